@@ -1,0 +1,42 @@
+# Each target makes the environment first: a clean clone needs git, make and Python with venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.installed
+JOBS   ?= auto
+
+.PHONY: demo test check bench format lock clean
+
+demo: $(READY)
+	$(BIN)/llmch demo $(NAME)
+
+test: $(READY)
+	$(BIN)/python -m pytest -n $(JOBS)
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-timings
+
+bench: $(READY)
+	$(BIN)/python -m bench
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# The marker is touched last, so that an interrupted install starts over.
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "llmch needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(READY)
+
+# Needs uv: resolves once for every platform and Python that pyproject.toml allows.
+lock:
+	uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file requirements.lock
+
+clean:
+	rm -rf $(VENV) dist build llmch-demo
