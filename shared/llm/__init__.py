@@ -1,0 +1,1 @@
+"""The model layer: one protocol, one transport, one transcript."""
