@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from shared.schemas import EXCERPT_CHARACTERS
+from shared.schemas import MAX_EXCERPT_CHARACTERS
 
 _CUT = "\n[... cut ...]\n"
 _CARETS = re.compile(r"^[ \t]*[\^~][\^~ ]*$")
@@ -22,7 +22,7 @@ _SOURCE_LINE = re.compile(r"^ {4,}\S")
 
 
 def stable_excerpt(output: str, paths: Iterable[tuple[str, str]] = ()) -> str:
-    """Return `output` without what differs between machines, cut to `EXCERPT_CHARACTERS`.
+    """Return `output` without what differs between machines, cut to `MAX_EXCERPT_CHARACTERS`.
 
     `paths` are pairs of a path on this machine and what stands for it, applied longest first.
     """
@@ -34,7 +34,7 @@ def stable_excerpt(output: str, paths: Iterable[tuple[str, str]] = ()) -> str:
     return cut(text)
 
 
-def cut(text: str, limit: int = EXCERPT_CHARACTERS) -> str:
+def cut(text: str, limit: int = MAX_EXCERPT_CHARACTERS) -> str:
     """Return `text`, or its head and tail with a mark between where it is over `limit`.
 
     The tail gets three quarters: that is where programs say what went wrong.

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from shared.schemas import EXCERPT_CHARACTERS
+from shared.schemas import MAX_EXCERPT_CHARACTERS
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
@@ -64,7 +64,7 @@ class FailureBrief(_Record):
     stage: Stage
     command: str | None = None
     exit_code: int | None = None
-    primary_error_excerpt: Annotated[str, Field(max_length=EXCERPT_CHARACTERS)]
+    primary_error_excerpt: Annotated[str, Field(max_length=MAX_EXCERPT_CHARACTERS)]
     constraints_reminder: str = ""
     log: str | None = None
 
@@ -117,6 +117,7 @@ class UsageRecord(_Record):
     output_tokens: int
     reasoning_tokens: int
     cost_usd: float | None
+    replayed_calls: int = 0
 
 
 class RunSummary(_Record):

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from factory.schemas import FileWrite, Stage, WriteProposal
 from shared.paths import PathProblem, check_path, fold_path, is_git_path
-from shared.schemas import FILE_BYTES, PROPOSAL_BYTES, WorkOrder
+from shared.schemas import MAX_WRITE_BYTES, MAX_PROPOSAL_BYTES, WorkOrder
 
 
 class FileKind(StrEnum):
@@ -76,8 +76,8 @@ def _out_of_scope(
         if problem:
             yield f"{write.path!r} {problem}"
     total = sum(_size(write.content) for write in proposal.writes)
-    if total > PROPOSAL_BYTES:
-        yield f"the files have {total:,} bytes together, over the limit of {PROPOSAL_BYTES:,}"
+    if total > MAX_PROPOSAL_BYTES:
+        yield f"the files have {total:,} bytes together, over the limit of {MAX_PROPOSAL_BYTES:,}"
 
 
 def _path_violation(path: str, allowed: frozenset[str], forbidden: tuple[str, ...]) -> str | None:
@@ -98,8 +98,8 @@ def _path_violation(path: str, allowed: frozenset[str], forbidden: tuple[str, ..
 
 def _content_violation(write: FileWrite) -> str | None:
     size = _size(write.content)
-    if size > FILE_BYTES:
-        return f"has {size:,} bytes, over the limit of {FILE_BYTES:,}"
+    if size > MAX_WRITE_BYTES:
+        return f"has {size:,} bytes, over the limit of {MAX_WRITE_BYTES:,}"
     if "\0" in write.content:
         return "contains a NUL: only text can be written"
     try:
