@@ -46,6 +46,8 @@ def check_path(text: str) -> str:
         raise PathProblem("names the root of the repo, not a file")
     if normal == ".." or normal.startswith("../"):
         raise PathProblem("leads outside the repo by `..`")
+    if _DRIVE.match(normal):
+        raise PathProblem("has a drive letter: give it relative to the root of the repo")
     return normal
 
 
@@ -62,8 +64,6 @@ def _refusal(text: str) -> str | None:
         return "has a backslash: separate folders by `/`"
     if text.startswith("/"):
         return "is absolute: give it relative to the root of the repo"
-    if _DRIVE.match(text):
-        return "has a drive letter: give it relative to the root of the repo"
     if text.endswith("/"):
         return "ends in a slash: name a file, not a folder"
     return None

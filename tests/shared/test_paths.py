@@ -48,6 +48,7 @@ def test_a_relative_path_is_normalised_and_passes(written: str, normal: str) -> 
         ("src\\a.py", "backslash"),
         ("C:a.py", "drive"),
         ("c:/a.py", "drive"),
+        ("./C:a.py", "drive"),
         ("a\0b", "NUL"),
         ("a\nb", "control"),
         ("a\x7fb", "control"),
