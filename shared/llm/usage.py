@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from shared.errors import BudgetReached, InvalidInput
@@ -25,8 +25,8 @@ _BYTES_PER_TOKEN = 3
 class Tally:
     """What was asked of a model now, and what came from a transcript at no cost."""
 
-    live: Usage = Usage()
-    replayed: Usage = Usage()
+    live: Usage = field(default_factory=Usage)
+    replayed: Usage = field(default_factory=Usage)
 
 
 class Meter:
