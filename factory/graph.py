@@ -11,6 +11,7 @@ from factory.state import FactoryContext, FactoryState, fresh_attempt
 _STEPS_PER_ATTEMPT = 4
 _SPARE_STEPS = 8
 
+
 def run_attempts(context: FactoryContext) -> FactoryState:
     """Run an order's attempts to a verdict and return the last state; its `verdict` is set."""
     state = _graph().invoke(

@@ -173,9 +173,7 @@ def _excerpt(text: str, context: FactoryContext) -> str:
     return stable_excerpt(text, context.path_names.items())
 
 
-def _record(
-    context: FactoryContext, attempt: int, name: str, results: Sequence[CmdResult]
-) -> None:
+def _record(context: FactoryContext, attempt: int, name: str, results: Sequence[CmdResult]) -> None:
     write_json(
         context.attempt_folder(attempt) / name,
         [result.model_dump(mode="json") for result in results],

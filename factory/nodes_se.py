@@ -7,13 +7,13 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from factory.excerpt import cut
 from factory.prompt import ShownFile, reminder, render_prompt
 from factory.proposal import ProposalInvalid, parse_proposal
 from factory.schemas import FailureBrief, Stage
 from factory.scope import FileKind, FileState
 from factory.state import FactoryContext, FactoryState
 from factory.tree import NotReadable, Tree
-from factory.excerpt import cut
 from factory.verification import verification_of
 from shared.atomic_io import write_json, write_text
 from shared.events import StageStarted
@@ -97,9 +97,7 @@ def _described(kind: FileKind) -> str:
     }.get(kind, str(kind))
 
 
-def _request(
-    state: FactoryState, context: FactoryContext, shown: Iterable[ShownFile]
-) -> Request:
+def _request(state: FactoryState, context: FactoryContext, shown: Iterable[ShownFile]) -> Request:
     attempt, order = state["attempt"], context.order
     checks = verification_of(context.workspace.tree, exempt=context.exempt)
     prompt = render_prompt(

@@ -22,7 +22,7 @@ def parse_proposal(reply: str) -> WriteProposal:
     try:
         document = parse_json(extract_json_object(reply))
     except (ReplyMalformed, JsonProblem) as problem:
-        raise ProposalInvalid(f"the reply holds no usable JSON object: {problem}") from problem
+        raise ProposalInvalid(str(problem)) from problem
     try:
         return WriteProposal.model_validate(document)
     except ValidationError as error:

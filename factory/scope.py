@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from factory.schemas import FileWrite, Stage, WriteProposal
 from shared.paths import PathProblem, check_path, fold_path, is_git_path
-from shared.schemas import MAX_WRITE_BYTES, MAX_PROPOSAL_BYTES, WorkOrder
+from shared.schemas import MAX_PROPOSAL_BYTES, MAX_WRITE_BYTES, WorkOrder
 
 
 class FileKind(StrEnum):

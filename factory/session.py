@@ -23,12 +23,19 @@ from factory.summary import Circumstances, summarise_order
 from factory.verdict import Errored, Passed, Verdict
 from factory.workspace import Workspace, open_workspace, workspaces_root
 from shared.atomic_io import make_folder, write_json
-from shared.errors import InvalidInput, LlmchError
+from shared.errors import LlmchError
 from shared.events import Emit, Noted, OrderEnded, OrderStarted, Warned
 from shared.git import NO_COMMIT
-from shared.llm.client import LlmClient
-from shared.llm.usage import Meter
+from shared.llm.stack import Model
 from shared.run_context import RunFolder, commit_date
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """What became of an order, and the error that ends the whole run, if there is one."""
+
+    summary: RunSummary
+    error: LlmchError | None
 
 
 @dataclass(slots=True)
@@ -41,8 +48,7 @@ class Session:
     landing: Landing
     workspace: Workspace
     sandbox: Sandbox
-    client: LlmClient
-    meter: Meter
+    model: Model
     folder: RunFolder
     emit: Emit
     date: str
@@ -53,17 +59,12 @@ class Session:
         """The commit the branch stands at (or will start from)."""
         return self.workspace.baseline
 
-    def execute(self, loaded: LoadedOrder, exempt: bool, folder: Path) -> RunSummary:
-        """Run one order to its end and return what became of it; it has landed, or left no trace.
-
-        Records go to `folder`. An error that ends the whole run is recorded here and raised on.
-        """
+    def execute(self, loaded: LoadedOrder, exempt: bool, folder: Path) -> Executed:
+        """Run one order to its end: it has landed, or left no trace. Records go to `folder`."""
         order = loaded.order
         started, parent = time.monotonic(), self.tip
         self.emit(
-            OrderStarted(
-                order.id, order.title, self.branch, parent, self.options.max_attempts
-            )
+            OrderStarted(order.id, order.title, self.branch, parent, self.options.max_attempts)
         )
         write_json(make_folder(folder) / "work_order.json", order.model_dump(mode="json"))
         records: tuple[AttemptRecord, ...] = ()
@@ -80,9 +81,7 @@ class Session:
             raise
         summary = self._summarise(folder, loaded, verdict, records, parent)
         self._announce(summary, verdict, time.monotonic() - started)
-        if failure is not None:
-            raise failure
-        return summary
+        return Executed(summary, failure)
 
     def push(self) -> None:
         """Push the branch where the user asked for it; a refusal is told and changes nothing."""
@@ -105,7 +104,7 @@ class Session:
             order=loaded.order,
             workspace=self.workspace,
             sandbox=self.sandbox,
-            client=self.client,
+            client=self.model.client,
             models=self.options.models,
             emit=self.emit,
             folder=folder,
@@ -151,7 +150,7 @@ class Session:
             parent=parent,
             warnings=loaded.warnings,
         )
-        tally = self.meter.of_order(loaded.order.id)
+        tally = self.model.meter.of_order(loaded.order.id)
         summary = summarise_order(verdict, about, records, tally)
         write_json(folder / "run_summary.json", summary.model_dump(mode="json"))
         return summary
@@ -187,8 +186,7 @@ def open_session(
     options: RunOptions,
     repo: Repo,
     target: Target,
-    client: LlmClient,
-    meter: Meter,
+    model: Model,
     folder: RunFolder,
     emit: Emit,
 ) -> Iterator[Session]:
@@ -211,8 +209,7 @@ def open_session(
                 landing=Landing(repo.git, target.branch, folder.run_id),
                 workspace=workspace,
                 sandbox=sandbox,
-                client=client,
-                meter=meter,
+                model=model,
                 folder=folder,
                 emit=emit,
                 date=commit_date(folder.started),
@@ -220,14 +217,6 @@ def open_session(
             )
         finally:
             workspace.close()
-
-
-def refuse_inside(repo: Repo, path: Path | None, flag: str) -> None:
-    """Raise `CommandFailed` where an export would land in the repo it is about."""
-    if path is not None and path.resolve().is_relative_to(repo.tree.resolve()):
-        raise InvalidInput(
-            f"{flag} {path} is inside the target repo", "choose a folder outside of it"
-        )
 
 
 def _policy(options: RunOptions, repo: Repo, workspace: Workspace) -> Policy:

@@ -49,7 +49,7 @@ class Tree:
             if kind is not FileKind.FILE:
                 raise NotReadable(kind)
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-            with open(descriptor, "rb") as file:
+            with os.fdopen(descriptor, "rb") as file:
                 return file.read()
 
     def write(self, path: str, data: bytes) -> None:
@@ -64,7 +64,7 @@ class Tree:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(temporary, flags, _NEW_FILE_MODE, dir_fd=folder)
             try:
-                with open(descriptor, "wb") as file:
+                with os.fdopen(descriptor, "wb") as file:
                     file.write(data)
                     if mode is not None:
                         os.fchmod(file.fileno(), mode)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from factory.tree import Tree
-from shared.commands import VERIFY_SCRIPT
 
+VERIFY_SCRIPT = "scripts/verify.sh"
 _NO_TESTS_COLLECTED = 5  # pytest's exit code where it finds no tests
 
 

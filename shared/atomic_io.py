@@ -29,7 +29,7 @@ def write_bytes(path: Path, data: bytes, *, sync: bool = True) -> None:
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
         try:
-            with open(descriptor, "wb", closefd=True) as file:
+            with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
                 file.flush()
                 if sync:
@@ -120,4 +120,3 @@ def _syncfs(folder: Path) -> bool:
         return bool(call(descriptor) == 0)
     finally:
         os.close(descriptor)
-

@@ -134,7 +134,11 @@ class Git:
     def layout(self) -> tuple[Path, Path, Path] | None:
         """Return working tree, git dir and common git dir; `None` where there is no such tree."""
         done = self.try_run(
-            "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir"
+            "rev-parse",
+            "--path-format=absolute",
+            "--show-toplevel",
+            "--git-dir",
+            "--git-common-dir",
         )
         if done.exit_code:
             return None
@@ -170,7 +174,9 @@ class Git:
 
     def commit_of(self, name: str) -> str:
         """Return the id of the commit `name` stands for, or an empty string."""
-        done = self.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}")
+        done = self.try_run(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"
+        )
         return "" if done.exit_code else _text(done.stdout).strip()
 
     def branch_name_allowed(self, name: str) -> bool:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from shared.atomic_io import make_folder, write_json, write_refused
-from shared.errors import InvalidInput
-from shared.events import Event, event_to_json
+from shared.atomic_io import make_folder, write_bytes, write_json, write_refused, write_text
+from shared.errors import Interrupted, InvalidInput, LlmchError
+from shared.events import Emit, Event, event_to_json, fan_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,24 +25,33 @@ class RunFolder:
     run_id: str
     path: Path
     started: datetime
-    _head: dict[str, Any] = field(default_factory=dict)
 
-    def write_head(self, document: Mapping[str, Any]) -> None:
-        """Write `run.json` as the run begins: what runs, on what, with which settings."""
-        self._head.update(document)
-        write_json(self.path / "run.json", {**self._stamp(), **self._head, "status": "running"})
 
-    def complete_head(self, status: str, results: Mapping[str, Any]) -> None:
-        """Write `run.json` once more, last of all: how the run ended."""
-        ended = datetime.now(UTC).isoformat(timespec="milliseconds")
-        document = {**self._stamp(), **self._head, "status": status, "ended": ended, **results}
-        write_json(self.path / "run.json", document)
+class RunHead:
+    """A run's `run.json`: written first, as it begins, and completed last."""
 
-    def _stamp(self) -> dict[str, str]:
-        return {
-            "run_id": self.run_id,
-            "started": self.started.isoformat(timespec="milliseconds"),
+    def __init__(self, folder: RunFolder, document: Mapping[str, Any]) -> None:
+        self._path = folder.path / "run.json"
+        self._document = {
+            "run_id": folder.run_id,
+            "started": folder.started.isoformat(timespec="milliseconds"),
+            **document,
         }
+        write_json(self._path, {**self._document, "status": "running"})
+
+    def complete(self, status: str, results: Mapping[str, Any]) -> None:
+        """Say how the run ended, and with what."""
+        ended = datetime.now(UTC).isoformat(timespec="milliseconds")
+        write_json(self._path, {**self._document, "status": status, "ended": ended, **results})
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A run being recorded: where, whom to tell, and what goes into `run.json` at its end."""
+
+    folder: RunFolder
+    emit: Emit
+    results: dict[str, Any] = field(default_factory=dict)
 
 
 class EventLog:
@@ -69,16 +80,24 @@ class EventLog:
         self._file.close()
 
 
-def new_run_folder(artifacts: Path, kind: str) -> RunFolder:
-    """Create `artifacts/kind/<ULID>` and return it.
+def new_run_id() -> str:
+    """Return a ULID: unique, and sorted by the time it was made."""
+    import ulid
+
+    return str(ulid.new())
+
+
+def new_run_folder(artifacts: Path, kind: str, run_id: str) -> RunFolder:
+    """Create `artifacts/kind/run_id` and return it.
 
     Raises `CommandFailed` naming the folder where the disk refuses.
     """
-    import ulid
-
     started = datetime.now(UTC)
-    run_id = str(ulid.new())
-    parent = make_folder(artifacts / kind)
+    parent = artifacts / kind
+    if not parent.exists():
+        make_folder(parent)
+        # Records below the user's repo must not make its tree dirty.
+        write_bytes(parent / ".gitignore", b"*\n", sync=False)
     path = parent / run_id
     try:
         path.mkdir()
@@ -102,3 +121,31 @@ def commit_date(started: datetime, environ: Mapping[str, str] = os.environ) -> s
             "set it to digits only, or unset it",
         )
     return f"{given} +0000"
+
+
+@contextlib.contextmanager
+def recorded_run(folder: RunFolder, head: Mapping[str, Any], emit: Emit) -> Iterator[Recording]:
+    """Keep the records of a run while the block runs, and say in `run.json` how it ended.
+
+    A bug's traceback goes to `traceback.txt` there; every exception is passed on.
+    """
+    run_head = RunHead(folder, head)
+    log = EventLog(folder)
+    recording = Recording(folder, fan_out((log, emit)))
+    status = "internal error"
+    try:
+        yield recording
+        status = "completed"
+    except (KeyboardInterrupt, Interrupted):
+        status = "interrupted"
+        raise
+    except LlmchError as error:
+        status = "error"
+        recording.results["error"] = error.message
+        raise
+    except BaseException:
+        write_text(folder.path / "traceback.txt", traceback.format_exc(), sync=False)
+        raise
+    finally:
+        log.close()
+        run_head.complete(status, recording.results)
