@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
 from shared.events import Emit
 from shared.llm.client import LlmClient
 from shared.llm.prices import KNOWN_PRICES, Prices
+from shared.llm.redaction import secret_values
 from shared.llm.transcript import RecordingClient, ReplayClient, Transcript
 from shared.llm.usage import Budget, CappedClient, Meter, MeteredClient
 
@@ -33,6 +36,10 @@ class ModelSource:
     mode: Mode
     open_live: Callable[[Emit], LlmClient]
     transcript: Path | None = None
+    origin: Mapping[str, str] = field(default_factory=lambda: {"by": "live"})
+    """What a new transcript's header says of where its replies come from."""
+    dated: bool = True
+    """Whether records carry the day; without it, equal replies make equal files."""
     budget: Budget = field(default_factory=Budget)
     prices: Prices = field(default_factory=lambda: KNOWN_PRICES)
 
@@ -59,13 +66,26 @@ def open_model(source: ModelSource, folder: Path, emit: Emit) -> Iterator[Model]
             assert source.transcript is not None, "the command line demands --transcript"
             with Transcript.read(source.transcript) as transcript:
                 inner: LlmClient = ReplayClient(transcript)
-                origin = str(transcript.origin.get("origin", "unknown"))
+                origin = describe_origin(transcript.origin)
                 client = MeteredClient(inner, meter, prices=source.prices, emit=emit)
                 yield Model(client, meter, origin)
         case Mode.LIVE:
             path = source.transcript or folder / "transcript.jsonl"
-            with Transcript.open(path, {"origin": "live"}) as transcript:
+            today = _today if source.dated else None
+            secrets = secret_values(os.environ)
+            with Transcript.open(path, source.origin, secrets=secrets, today=today) as transcript:
                 live = CappedClient(source.open_live(emit), source.budget, source.prices)
                 inner = RecordingClient(live, transcript)
                 client = MeteredClient(inner, meter, prices=source.prices, emit=emit)
                 yield Model(client, meter, "")
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def describe_origin(origin: Mapping[str, str]) -> str:
+    """Return in words where a transcript's replies come from."""
+    by = origin.get("by", "of unknown origin")
+    details = ", ".join(f"{name} {value}" for name, value in origin.items() if name != "by")
+    return by if by == "authored" or not details else f"{by} ({details})"
