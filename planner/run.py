@@ -21,7 +21,7 @@ from shared.atomic_io import make_folder, write_json
 from shared.errors import InvalidInput, LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events import Emit, PlanEnded, PlanStarted
 from shared.git import Git
-from shared.llm.stack import ModelSource, open_model
+from shared.llm.source import ModelSource, open_model
 from shared.llm.usage import Tally
 from shared.run_context import Recording, new_run_folder, new_run_id, recorded_run
 

@@ -84,16 +84,9 @@ class MeteredClient:
         try:
             completion = self._inner.complete(request)
         except ReplyFailed as failed:
-            self._meter.add(
-                request.place.order,
-                priced(request.model, failed.usage, self._prices),
-                replayed=False,
-            )
+            self._count(request, failed.usage, replayed=failed.replayed)
             raise
-        usage = completion.usage
-        if not completion.replayed:
-            usage = priced(request.model, usage, self._prices)
-        self._meter.add(request.place.order, usage, replayed=completion.replayed)
+        usage = self._count(request, completion.usage, replayed=completion.replayed)
         self._emit(
             ModelCallEnded(
                 place=str(request.place),
@@ -105,6 +98,12 @@ class MeteredClient:
             )
         )
         return replace(completion, usage=usage)
+
+    def _count(self, request: Request, usage: Usage, *, replayed: bool) -> Usage:
+        if not replayed:
+            usage = priced(request.model, usage, self._prices)
+        self._meter.add(request.place.order, usage, replayed=replayed)
+        return usage
 
 
 @dataclass(frozen=True, slots=True)
