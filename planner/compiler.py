@@ -10,12 +10,13 @@ from planner.bootstrap import skip_bootstrap
 from planner.openai_client import PlannerModel
 from planner.plan import Plan
 from planner.prompt_template import Template, render, render_revision
-from planner.response import read_reply
+from planner.response import parse_response
 from planner.spec import Spec
-from planner.validation import Report, judge
+from planner.validation import Report, judge, revision_lines
 from shared.atomic_io import write_json, write_text
 from shared.events import Emit, PlanAttemptStarted, PlanJudged, Warned
 from shared.llm.client import Completion, LlmClient, ReplyFailed
+from shared.llm.reply import extract_json_object
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,7 @@ class CompileInputs:
 class Judged:
     """One attempt's outcome: the plan as far as it could be read, and what the rules say.
 
-    `plan` is `None` where the reply held no JSON document, or where there was no reply at all;
-    then `failure` has the model layer's words.
+    `plan` is `None` where there was no reply at all; `failure` then has the model layer's words.
     """
 
     attempt: int
@@ -44,7 +44,7 @@ class Judged:
 
     @property
     def ok(self) -> bool:
-        return self.plan is not None and self.report.ok and not self.failure
+        return self.plan is not None and self.report.ok
 
 
 def compile_plan(
@@ -77,7 +77,7 @@ def compile_plan(
         emit(_judged_event(judged))
         if judged.ok:
             break
-        findings = judged.report.render_for_revision()
+        findings = revision_lines(judged.report)
         prompt = render_revision(first_prompt, completion.text, findings, attempt)
     return tuple(attempts)
 
@@ -87,17 +87,12 @@ def _judge_reply(
 ) -> Judged:
     write_text(folder / f"llm_raw_response_attempt_{attempt}.txt", completion.text, sync=False)
     write_text(folder / f"llm_reasoning_attempt_{attempt}.txt", completion.reasoning, sync=False)
-    reply = read_reply(completion.text)
-    plan = None
-    if reply.document is None:
-        report = Report(reply.findings)
-    else:
-        write_json(folder / f"manifest_raw_attempt_{attempt}.json", reply.document, sync=False)
-        plan = skip_bootstrap(reply.plan, repo_files)
-        report = judge(plan, repo_files)
-    write_json(
-        folder / f"validation_errors_attempt_{attempt}.json", report.to_json(), sync=False
-    )
+    plan = skip_bootstrap(parse_response(completion.text), repo_files)
+    if plan.is_json:
+        raw = extract_json_object(completion.text)
+        write_text(folder / f"manifest_raw_attempt_{attempt}.json", raw, sync=False)
+    report = judge(plan, repo_files)
+    write_json(folder / f"validation_errors_attempt_{attempt}.json", report.to_json(), sync=False)
     return Judged(attempt, plan, report)
 
 
@@ -108,5 +103,5 @@ def _judged_event(judged: Judged) -> PlanJudged:
         work_orders=len(judged.plan.drafts) if judged.plan else 0,
         errors=len(report.errors),
         warnings=len(report.warnings),
-        findings=tuple(report.render()),
+        findings=report.render(),
     )

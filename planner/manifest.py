@@ -1,4 +1,4 @@
-"""Turns a valid plan into its manifest: exemptions computed, origin stated, hash filled in. Pure."""
+"""Turns a valid plan into its manifest: exemptions, origin, hash. Pure."""
 
 from __future__ import annotations
 

@@ -14,15 +14,15 @@ from planner.manifest import Origin, build_manifest, compile_hash
 from planner.openai_client import PlannerModel
 from planner.projection import verify_exempt
 from planner.prompt_template import default_doctrine, load_template
+from planner.repo import open_repo
 from planner.repo_hints import read_repo_hints
 from planner.spec import Spec, read_spec
-from planner.validation import Report
+from planner.validation import Report, finding_document
 from shared.atomic_io import make_folder, write_json
 from shared.errors import InvalidInput, LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events import Emit, PlanEnded, PlanStarted
-from shared.git import Git
 from shared.llm.source import ModelSource, open_model
-from shared.llm.usage import Tally
+from shared.llm.usage import Tally, usage_document
 from shared.run_context import Recording, new_run_folder, new_run_id, recorded_run
 
 HINT_CHARACTERS = 24_000  # about 6,000 tokens: a tenth of what a plan's reply may take
@@ -100,12 +100,26 @@ def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResul
     return result
 
 
+def plan_document(result: PlanResult) -> dict[str, Any]:
+    """Return what `plan --json` prints."""
+    return {
+        "ok": result.ok,
+        "attempts": result.attempts,
+        "work_orders": result.work_orders,
+        "run_id": result.run_id,
+        "run_dir": str(result.run_dir),
+        "output_dir": str(result.output_dir) if result.output_dir else None,
+        "findings": result.report.to_json()["findings"],
+        "usage": usage_document(result.tally),
+    }
+
+
 def _gather(options: PlanOptions, spec: Spec) -> CompileInputs:
     template = load_template(options.template)
     files: tuple[str, ...] = ()
     hints = ""
     if options.repo is not None:
-        git = _open_repo(options.repo)
+        git = open_repo(options.repo)
         if options.outdir and options.outdir.resolve().is_relative_to(git.folder.resolve()):
             raise InvalidInput(
                 f"--outdir {options.outdir} is inside the target repo",
@@ -114,15 +128,6 @@ def _gather(options: PlanOptions, spec: Spec) -> CompileInputs:
         files = git.tracked_files()
         hints = read_repo_hints(git.folder, files, spec.text, HINT_CHARACTERS).text
     return CompileInputs(spec, template, default_doctrine(), files, hints)
-
-
-def _open_repo(folder: Path) -> Git:
-    if not folder.is_dir():
-        raise InvalidInput(f"--repo {folder}: no such folder", "name the root of a git repo")
-    layout = Git(folder.resolve()).layout()
-    if layout is None:
-        raise InvalidInput(f"--repo {folder} is no git working tree", "name the root of a git repo")
-    return Git(layout[0])
 
 
 def _conclude(
@@ -175,7 +180,7 @@ def _error(last: Judged, run_dir: Path) -> LlmchError | None:
         return ModelUnavailable(
             f"the model gave no usable reply: {last.failure}", f"what was asked is in {run_dir}"
         )
-    if last.plan is None:
+    if last.plan is not None and not last.plan.is_json:
         return ReplyUnparseable(
             "the model's last reply was no JSON document",
             f"see {run_dir}/compile; another --model may do better",
@@ -192,13 +197,13 @@ def _write_summary(
             "success": result.ok,
             "compile_attempts": result.attempts,
             "work_orders": result.work_orders,
-            "errors": [finding.to_json() for finding in result.report.errors],
-            "warnings": [finding.to_json() for finding in result.report.warnings],
+            "errors": [finding_document(finding) for finding in result.report.errors],
+            "warnings": [finding_document(finding) for finding in result.report.warnings],
             "attempts": [
                 {
                     "attempt": each.attempt,
                     "failure": each.failure or None,
-                    "errors": [finding.to_json() for finding in each.report.errors],
+                    "errors": [finding_document(finding) for finding in each.report.errors],
                 }
                 for each in attempts
             ],
