@@ -1,0 +1,104 @@
+"""The grammar of the relative paths that models write, and the foldings that file systems apply.
+
+Pure text: nothing here looks at a disk.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import unicodedata
+
+GLOB_CHARACTERS = "*?["
+
+# Nothing in such a path needs normalising or refusing; it is nearly every path there is.
+_PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*+(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*+)*+")
+_DRIVE = re.compile(r"[A-Za-z]:")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+# Unicode's default-ignorable code points: HFS+ drops some of them when it compares names, and
+# no honest path has a component that is `.git` but for one of these.
+_IGNORABLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_GIT_NAMES = frozenset({".git", "git~1"})
+
+
+class PathProblem(ValueError):
+    """A path is not of the grammar; the message says why, fit to follow the path itself."""
+
+
+def check_path(text: str) -> str:
+    """Return `text` normalised (`./a`, `src/../a` and `src//a` pass), relative and inside.
+
+    Raises `PathProblem` for a path that is empty, absolute, `.`, leads outside by `..`, ends in
+    a slash, or holds a backslash, a drive letter, a NUL, a control character or a surrogate.
+    """
+    if _PLAIN.fullmatch(text):
+        return text
+    if problem := _refusal(text):
+        raise PathProblem(problem)
+    normal = posixpath.normpath(text)
+    if normal == ".":
+        raise PathProblem("names the root of the repo, not a file")
+    if normal == ".." or normal.startswith("../"):
+        raise PathProblem("leads outside the repo by `..`")
+    if _DRIVE.match(normal):
+        raise PathProblem("has a drive letter: give it relative to the root of the repo")
+    return normal
+
+
+def _refusal(text: str) -> str | None:
+    if not text:
+        return "is empty"
+    if "\0" in text:
+        return "holds a NUL"
+    if _CONTROL.search(text):
+        return "holds a control character"
+    if _SURROGATE.search(text):
+        return "holds a lone surrogate, which no file name can"
+    if "\\" in text:
+        return "has a backslash: separate folders by `/`"
+    if text.startswith("/"):
+        return "is absolute: give it relative to the root of the repo"
+    if text.endswith("/"):
+        return "ends in a slash: name a file, not a folder"
+    return None
+
+
+def glob_characters(path: str) -> str:
+    """Return which of `*`, `?` and `[` the path holds, each once; empty where it holds none."""
+    return "".join(each for each in GLOB_CHARACTERS if each in path)
+
+
+def fold_path(path: str) -> str:
+    """Return the form in which two paths are equal where some file system takes them for one.
+
+    Letter case and Unicode normal form are folded (the canonical caseless match of Unicode), as
+    macOS and Windows do.
+    """
+    if path.isascii():
+        return path.lower()
+    decomposed = unicodedata.normalize("NFD", path)
+    return unicodedata.normalize("NFC", decomposed.casefold())
+
+
+def is_git_path(path: str) -> bool:
+    """Say whether any component of `path` could reach a `.git` directory on some file system.
+
+    Sees through letter case, the short name `git~1`, ignorable code points, compatibility forms,
+    trailing dots and spaces, NTFS streams (`.git::$INDEX_ALLOCATION`) and backslashes.
+    """
+    return any(_folds_into_git(part) for part in re.split(r"[/\\]", path))
+
+
+def _folds_into_git(component: str) -> bool:
+    name = component
+    if not name.isascii():
+        name = unicodedata.normalize("NFKC", _IGNORABLE.sub("", name))
+        name = _IGNORABLE.sub("", name)
+    stem = name.split(":", 1)[0].rstrip(". ")
+    return stem.casefold() in _GIT_NAMES

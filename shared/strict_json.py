@@ -1,0 +1,185 @@
+"""JSON as the documents of this project are written: one value, and nothing left to chance.
+
+What Python's reader lets pass and other readers do not agree on is refused: duplicate keys, NaN,
+numbers beyond a float, lone surrogates, nesting without end. A problem says what and where.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from typing import Any, Final, TypeAlias
+
+from shared.schemas import MAX_DOCUMENT_BYTES
+
+JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
+
+# Five levels are in use; the bound keeps every later walk of a value clear of Python's own.
+MAX_DEPTH: Final = 64
+
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_TOKEN = re.compile(
+    r"""(?P<string>"(?:[^"\\]++|\\.)*+")(?P<key>[ \t\r\n]*+:)?+
+      | (?P<open>[\[{]) | (?P<close>[\]}]) | (?P<word>[^\s"\[\]{}:,]++)""",
+    re.VERBOSE | re.DOTALL,
+)
+# In the text of a string: a pair of escapes that make one character, or any one escape.
+_ESCAPE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
+    re.DOTALL,
+)
+
+
+class JsonProblem(ValueError):
+    """A text is no document; `line` and `column` count from 1, None where all of it is meant."""
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        where = "" if line is None else f" (line {line}, column {column})"
+        super().__init__(message + where)
+        self.message = message
+        self.line = line
+        self.column = column
+
+
+class _Refused(Exception):
+    """Raised from within the reader, which cannot say where it stands."""
+
+
+def parse_json(source: str | bytes) -> JsonValue:
+    """Return the JSON value that `source` holds (UTF-8, where it is bytes).
+
+    Raises `JsonProblem` for what is not JSON and for what this module refuses beyond it.
+    """
+    text = _decode(source)
+    try:
+        value: JsonValue = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise JsonProblem(f"not JSON: {error.msg}", error.lineno, error.colno) from None
+    except (_Refused, RecursionError, ValueError):
+        # The last is a number with more digits than the interpreter converts.
+        raise _first_refusal(text) or JsonProblem("cannot be read") from None
+    suspect = _SURROGATE_ESCAPE.search(text) or _deeper_than(value, MAX_DEPTH)
+    if suspect and (problem := _first_refusal(text)):
+        raise problem
+    return value
+
+
+def _decode(source: str | bytes) -> str:
+    """Return the text of `source`, refused where it is too long or not Unicode."""
+    try:
+        data = source if isinstance(source, bytes) else source.encode()
+        if len(data) > MAX_DOCUMENT_BYTES:
+            raise JsonProblem(f"is over {MAX_DOCUMENT_BYTES // 1024 // 1024} MB")
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise JsonProblem(f"is not UTF-8: byte {error.start} is {data[error.start]:#04x}") from None
+    except UnicodeEncodeError as error:
+        raise _problem("a lone surrogate", error.object, error.start) from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise _Refused
+    return value
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise _Refused
+    return value
+
+
+def _constant(name: str) -> float:
+    raise _Refused
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_constant=_constant)
+
+
+def _deeper_than(value: JsonValue, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit):
+        level = [
+            child
+            for parent in level
+            for child in _children(parent)
+            if isinstance(child, (dict, list))
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _children(value: JsonValue) -> Iterable[JsonValue]:
+    match value:
+        case dict():
+            return value.values()
+        case list():
+            return value
+        case _:
+            return ()
+
+
+def _first_refusal(text: str) -> JsonProblem | None:
+    """Return the first thing in a text of valid syntax that is refused, and where it stands."""
+    open_keys: list[set[str]] = []
+    for token in _TOKEN.finditer(text):
+        start = token.start()
+        match token.lastgroup:
+            case "open":
+                open_keys.append(set())
+                if len(open_keys) > MAX_DEPTH:
+                    return _problem(f"nested more than {MAX_DEPTH} levels deep", text, start)
+            case "close":
+                if open_keys:
+                    open_keys.pop()
+            case "word":
+                if problem := _number_problem(token.group()):
+                    return _problem(problem, text, start)
+            case _:
+                string = token["string"]
+                if lone := _lone_surrogate(string):
+                    return _problem("a lone surrogate", text, start + lone)
+                if token["key"] and open_keys:
+                    key: str = json.loads(string)
+                    if key in open_keys[-1]:
+                        return _problem(f"the key {string} stands twice in one object", text, start)
+                    open_keys[-1].add(key)
+    return None
+
+
+def _number_problem(word: str) -> str | None:
+    if word in {"NaN", "Infinity", "-Infinity"}:
+        return f"{word} is no JSON value"
+    return "a number too large to be read" if _is_number(word) and not _is_readable(word) else None
+
+
+def _is_number(word: str) -> bool:
+    return word[0] in "-0123456789"
+
+
+def _is_readable(number: str) -> bool:
+    """Say whether Python converts the number: floats have a range, ints a count of digits."""
+    if not number.lstrip("-").isdigit():
+        return math.isfinite(float(number))
+    try:
+        int(number)
+    except ValueError:
+        return False
+    return True
+
+
+def _lone_surrogate(string: str) -> int:
+    """Return where in a string's source an escape makes half a character; 0 where none does."""
+    return next((each.start() for each in _ESCAPE.finditer(string) if each["lone"]), 0)
+
+
+def _problem(message: str, text: str, offset: int) -> JsonProblem:
+    line = text.count("\n", 0, offset) + 1
+    column = offset - text.rfind("\n", 0, offset)
+    return JsonProblem(message, line, column)

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from shared.hashing import (
+    EMPTY_SHA256,
+    canonical_json,
+    manifest_sha256,
+    order_key,
+    sha256_bytes,
+    sha256_text,
+)
+from shared.schemas import Provenance, WorkOrder
+
+ORDER = WorkOrder(
+    id="WO-01", title="t", intent="i", allowed_files=("a.py",), acceptance_commands=("python a.py",)
+)
+
+
+def provenance(**changed: object) -> dict[str, object]:
+    given = {
+        "planner_run_id": "R1",
+        "compile_hash": "c",
+        "manifest_sha256": "m",
+        "bootstrap": False,
+    }
+    return {**given, **changed}
+
+
+def manifest(**changed: object) -> dict[str, Any]:
+    order = ORDER.model_dump(mode="json") | {"provenance": provenance(**changed)}
+    return {"schema_version": "1.0", "work_orders": [order], "provenance": provenance(**changed)}
+
+
+def test_nothing_hashes_to_the_well_known_value() -> None:
+    assert sha256_bytes(b"") == sha256_text("") == EMPTY_SHA256
+    assert EMPTY_SHA256.startswith("e3b0c44298fc1c14")
+
+
+def test_canonical_json_has_one_spelling() -> None:
+    assert canonical_json({"b": [1, None], "a": "é"}) == '{"a":"é","b":[1,null]}'.encode()
+    with pytest.raises(ValueError, match="Out of range"):
+        canonical_json(float("nan"))
+
+
+def test_the_key_of_an_order_is_that_of_its_work() -> None:
+    same = ORDER.model_copy(
+        update={"verify_exempt": True, "provenance": Provenance.model_validate(provenance())}
+    )
+    assert order_key(same) == order_key(ORDER)
+    assert order_key(ORDER.model_copy(update={"intent": "j"})) != order_key(ORDER)
+
+
+def test_two_runs_with_equal_content_have_the_same_manifest_hash() -> None:
+    other_run = manifest(planner_run_id="R2", manifest_sha256="n")
+    assert manifest_sha256(manifest()) == manifest_sha256(other_run)
+
+
+@pytest.mark.parametrize("changed", [{"bootstrap": True}, {"compile_hash": "d"}])
+def test_the_manifest_hash_covers_the_rest_of_the_provenance(changed: dict[str, object]) -> None:
+    assert manifest_sha256(manifest(**changed)) != manifest_sha256(manifest())
+
+
+def test_the_manifest_hash_covers_keys_of_that_name_elsewhere() -> None:
+    document = manifest()
+    document["work_orders"][0]["manifest_sha256"] = "x"
+    assert manifest_sha256(document) != manifest_sha256(manifest())
+
+
+def test_the_manifest_hash_recomputes_from_the_file_that_carries_it() -> None:
+    document = manifest()
+    document["provenance"]["manifest_sha256"] = manifest_sha256(document)
+    read_back = json.loads(json.dumps(document, indent=2))
+    assert manifest_sha256(read_back) == document["provenance"]["manifest_sha256"]
