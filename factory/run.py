@@ -16,7 +16,7 @@ from factory.summary import public_json
 from shared.atomic_io import write_json
 from shared.errors import InvalidInput
 from shared.events import Emit, Warned
-from shared.llm.source import ModelSource, open_model
+from shared.llm.stack import ModelSource, open_model
 from shared.run_context import Recording, new_run_folder, new_run_id, recorded_run
 
 

@@ -26,7 +26,7 @@ from shared.atomic_io import make_folder, write_json
 from shared.errors import LlmchError
 from shared.events import Emit, Noted, OrderEnded, OrderStarted, Warned
 from shared.git import NO_COMMIT
-from shared.llm.source import Model
+from shared.llm.stack import Model
 from shared.run_context import RunFolder, commit_date
 
 

@@ -19,7 +19,7 @@ from shared.atomic_io import make_folder, write_bytes
 from shared.errors import InvalidInput
 from shared.events import Emit
 from shared.git import Git, clean_environment
-from shared.llm.source import ModelSource
+from shared.llm.stack import ModelSource
 
 _README = "# {title}\n\nBuilt by llmch from its specification.\n"
 _IGNORED = "__pycache__/\n.pytest_cache/\n"

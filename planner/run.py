@@ -21,7 +21,7 @@ from planner.validation import Report, finding_document
 from shared.atomic_io import make_folder, write_json
 from shared.errors import InvalidInput, LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events import Emit, PlanEnded, PlanStarted
-from shared.llm.source import ModelSource, open_model
+from shared.llm.stack import ModelSource, open_model
 from shared.llm.usage import Tally, usage_document
 from shared.run_context import Recording, new_run_folder, new_run_id, recorded_run
 

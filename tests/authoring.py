@@ -18,7 +18,7 @@ from llmch.examples import Example, list_examples
 from shared.events import ignore
 from shared.hashing import EMPTY_SHA256
 from shared.llm.client import Completion, Request, Role, Usage
-from shared.llm.source import Mode, ModelSource
+from shared.llm.stack import Mode, ModelSource
 
 ORIGIN = {"by": "authored", "model": "authored"}
 _SHOWN = re.compile(r"^## (\S+).*\nbase_sha256: (\w+)", re.MULTILINE)

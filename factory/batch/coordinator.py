@@ -24,7 +24,7 @@ from factory.summary import (
 from shared.atomic_io import write_json
 from shared.errors import LlmchError
 from shared.events import BatchEnded, BatchStarted, Emit, OrderSkipped, Warned
-from shared.llm.source import ModelSource
+from shared.llm.stack import ModelSource
 from shared.run_context import Recording, new_run_id
 
 _HISTORY = 10_000  # commits of the branch that are searched for landed orders

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from typing import TypedDict
 
 from shared.errors import BudgetReached, InvalidInput
 from shared.events import Emit, ModelCallEnded, ModelCallStarted, ignore
@@ -229,3 +230,29 @@ def _without(reserved: Usage, worst: Usage) -> Usage:
         if known
         else None,
     )
+
+
+class UsageDocument(TypedDict):
+    """What `--json` says of usage; `cost_usd` is null while any price is unknown."""
+
+    calls: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cost_usd: float | None
+    replayed_calls: int
+
+
+def usage_document(tally: Tally) -> UsageDocument:
+    """Return what live calls took, and how many replies came from a transcript."""
+    live = tally.live
+    return {
+        "calls": live.calls,
+        "input_tokens": live.input_tokens,
+        "cached_tokens": live.cached_tokens,
+        "output_tokens": live.output_tokens,
+        "reasoning_tokens": live.reasoning_tokens,
+        "cost_usd": None if live.cost_usd is None else float(live.cost_usd),
+        "replayed_calls": tally.replayed.calls,
+    }

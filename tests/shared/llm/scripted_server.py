@@ -153,7 +153,7 @@ class ScriptedServer:
                 except OSError:
                     self.close_connection = True
 
-            def log_message(self, format: str, *args: object) -> None:
+            def log_message(self, *args: object) -> None:
                 pass
 
         return Handler
