@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION: Final = "1.0"
 
+# Verifies a whole project, where a project has it.
+VERIFY_SCRIPT: Final = "scripts/verify.sh"
+
 # Limits, in bytes unless named otherwise. The figures are those of the work order format; a
 # document has to be read whole before it can be judged, hence its bound.
 MAX_DOCUMENT_BYTES: Final = 10 * 1024 * 1024
