@@ -1,0 +1,1 @@
+"""Executes work orders: each becomes a verified commit, or nothing at all."""

@@ -1,0 +1,1 @@
+"""Compiles a specification into a validated chain of work orders."""

@@ -1,0 +1,19 @@
+"""One way to run an untrusted command: `open_sandbox(choice, policy).run(argv, ...)`."""
+
+from factory.sandbox.detect import Sandbox, open_sandbox
+from factory.sandbox.guarantees import Guarantee, Guarantees
+from factory.sandbox.outcome import Captured, Cause, Ended
+from factory.sandbox.policy import Backend, Limits, Policy
+
+__all__ = [
+    "Backend",
+    "Captured",
+    "Cause",
+    "Ended",
+    "Guarantee",
+    "Guarantees",
+    "Limits",
+    "Policy",
+    "Sandbox",
+    "open_sandbox",
+]

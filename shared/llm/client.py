@@ -118,4 +118,13 @@ class LlmClient(Protocol):
 
 
 class ReplyFailed(Exception):
-    """This call brought no usable reply (refusal, truncation, transport), but the next one may."""
+    """This call brought no usable reply (refusal, truncation, transport), but the next one may.
+
+    `message` says in words what came instead; `usage` is what the call took all the same, as far
+    as the server said.
+    """
+
+    def __init__(self, message: str, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.usage = usage if usage is not None else Usage(calls=1)

@@ -1,0 +1,1 @@
+"""Greets one person by name, or the whole world."""

@@ -1,0 +1,1 @@
+"""Draws random mazes and the shortest way through them."""

@@ -1,0 +1,1 @@
+"""A word-guessing game: five letters, six guesses."""

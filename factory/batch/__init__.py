@@ -1,0 +1,1 @@
+"""Executes all orders of a plan on one branch."""

@@ -1,0 +1,66 @@
+"""What a commit says of itself, and how it is recognised later. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from shared.git import CommitFacts
+from shared.hashing import order_key
+from shared.schemas import WorkOrder
+
+AUTHOR = "llmch"
+EMAIL = "llmch@localhost"
+NOTES_REF = "refs/notes/llmch"
+_SUBJECT_CHARACTERS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class OrderIdentity:
+    """By what a landed order is known: its id, its content, and the plan it belongs to, if any."""
+
+    work_order: str
+    key: str
+    plan: str
+
+    def trailers(self) -> str:
+        """Return the lines that end the commit message."""
+        lines = [f"Llmch-Work-Order: {self.work_order}"]
+        if self.plan:
+            lines.append(f"Llmch-Plan: {self.plan}")
+        lines.append(f"Llmch-Key: {self.key}")
+        return "\n".join(lines)
+
+
+def identify(order: WorkOrder, plan: str) -> OrderIdentity:
+    """Return the identity of an order of the plan with that manifest hash ("" for none)."""
+    return OrderIdentity(order.id, order_key(order), plan)
+
+
+def describe_commit(order: WorkOrder, identity: OrderIdentity, date: str) -> CommitFacts:
+    """Return message, author and date; nothing in it changes between runs on equal input."""
+    # The title comes from a model: as one line it can't forge a trailer.
+    title = " ".join(order.title.split())
+    subject = f"{order.id}: {title}"
+    if len(subject) > _SUBJECT_CHARACTERS:
+        subject = subject[: _SUBJECT_CHARACTERS - 3] + "..."
+    return CommitFacts(f"{subject}\n\n{identity.trailers()}\n", AUTHOR, EMAIL, date)
+
+
+def landed_orders(messages: Iterable[tuple[str, str]]) -> Mapping[OrderIdentity, str]:
+    """Return which orders the given (commit, message) pairs say they are, and in which commit."""
+    found: dict[OrderIdentity, str] = {}
+    for commit, message in messages:
+        fields = _trailers(message)
+        if "Llmch-Key" in fields and "Llmch-Work-Order" in fields:
+            identity = OrderIdentity(
+                fields["Llmch-Work-Order"], fields["Llmch-Key"], fields.get("Llmch-Plan", "")
+            )
+            found.setdefault(identity, commit)
+    return found
+
+
+def _trailers(message: str) -> dict[str, str]:
+    last_paragraph = message.rstrip().rpartition("\n\n")[2]
+    pairs = (line.partition(": ") for line in last_paragraph.splitlines())
+    return {name: value.strip() for name, colon, value in pairs if colon}

@@ -1,0 +1,67 @@
+"""The loop as a graph: propose, apply, judge, conclude. Edges and routing only."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any, cast
+
+from factory.state import FactoryContext, FactoryState, fresh_attempt
+
+_STEPS_PER_ATTEMPT = 4
+_SPARE_STEPS = 8
+
+
+def run_attempts(context: FactoryContext) -> FactoryState:
+    """Run an order's attempts to a verdict and return the last state; its `verdict` is set."""
+    state = _graph().invoke(
+        fresh_attempt(1),
+        context=context,
+        config={"recursion_limit": _STEPS_PER_ATTEMPT * context.max_attempts + _SPARE_STEPS},
+    )
+    return cast(FactoryState, state)
+
+
+def prepare() -> None:
+    """Import and compile what `run_attempts` needs, so that it need not wait for it."""
+    _graph()
+
+
+@cache
+def _graph() -> Any:
+    # Set before the import: traces of prompts and code must not leave the machine because some
+    # other program's settings are in the environment.
+    os.environ.update(LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false")
+    from langgraph.graph import END, START, StateGraph
+
+    from factory.nodes_finalize import conclude
+    from factory.nodes_po import judge
+    from factory.nodes_se import propose
+    from factory.nodes_tr import apply
+
+    graph = StateGraph(FactoryState, context_schema=FactoryContext)
+    graph.add_node("se", propose)
+    graph.add_node("tr", apply)
+    graph.add_node("po", judge)
+    graph.add_node("finalize", conclude)
+    graph.add_edge(START, "se")
+    graph.add_conditional_edges("se", after_propose, ["tr", "finalize"])
+    graph.add_conditional_edges("tr", after_apply, ["po", "finalize"])
+    graph.add_edge("po", "finalize")
+    graph.add_conditional_edges("finalize", after_conclude, {"se": "se", "end": END})
+    return graph.compile()
+
+
+def after_propose(state: FactoryState) -> str:
+    """A brief skips everything up to the conclusion."""
+    return "tr" if state["brief"] is None else "finalize"
+
+
+def after_apply(state: FactoryState) -> str:
+    """Nothing is judged that was not written whole."""
+    return "po" if state["brief"] is None else "finalize"
+
+
+def after_conclude(state: FactoryState) -> str:
+    """Without a verdict there is another attempt."""
+    return "se" if state["verdict"] is None else "end"

@@ -1,0 +1,42 @@
+"""One run at a time per repo, by a lock that the kernel frees when its holder dies."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from shared.errors import Busy, PreflightRefused
+
+
+@contextlib.contextmanager
+def hold(common_dir: Path) -> Iterator[None]:
+    """Hold the repo for as long as the block runs.
+
+    Raises `Busy` with the holder's pid where another run has it.
+    """
+    folder = common_dir / "llmch"
+    try:
+        folder.mkdir(exist_ok=True)
+        # Not truncated on open: it holds the other run's pid until the lock is ours.
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise PreflightRefused(
+            f"cannot write to {folder}: {error.strerror}", "make the repo's git folder writable"
+        ) from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+            raise Busy(
+                f"another run (pid {pid}) is working on this repo",
+                "wait for it to end; `llmch status` shows where it stands",
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,88 @@
+"""The concluding node: commit what passed, or clear away and go round again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from factory.schemas import AttemptRecord, FailureBrief, Stage
+from factory.state import FactoryContext, FactoryState, fresh_attempt
+from factory.verdict import Failed, Passed
+from shared.atomic_io import write_json
+from shared.events import AttemptFailed, StageStarted, Warned
+
+
+def conclude(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, Any]:
+    """Return the verdict, or the state of the next attempt."""
+    context, brief = runtime.context, state["brief"]
+    return _pass(state, context) if brief is None else _fail(state, context, brief)
+
+
+def _pass(state: FactoryState, context: FactoryContext) -> dict[str, Any]:
+    proposal, order = state["proposal"], context.order
+    assert proposal is not None, "only a proposal can pass"
+    context.emit(StageStarted(order.id, state["attempt"], "commit"))
+    files = tuple(sorted(proposal.paths))
+    commit, tree = context.workspace.commit(files, context.commit_facts)
+    drift = context.workspace.drift(files)
+    if drift:
+        context.emit(
+            Warned(f"{order.id}: changed outside the proposal, not committed: {', '.join(drift)}")
+        )
+    record = _record(state, context, drift=drift)
+    return {"records": (*state["records"], record), "verdict": Passed(commit, tree, files)}
+
+
+def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> dict[str, Any]:
+    attempt = state["attempt"]
+    folder = context.attempt_folder(attempt)
+    write_json(folder / "failure_brief.json", brief.model_dump(mode="json"), sync=False)
+    if state["write_ok"] or brief.stage is Stage.WRITE_FAILED:
+        context.workspace.reset()
+    records = (*state["records"], _record(state, context, brief=brief))
+    last = not brief.stage.retryable or attempt >= context.max_attempts
+    context.emit(
+        AttemptFailed(
+            order=context.order.id,
+            attempt=attempt,
+            stage=brief.stage,
+            command=brief.command or "",
+            exit_code=brief.exit_code,
+            excerpt=brief.primary_error_excerpt,
+            next_step=_next_step(attempt, context.max_attempts, brief),
+        )
+    )
+    if last:
+        return {"records": records, "verdict": Failed(brief)}
+    return {**fresh_attempt(attempt + 1), "previous": brief, "records": records}
+
+
+def _next_step(attempt: int, max_attempts: int, brief: FailureBrief) -> str:
+    if not brief.stage.retryable:
+        return "another attempt would not mend this: the order has failed"
+    if attempt >= max_attempts:
+        return f"all {max_attempts} attempts are used up: the order has failed"
+    return f"taken back; attempt {attempt + 1} of {max_attempts} is told what happened"
+
+
+def _record(
+    state: FactoryState,
+    context: FactoryContext,
+    *,
+    brief: FailureBrief | None = None,
+    drift: tuple[str, ...] = (),
+) -> AttemptRecord:
+    proposal, attempt = state["proposal"], state["attempt"]
+    return AttemptRecord(
+        attempt_index=attempt,
+        baseline_commit=context.workspace.baseline,
+        proposal_path=f"attempt_{attempt}/proposed_writes.json" if proposal else None,
+        touched_files=tuple(sorted(proposal.paths)) if proposal else (),
+        write_ok=state["write_ok"],
+        verify=state["verify"],
+        acceptance=state["acceptance"],
+        drift=drift,
+        model=state["model"],
+        failure_brief=brief,
+    )

@@ -1,0 +1,134 @@
+"""SE, the proposing node: gate, context, prompt, model, proposal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from factory.excerpt import cut
+from factory.prompt import ShownFile, reminder, render_prompt
+from factory.proposal import ProposalInvalid, parse_proposal
+from factory.schemas import FailureBrief, Stage
+from factory.scope import FileKind, FileState
+from factory.state import FactoryContext, FactoryState
+from factory.tree import NotReadable, Tree
+from factory.verification import verification_of
+from shared.atomic_io import write_json, write_text
+from shared.events import StageStarted
+from shared.hashing import EMPTY_SHA256, sha256_bytes
+from shared.llm.client import Api, Completion, Place, ReplyFailed, Request, Role
+from shared.schemas import MAX_CONTEXT_BYTES, WorkOrder
+
+
+class _Refused(Exception):
+    """The attempt cannot begin; the message says why."""
+
+
+def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, Any]:
+    """Return the model's proposal, or the brief of why there is none."""
+    context, attempt = runtime.context, state["attempt"]
+    order = context.order
+    context.emit(StageStarted(order.id, attempt, "propose"))
+    try:
+        check_preconditions(order, context.workspace.tree)
+        shown = read_shown_files(order, context.workspace.tree)
+    except _Refused as refused:
+        return {"brief": _brief(order, Stage.PREFLIGHT, str(refused))}
+    request = _request(state, context, shown)
+    folder = context.attempt_folder(attempt)
+    write_text(folder / "se_prompt.txt", request.prompt, sync=False)
+    try:
+        completion = context.client.complete(request)
+    except ReplyFailed as failed:
+        return {"shown": shown, "brief": _brief(order, Stage.EXCEPTION, str(failed))}
+    write_text(folder / "raw_llm_response.txt", completion.text, sync=False)
+    return {"shown": shown, "model": completion.model, **_parse(completion, order, context, state)}
+
+
+def check_preconditions(order: WorkOrder, tree: Tree) -> None:
+    """Raise where a precondition does not hold: the plan is at fault, and no model can mend it."""
+    for condition in order.preconditions:
+        there = tree.state_of(condition.path).kind is not FileKind.ABSENT
+        if there != (condition.kind == "file_exists"):
+            what = "does not exist" if not there else "exists"
+            raise _Refused(
+                f"precondition {condition.kind} {condition.path!r} does not hold: the file "
+                f"{what} at this point of the chain. The plan is wrong, not the code."
+            )
+
+
+def read_shown_files(order: WorkOrder, tree: Tree) -> tuple[ShownFile, ...]:
+    """Return the context files and all allowed files, whole, in the order's own sequence.
+
+    Raises where they cannot be shown whole: a file that was cut could not be written safely.
+    """
+    paths = dict.fromkeys((*order.context_files, *order.allowed_files))
+    shown = tuple(_show(path, tree) for path in paths)
+    sizes = {file.path: len(file.text.encode()) for file in shown}
+    if sum(sizes.values()) > MAX_CONTEXT_BYTES:
+        largest = sorted(sizes, key=lambda path: -sizes[path])[:5]
+        raise _Refused(
+            f"the context files have {sum(sizes.values()):,} bytes together, over the limit of "
+            f"{MAX_CONTEXT_BYTES:,}: {', '.join(f'{path} ({sizes[path]:,})' for path in largest)}. "
+            "Split the order, or list fewer context files."
+        )
+    return shown
+
+
+def _show(path: str, tree: Tree) -> ShownFile:
+    try:
+        data = tree.read(path)
+        return ShownFile(path, FileState(FileKind.FILE, sha256_bytes(data)), data.decode("utf-8"))
+    except NotReadable as problem:
+        if problem.kind is FileKind.ABSENT:
+            return ShownFile(path, FileState(FileKind.ABSENT, EMPTY_SHA256), "")
+        raise _Refused(f"{path!r} cannot be shown: it is {_described(problem.kind)}") from None
+    except UnicodeDecodeError:
+        raise _Refused(f"{path!r} cannot be shown: it is not UTF-8 text") from None
+
+
+def _described(kind: FileKind) -> str:
+    return {
+        FileKind.LINK: "a symbolic link",
+        FileKind.FOLDER: "a folder",
+        FileKind.OTHER: "no regular file",
+    }.get(kind, str(kind))
+
+
+def _request(state: FactoryState, context: FactoryContext, shown: Iterable[ShownFile]) -> Request:
+    attempt, order = state["attempt"], context.order
+    checks = verification_of(context.workspace.tree, exempt=context.exempt)
+    prompt = render_prompt(
+        order, tuple(shown), tuple(str(check) for check in checks), state["previous"]
+    )
+    return Request(
+        api=Api.CHAT,
+        model=context.models.model(attempt),
+        prompt=prompt,
+        place=Place(Role.FACTORY, attempt, order.id),
+        reply_schema=context.models.reply_schema,
+        temperature=context.models.temperature,
+        max_output_tokens=context.models.max_output_tokens,
+    )
+
+
+def _parse(
+    completion: Completion, order: WorkOrder, context: FactoryContext, state: FactoryState
+) -> dict[str, Any]:
+    try:
+        proposal = parse_proposal(completion.text)
+    except ProposalInvalid as invalid:
+        return {"brief": _brief(order, Stage.LLM_OUTPUT_INVALID, str(invalid))}
+    folder = context.attempt_folder(state["attempt"])
+    write_json(folder / "proposed_writes.json", proposal.model_dump(mode="json"), sync=False)
+    return {"proposal": proposal}
+
+
+def _brief(order: WorkOrder, stage: Stage, message: str) -> FailureBrief:
+    return FailureBrief(
+        stage=stage,
+        primary_error_excerpt=cut(message),
+        constraints_reminder=reminder(stage, order),
+    )

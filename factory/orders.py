@@ -1,0 +1,210 @@
+"""Reads work orders as a user hands them over: one file, or a plan's whole folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shared.errors import InvalidInput, PreflightRefused
+from shared.hashing import manifest_sha256
+from shared.schemas import (
+    MAX_DOCUMENT_BYTES,
+    DocumentInvalid,
+    Manifest,
+    SchemaProblem,
+    WorkOrder,
+    blockers,
+    order_id,
+    order_number,
+    parse_document,
+    unknown_keys,
+)
+from shared.strict_json import JsonProblem, parse_json
+from shared.text_input import read_text_input
+
+MANIFEST_NAME = "WORK_ORDERS_MANIFEST.json"
+_ORDER_FILE = re.compile(r"WO-[0-9]+\.json")
+_PROBLEMS_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    """The plan an order belongs to, as its manifest tells it."""
+
+    manifest_sha256: str
+    planner_run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedOrder:
+    """A work order ready to be executed.
+
+    `plan` is there where a manifest beside the order recomputes to its own hash and holds this
+    very order; only then is what the order says about its origin believed.
+    """
+
+    order: WorkOrder
+    plan: PlanFacts | None
+    warnings: tuple[str, ...] = ()
+
+
+def read_order(path: Path) -> LoadedOrder:
+    """Return the order in one file. Raises `InvalidInput` naming the field at fault."""
+    document = _read_object(path, "work order")
+    order = _parse_order(document, str(path))
+    warnings = tuple(f"{path.name}: unknown key {key!r} ignored" for key in _unknown(document))
+    manifest = _read_manifest(path.parent)
+    plan = None
+    if manifest and document in _orders_of(manifest):
+        plan = _plan_facts(manifest)
+    return LoadedOrder(order, plan, warnings)
+
+
+def read_workdir(folder: Path) -> tuple[LoadedOrder, ...]:
+    """Return a plan's orders in sequence.
+
+    Raises `InvalidInput` where the folder holds no orders, has a gap, or where its manifest and
+    its order files disagree.
+    """
+    if not folder.is_dir():
+        raise InvalidInput(f"--workdir {folder}: no such folder", "name a folder of WO-NN.json")
+    names = sorted(each.name for each in folder.iterdir() if _ORDER_FILE.fullmatch(each.name))
+    manifest = _read_manifest(folder)
+    if not names and manifest is None:
+        raise InvalidInput(
+            f"{folder} holds no work orders", "make some: `llmch plan --spec SPEC --outdir DIR`"
+        )
+    documents = {name: _read_object(folder / name, "work order") for name in names}
+    if manifest is not None:
+        documents = _reconcile(folder, documents, manifest)
+    plan = _plan_facts(manifest) if manifest else None
+    orders = [
+        LoadedOrder(
+            _parse_order(document, str(folder / name)),
+            plan,
+            tuple(f"{name}: unknown key {key!r} ignored" for key in _unknown(document)),
+        )
+        for name, document in documents.items()
+    ]
+    return _in_sequence(folder, orders)
+
+
+def decide_exempt(loaded: LoadedOrder, *, allow: bool) -> tuple[bool, str]:
+    """Return whether the order is verified by compiling alone, and a warning where it is.
+
+    Raises `PreflightRefused` where it asks for that and nothing vouches for it.
+    """
+    order = loaded.order
+    if not order.verify_exempt:
+        return False, ""
+    if allow:
+        return True, f"{order.id}: verification reduced to compiling, by --allow-verify-exempt"
+    if _vouched_for(loaded):
+        return True, f"{order.id}: verification reduced to compiling: it bootstraps verification"
+    raise PreflightRefused(
+        f"{order.id} asks to be exempt from verification, and no manifest beside it vouches for it",
+        "keep the order beside its WORK_ORDERS_MANIFEST.json, or pass --allow-verify-exempt",
+    )
+
+
+def _vouched_for(loaded: LoadedOrder) -> bool:
+    provenance = loaded.order.provenance
+    return (
+        loaded.plan is not None
+        and provenance is not None
+        and provenance.bootstrap
+        and provenance.manifest_sha256 == loaded.plan.manifest_sha256
+    )
+
+
+def _read_object(path: Path, what: str) -> Mapping[str, Any]:
+    text = read_text_input(path, what, MAX_DOCUMENT_BYTES).text
+    try:
+        document = parse_json(text)
+    except JsonProblem as problem:
+        raise InvalidInput(f"{what} {path}: {problem}", "it must hold one JSON object") from problem
+    if not isinstance(document, dict):
+        raise InvalidInput(f"{what} {path} is no JSON object", "see examples/ for the form")
+    return document
+
+
+def _parse_order(document: Mapping[str, Any], where: str) -> WorkOrder:
+    try:
+        order = parse_document(WorkOrder, document)
+    except DocumentInvalid as invalid:
+        raise _invalid(where, invalid.problems) from invalid
+    problems = blockers(order)
+    if problems:
+        raise _invalid(where, problems)
+    return order
+
+
+def _invalid(where: str, problems: tuple[SchemaProblem, ...]) -> InvalidInput:
+    lines = [f"  {each.field or 'document'}: {each.message}" for each in problems[:_PROBLEMS_SHOWN]]
+    if len(problems) > _PROBLEMS_SHOWN:
+        lines.append(f"  and {len(problems) - _PROBLEMS_SHOWN} more")
+    return InvalidInput(
+        f"{where} is no valid work order:\n" + "\n".join(lines),
+        "`llmch check DIR` judges a whole plan and says how to mend each fault",
+    )
+
+
+def _unknown(document: Mapping[str, Any]) -> tuple[str, ...]:
+    return unknown_keys(WorkOrder, document)
+
+
+def _read_manifest(folder: Path) -> Mapping[str, Any] | None:
+    path = folder / MANIFEST_NAME
+    return _read_object(path, "manifest") if path.exists() else None
+
+
+def _orders_of(manifest: Mapping[str, Any]) -> list[Any]:
+    orders = manifest.get("work_orders")
+    return orders if isinstance(orders, list) else []
+
+
+def _plan_facts(manifest: Mapping[str, Any]) -> PlanFacts | None:
+    """Return the plan's identity if the manifest recomputes to the hash it claims."""
+    provenance = manifest.get("provenance")
+    claimed = provenance.get("manifest_sha256") if isinstance(provenance, dict) else None
+    run_id = provenance.get("planner_run_id") if isinstance(provenance, dict) else None
+    if isinstance(claimed, str) and isinstance(run_id, str):
+        try:
+            if manifest_sha256(manifest) == claimed:
+                return PlanFacts(claimed, run_id)
+        except ValueError:
+            return None
+    return None
+
+
+def _reconcile(
+    folder: Path, documents: Mapping[str, Mapping[str, Any]], manifest: Mapping[str, Any]
+) -> dict[str, Mapping[str, Any]]:
+    """Return the manifest's orders by file name, having seen that the files say the same."""
+    try:
+        parse_document(Manifest, manifest)
+    except DocumentInvalid as invalid:
+        raise _invalid(str(folder / MANIFEST_NAME), invalid.problems) from invalid
+    planned = {f"{order['id']}.json": order for order in _orders_of(manifest)}
+    if documents:
+        for name in sorted(planned.keys() | documents.keys()):
+            if planned.get(name) != documents.get(name):
+                raise InvalidInput(
+                    f"{folder}: {name} and {MANIFEST_NAME} disagree",
+                    "plan again, or remove the manifest to run the files as they are",
+                )
+    return planned
+
+
+def _in_sequence(folder: Path, orders: list[LoadedOrder]) -> tuple[LoadedOrder, ...]:
+    orders.sort(key=lambda each: order_number(each.order.id) or 0)
+    for expected, each in enumerate(orders, 1):
+        if order_number(each.order.id) != expected:
+            raise InvalidInput(
+                f"{folder}: expected {order_id(expected)}, found {each.order.id}",
+                "work orders are numbered from WO-01 without gaps",
+            )
+    return tuple(orders)

@@ -1,0 +1,208 @@
+"""What must hold of a repo before anything is changed, and where the work will go."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from shared.errors import InvalidInput, PreflightRefused
+from shared.git import (
+    NO_COMMIT,
+    Changes,
+    Checkout,
+    ConfigEntry,
+    Git,
+    repo_filters,
+    without_repo_filters,
+)
+
+_UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisect",
+}
+_PATHS_SHOWN = 5
+
+
+class BranchPolicy(StrEnum):
+    """What may be true of the target branch before the run."""
+
+    CREATE = "create"
+    REUSE = "reuse"
+    EITHER = "either"
+
+
+@dataclass(frozen=True, slots=True)
+class Repo:
+    """The user's checkout, as found: it is read, and later at most fast-forwarded."""
+
+    git: Git
+    tree: Path
+    git_dir: Path
+    common_dir: Path
+    head: str
+    branch: str
+    ignored_filters: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The branch that verified commits go to, and the commit it stands at (or will start from)."""
+
+    branch: str
+    tip: str
+    exists: bool
+
+    @property
+    def ref(self) -> str:
+        return f"refs/heads/{self.branch}"
+
+    @property
+    def expected(self) -> str:
+        """The value the ref must have for the first landing."""
+        return self.tip if self.exists else NO_COMMIT
+
+
+def inspect_repo(folder: Path, *, allow_repo_filters: bool = False) -> Repo:
+    """Return the repo at `folder`, or raise `PreflightRefused` saying what stands in the way.
+
+    Changes nothing. Raises `InvalidInput` where `folder` does not exist.
+    """
+    if not folder.is_dir():
+        raise InvalidInput(f"--repo {folder}: no such folder", "name the root of a git repo")
+    git = Git(folder.resolve())
+    layout = git.layout()
+    if layout is None:
+        raise _no_working_tree(git, folder)
+    tree, git_dir, common = layout
+    git = git.at(tree)
+    entries = git.read_config()
+    if not allow_repo_filters:
+        git = git.with_config(without_repo_filters(entries))
+    changes = git.changes()
+    _refuse_unready(tree, git_dir, changes)
+    return Repo(
+        git=git,
+        tree=tree,
+        git_dir=git_dir,
+        common_dir=common,
+        head=changes.head,
+        branch=changes.branch,
+        ignored_filters=() if allow_repo_filters else _filters_in_use(tree, entries),
+    )
+
+
+def choose_target(
+    repo: Repo,
+    branch: str,
+    policy: BranchPolicy,
+    protected: Collection[str],
+    start: str | None = None,
+) -> Target:
+    """Return the branch to work on, made from `start` (default HEAD) where it does not exist.
+
+    Raises `PreflightRefused` where the branch is protected, missing or there against `policy`.
+    """
+    if branch in protected:
+        raise PreflightRefused(
+            f"branch {branch!r} is protected: llmch never commits to it",
+            "name another with --branch, and merge it yourself after review",
+        )
+    if not repo.git.branch_name_allowed(branch):
+        raise PreflightRefused(
+            f"git refuses {branch!r} as the name of a branch",
+            "see `git help check-ref-format` for what a name may hold",
+        )
+    tip = repo.git.commit_of(f"refs/heads/{branch}")
+    if tip and policy is BranchPolicy.CREATE:
+        raise PreflightRefused(
+            f"branch {branch!r} exists already",
+            "leave out --create-branch to continue it, or name another",
+        )
+    if not tip and policy is BranchPolicy.REUSE:
+        raise PreflightRefused(
+            f"branch {branch!r} does not exist",
+            "leave out --reuse-branch to have it made, or name an existing one",
+        )
+    begin = _start_commit(repo, start)
+    if tip and start and tip != begin:
+        raise PreflightRefused(
+            f"branch {branch!r} is at {tip[:12]}, not at {begin[:12]} as --commit-hash says",
+            "leave out --commit-hash to continue the branch where it is",
+        )
+    return Target(branch, tip or begin, bool(tip))
+
+
+def checkout_of(branch: str, checkouts: Collection[Checkout]) -> Checkout | None:
+    """Return the working tree that has `branch` checked out, if any."""
+    return next((each for each in checkouts if each.branch == branch), None)
+
+
+def _start_commit(repo: Repo, start: str | None) -> str:
+    if start is None:
+        return repo.head
+    commit = repo.git.commit_of(start)
+    if not commit:
+        raise PreflightRefused(
+            f"--commit-hash {start!r} names no commit of this repo", "give a full or unique hash"
+        )
+    return commit
+
+
+def _no_working_tree(git: Git, folder: Path) -> PreflightRefused:
+    if git.is_bare():
+        return PreflightRefused(
+            f"{folder} is a bare repo", "clone it, or add a worktree, and name that"
+        )
+    return PreflightRefused(
+        f"{folder} is not a git repo", "run `git init` there and make a first commit"
+    )
+
+
+def _refuse_unready(tree: Path, git_dir: Path, changes: Changes) -> None:
+    for name, what in _UNDER_WAY.items():
+        if (git_dir / name).exists():
+            raise PreflightRefused(
+                f"{what} is under way in {tree}", "finish or abort it, then try again"
+            )
+    if not changes.head:
+        raise PreflightRefused(
+            f"{tree} has no commits yet", "make a first one: `git commit --allow-empty -m start`"
+        )
+    if not changes.branch:
+        raise PreflightRefused(
+            f"HEAD of {tree} is detached", "check out a branch: `git switch BRANCH`"
+        )
+    if not changes.clean:
+        paths = (*changes.changed, *changes.untracked)
+        more = f" and {len(paths) - _PATHS_SHOWN} more" if len(paths) > _PATHS_SHOWN else ""
+        raise PreflightRefused(
+            f"{tree} has uncommitted changes: {', '.join(paths[:_PATHS_SHOWN])}{more}",
+            "commit or stash them (`git stash -u`), or add them to .gitignore",
+        )
+
+
+def _filters_in_use(tree: Path, entries: tuple[ConfigEntry, ...]) -> tuple[str, ...]:
+    """Return the repo's own filters that the attributes at its root ask for."""
+    names = repo_filters(entries)
+    if not names:
+        return ()
+    asked = set(_filters_asked_for(tree))
+    return tuple(name for name in names if name in asked)
+
+
+def _filters_asked_for(tree: Path) -> Iterator[str]:
+    try:
+        text = (tree / ".gitattributes").read_text(errors="replace")
+    except OSError:
+        return
+    for line in text.splitlines():
+        for word in line.split()[1:]:
+            name, _, value = word.partition("=")
+            if name == "filter" and value:
+                yield value

@@ -1,0 +1,102 @@
+"""Executes one work order: preflight, workspace, graph, landing, summary."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from factory.options import RunOptions
+from factory.orders import PlanFacts, decide_exempt, read_order
+from factory.preflight import Repo, Target, choose_target, inspect_repo
+from factory.schemas import RunSummary
+from factory.session import Session, open_session
+from factory.summary import public_json
+from shared.atomic_io import write_json
+from shared.errors import InvalidInput
+from shared.events import Emit, Warned
+from shared.llm.stack import ModelSource, open_model
+from shared.run_context import Recording, new_run_folder, new_run_id, recorded_run
+
+
+def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) -> RunSummary:
+    """Run the order in `path` and return what became of it.
+
+    Raises `InvalidInput`, `PreflightRefused`, `Busy` or `SandboxUnavailable` before anything is
+    changed, and what the model layer raises where asking again would not help.
+    """
+    loaded = read_order(path)
+    repo = inspect_repo(options.repo, allow_repo_filters=options.allow_repo_filters)
+    refuse_inside(repo, options.out, "--out")
+    exempt, warning = decide_exempt(loaded, allow=options.allow_verify_exempt)
+    run_id = new_run_id()
+    branch = options.branch or default_branch(loaded.plan, run_id)
+    target = choose_target(repo, branch, options.policy, options.protected, options.start)
+    head = {"command": "run", "work_order": str(path), **describe_options(options, target)}
+    with begin_run(options, source, repo, target, run_id, head, emit) as (session, recording):
+        for each in (*loaded.warnings, *filter(None, (warning,))):
+            recording.emit(Warned(each))
+        executed = session.execute(loaded, exempt, recording.folder.path)
+        summary = executed.summary
+        recording.results["summary"] = public_json(summary)
+        if executed.error:
+            raise executed.error
+        if summary.state == "landed":
+            session.push()
+    if options.out is not None:
+        write_json(options.out / f"{run_id}.json", public_json(summary))
+    return summary
+
+
+@contextlib.contextmanager
+def begin_run(
+    options: RunOptions,
+    source: ModelSource,
+    repo: Repo,
+    target: Target,
+    run_id: str,
+    head: Mapping[str, Any],
+    emit: Emit,
+) -> Iterator[tuple[Session, Recording]]:
+    """Make the run's folder, hold the repo, open model, workspace and sandbox; close all of it."""
+    folder = new_run_folder(options.artifacts, "factory", run_id)
+    with (
+        recorded_run(folder, head, emit) as recording,
+        open_model(source, folder.path, recording.emit) as model,
+        open_session(options, repo, target, model, folder, recording.emit) as session,
+    ):
+        if repo.ignored_filters:
+            names = ", ".join(repo.ignored_filters)
+            recording.emit(
+                Warned(f"filters of the repo's own config do not run here: {names}; see README")
+            )
+        yield session, recording
+
+
+def default_branch(plan: PlanFacts | None, run_id: str) -> str:
+    """Return the branch for the orders of a plan, or for an order of no plan."""
+    return f"factory/{plan.planner_run_id}" if plan else f"factory/adhoc/{run_id}"
+
+
+def describe_options(options: RunOptions, target: Target) -> dict[str, Any]:
+    """Return what `run.json` says of how a run was asked for."""
+    return {
+        "repo": str(options.repo.resolve()),
+        "branch": target.branch,
+        "base": target.tip,
+        "model": options.models.model(1),
+        "temperature": options.models.temperature,
+        "max_attempts": options.max_attempts,
+        "timeout_seconds": options.timeout_seconds,
+        "sandbox": options.sandbox.backend,
+        "python": str(options.python),
+    }
+
+
+def refuse_inside(repo: Repo, path: Path | None, flag: str) -> None:
+    """Raise `InvalidInput` where an export would land in the repo it is about."""
+    if path is not None and path.resolve().is_relative_to(repo.tree.resolve()):
+        raise InvalidInput(
+            f"{flag} {path} is inside the target repo", "choose a folder outside of it"
+        )

@@ -1,0 +1,41 @@
+"""What a backend holds, in one vocabulary for the record, the describing line and the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+
+class Guarantee(StrEnum):
+    """A thing that holds while a command runs."""
+
+    FILES = "files"  # nothing outside the workspace and the private /tmp is written
+    METADATA = "metadata"  # ... nor are its modes, owners and times changed
+    SECRETS = "secrets"  # files outside the allow-list cannot be read
+    GIT_DIR = "git_dir"  # the git directory and the workspace's `.git` stay as they are
+    GIT_CREDENTIALS = "git_credentials"  # what git's configuration holds cannot be read
+    NETWORK = "network"  # no TCP or UDP to anywhere but its own loopback
+    UNIX_SOCKETS = "unix_sockets"  # no socket of the host, by path or abstract name
+    PROCESSES = "processes"  # no other process can be read, traced or signalled
+    PROCESS_LIMIT = "process_limit"  # the limit on processes is enforced
+    LIMITS = "limits"  # those on memory, CPU time, file size and output are
+    NAMESPACES = "namespaces"  # it cannot make namespaces of its own
+    SURVIVORS = "survivors"  # no process is left when the command has ended
+    LOOPBACK = "loopback"  # a server on its own loopback works
+    MULTIPROCESSING = "multiprocessing"  # semaphores and shared memory work
+
+
+Guarantees = Mapping[Guarantee, bool]
+
+
+def holding(*held: Guarantee) -> Guarantees:
+    """The map in which exactly `held` hold."""
+    return MappingProxyType({each: each in held for each in Guarantee})
+
+
+def render(guarantees: Guarantees) -> str:
+    """One line: what holds and what does not."""
+    held = ", ".join(each for each in Guarantee if guarantees[each])
+    gaps = ", ".join(each for each in Guarantee if not guarantees[each])
+    return f"holds: {held or 'nothing'}; does not hold: {gaps or 'nothing'}"

@@ -1,0 +1,61 @@
+"""What a command may do: decided once by the caller, the same for every command of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+GIB = 1024**3
+MIB = 1024**2
+
+
+class Backend(StrEnum):
+    """How a command is contained. `AUTO` takes the first that works; the others never fall back."""
+
+    AUTO = "auto"
+    BWRAP = "bwrap"
+    LANDLOCK = "landlock"
+    OFF = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one command and its children may use. The defaults leave room for a large test suite."""
+
+    # Address space of each process, not resident memory: interpreters and numeric libraries
+    # reserve a few GiB that they never touch, so less would fail honest programs.
+    memory_bytes: int = 8 * GIB
+    # CPU time of each process. The wall deadline is what a test suite normally meets first;
+    # this ends a spinning process even where that deadline is generous.
+    cpu_seconds: int = 3600
+    # Size of each file written: a wheel or a data fixture fits, a filled disk does not.
+    file_bytes: int = 1 * GIB
+    # Processes and threads together: a parallel test run on a large machine stays below it,
+    # a fork bomb is stopped while the machine still answers.
+    processes: int = 1024
+    # Both streams together; a command that prints more is ended. What is kept is far less.
+    output_bytes: int = 64 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Where a command runs and what it can reach. All paths are absolute."""
+
+    workspace: Path
+    """Writable but for its `.git`, and the working directory."""
+    git_dir: Path | None
+    """The common git directory: never writable, and readable only without its credentials."""
+    private: Path
+    """An existing directory of the host, outside the workspace: the command's /tmp and HOME."""
+    python: Path
+    """The interpreter that `python`, `pytest` and `pip` mean."""
+    network: Literal["none", "host"] = "none"
+    read: tuple[Path, ...] = ()
+    write: tuple[Path, ...] = ()
+    limits: Limits = Limits()
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Variables that the user's configuration names, added to the allow-list."""

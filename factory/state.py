@@ -1,0 +1,85 @@
+"""What travels along the graph's edges, and what its nodes work with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict
+
+from factory.prompt import ShownFile
+from factory.sandbox import Sandbox
+from factory.schemas import AttemptRecord, CmdResult, FailureBrief, WriteProposal
+from factory.verdict import Verdict
+from factory.workspace import Workspace
+from shared.events import Emit
+from shared.git import CommitFacts
+from shared.llm.client import LlmClient, ReplySchema
+from shared.schemas import WorkOrder
+
+
+class FactoryState(TypedDict):
+    """One order's progress. The fields below `verdict` belong to the attempt under way."""
+
+    attempt: int
+    previous: FailureBrief | None
+    records: tuple[AttemptRecord, ...]
+    verdict: Verdict | None
+    shown: tuple[ShownFile, ...]
+    proposal: WriteProposal | None
+    write_ok: bool
+    verify: tuple[CmdResult, ...]
+    acceptance: tuple[CmdResult, ...]
+    brief: FailureBrief | None
+    model: str | None
+
+
+def fresh_attempt(attempt: int) -> FactoryState:
+    """Return the state that an attempt starts from, nothing known yet."""
+    return FactoryState(
+        attempt=attempt,
+        previous=None,
+        records=(),
+        verdict=None,
+        shown=(),
+        proposal=None,
+        write_ok=False,
+        verify=(),
+        acceptance=(),
+        brief=None,
+        model=None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """Which model answers on which attempt, and how it is asked."""
+
+    model: Callable[[int], str]
+    reply_schema: ReplySchema | None
+    temperature: float | None
+    max_output_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FactoryContext:
+    """What the nodes of one order need; nothing in it changes while the order runs."""
+
+    order: WorkOrder
+    workspace: Workspace
+    sandbox: Sandbox
+    client: LlmClient
+    models: ModelChoice
+    emit: Emit
+    folder: Path
+    max_attempts: int
+    timeout_seconds: float
+    exempt: bool
+    commit_facts: CommitFacts
+    path_names: Mapping[str, str]
+
+    def attempt_folder(self, attempt: int) -> Path:
+        """Return (and make) the folder of one attempt's artifacts."""
+        folder = self.folder / f"attempt_{attempt}"
+        folder.mkdir(exist_ok=True)
+        return folder

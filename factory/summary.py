@@ -1,0 +1,140 @@
+"""What became of an order or a run, as the documents that are kept and printed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from factory.schemas import (
+    AttemptRecord,
+    BatchSummary,
+    Failure,
+    FailureBrief,
+    RunSummary,
+    UsageRecord,
+)
+from factory.verdict import Errored, Failed, Passed, Verdict
+from shared.llm.client import Usage
+from shared.llm.usage import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What holds of an order's run whatever its verdict."""
+
+    order: str
+    run_id: str
+    run_dir: Path
+    branch: str
+    parent: str
+    warnings: tuple[str, ...]
+
+
+def summarise_order(
+    verdict: Verdict, about: Circumstances, records: Sequence[AttemptRecord], tally: Tally
+) -> RunSummary:
+    """Return the summary of an order that was executed."""
+    return RunSummary(
+        verdict=verdict_word(verdict),
+        state="landed" if isinstance(verdict, Passed) else "failed",
+        work_order=about.order,
+        run_id=about.run_id,
+        run_dir=str(about.run_dir),
+        branch=about.branch,
+        commit=verdict.commit if isinstance(verdict, Passed) else None,
+        parent=about.parent,
+        attempts=len(records),
+        failure=_failure(verdict),
+        warnings=(*about.warnings, *_drift_warnings(records)),
+        usage=usage_record(tally),
+        repo_tree_hash_after=verdict.tree if isinstance(verdict, Passed) else None,
+        attempt_records=tuple(records),
+    )
+
+
+def summarise_unexecuted(
+    state: Literal["skipped", "pending", "blocked"], about: Circumstances, commit: str | None
+) -> RunSummary:
+    """Return the summary of an order that was not executed: landed before, or not reached."""
+    return RunSummary(
+        verdict="PASS" if state == "skipped" else "FAIL",
+        state=state,
+        work_order=about.order,
+        run_id=about.run_id,
+        run_dir=str(about.run_dir),
+        branch=about.branch,
+        commit=commit,
+        parent=about.parent,
+        attempts=0,
+        failure=None,
+        warnings=about.warnings,
+        usage=usage_record(Tally()),
+    )
+
+
+def batch_verdict(orders: Iterable[RunSummary]) -> Literal["PASS", "FAIL", "ERROR"]:
+    """Return the verdict of the whole: the worst of its orders'."""
+    verdicts = {order.verdict for order in orders}
+    return "ERROR" if "ERROR" in verdicts else "FAIL" if "FAIL" in verdicts else "PASS"
+
+
+def verdict_word(verdict: Verdict) -> Literal["PASS", "FAIL", "ERROR"]:
+    """Return the verdict as it is printed."""
+    match verdict:
+        case Passed():
+            return "PASS"
+        case Failed():
+            return "FAIL"
+        case Errored():
+            return "ERROR"
+
+
+def usage_record(tally: Tally) -> UsageRecord:
+    """Return what live calls took, and how many replies came from a transcript."""
+    live: Usage = tally.live
+    return UsageRecord(
+        calls=live.calls,
+        input_tokens=live.input_tokens,
+        cached_tokens=live.cached_tokens,
+        output_tokens=live.output_tokens,
+        reasoning_tokens=live.reasoning_tokens,
+        cost_usd=None if live.cost_usd is None else float(live.cost_usd),
+        replayed_calls=tally.replayed.calls,
+    )
+
+
+def public_json(summary: RunSummary | BatchSummary) -> dict[str, object]:
+    """Return the document that `--json` prints: the summary without the attempts' records."""
+    hidden = {"attempt_records"}
+    exclude: object = hidden
+    if isinstance(summary, BatchSummary):
+        exclude = {"orders": {"__all__": hidden}}
+    return summary.model_dump(mode="json", exclude=exclude)  # type: ignore[arg-type]  # pydantic's alias is private
+
+
+def _failure(verdict: Verdict) -> Failure | None:
+    match verdict:
+        case Passed():
+            return None
+        case Failed(brief):
+            return _from_brief(brief)
+        case Errored(cause):
+            return Failure(stage="error", excerpt=cause)
+
+
+def _from_brief(brief: FailureBrief) -> Failure:
+    return Failure(
+        stage=brief.stage,
+        command=brief.command,
+        exit_code=brief.exit_code,
+        excerpt=brief.primary_error_excerpt,
+    )
+
+
+def _drift_warnings(records: Sequence[AttemptRecord]) -> tuple[str, ...]:
+    drift = [path for record in records for path in record.drift]
+    if not drift:
+        return ()
+    return (f"changed outside the proposal, not committed: {', '.join(drift)}",)

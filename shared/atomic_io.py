@@ -1,0 +1,122 @@
+"""Files that are there whole or not at all, also after a crash.
+
+A write goes to a temporary name in the same folder, is synced, and takes its place by rename.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shared.errors import CommandFailed
+
+
+def render_json(value: Any) -> str:
+    """Return `value` as the indented JSON text that all artifacts use, newline included."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def write_bytes(path: Path, data: bytes, *, sync: bool = True) -> None:
+    """Put `data` at `path` atomically; with `sync` it also survives a power loss.
+
+    Raises `CommandFailed` naming the path where the disk refuses, and leaves nothing behind.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                if sync:
+                    os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise write_refused(path, error) from error
+
+
+def write_text(path: Path, text: str, *, sync: bool = True) -> None:
+    """Put `text` at `path` as UTF-8; a lone surrogate is kept as its escape, never refused."""
+    write_bytes(path, text.encode("utf-8", "backslashreplace"), sync=sync)
+
+
+def write_json(path: Path, value: Any, *, sync: bool = True) -> None:
+    """Put `value` at `path` as indented JSON."""
+    write_text(path, render_json(value), sync=sync)
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Put a new folder of flat files in place with one rename, synced once as a whole.
+
+    `folder` must not exist yet. All files are written to a temporary folder beside it first, so
+    nobody ever sees half of them. Raises `CommandFailed` where the disk refuses.
+    """
+    staging = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    try:
+        staging.mkdir()
+        for name, data in files.items():
+            (staging / name).write_bytes(data)
+        _sync_all(staging, files)
+        staging.rename(folder)
+        sync_folder(folder.parent)
+    except OSError as error:
+        raise write_refused(folder, error) from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames within `folder` durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path) -> Path:
+    """Create `folder` and its parents, and return it. Raises `CommandFailed` where refused."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_refused(folder, error) from error
+    return folder
+
+
+def write_refused(path: Path, error: OSError) -> CommandFailed:
+    """Return the error that names the path and the system's reason."""
+    return CommandFailed(
+        f"cannot write {path}: {error.strerror or error}",
+        "free space or make the folder writable, or choose another with --artifacts-dir",
+    )
+
+
+def _sync_all(folder: Path, names: Mapping[str, bytes]) -> None:
+    # One syncfs is a single wait for the device, where an fsync a file would be one each.
+    if not _syncfs(folder):
+        for name in names:
+            with (folder / name).open("rb") as file:
+                os.fsync(file.fileno())
+    sync_folder(folder)
+
+
+def _syncfs(folder: Path) -> bool:
+    try:
+        import ctypes
+
+        libc = ctypes.CDLL(None, use_errno=True)
+        call = libc.syncfs
+    except (ImportError, OSError, AttributeError):
+        return False
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        return bool(call(descriptor) == 0)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,381 @@
+"""Questions to git and acts on a repo, each a named method with a plain answer.
+
+Git runs with an environment of ours: inherited `GIT_*` variables could point it at another repo,
+and hooks, file-system monitors and filters that only the target's own config defines are code of
+the target, which never runs outside the sandbox.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from shared.errors import CommandFailed
+from shared.process import Finished, run_tool
+
+TIMEOUT_SECONDS = 600.0
+"""For one call: a checkout of a very large repo on a slow disk stays below it."""
+
+_FIXED_CONFIG = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.quotePath=false",
+    "gc.auto=0",  # `git gc` in the middle of a run would compete with it for the disk
+    "maintenance.auto=false",
+    "advice.detachedHead=false",
+)
+
+
+class GitFailed(CommandFailed):
+    """A git command that had to succeed did not; the message has what git said."""
+
+    def __init__(self, done: Finished) -> None:
+        said = done.stderr.decode(errors="replace").strip()
+        reason = "timed out" if done.timed_out else said or f"exit code {done.exit_code}"
+        super().__init__(f"git {_subcommand(done.argv)} failed: {reason}")
+        self.done = done
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """One value of git's config and where it was set: "system", "global", "local", ..."""
+
+    scope: str
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What `git status` sees: the commit and branch checked out, and the paths that differ.
+
+    `head` is empty before the first commit, `branch` on a detached HEAD. `changed` are tracked
+    paths that differ from the commit or the index, `untracked` those git neither tracks nor
+    ignores; a folder without tracked files ends in a slash.
+    """
+
+    head: str
+    branch: str
+    changed: tuple[str, ...]
+    untracked: tuple[str, ...]
+
+    @property
+    def clean(self) -> bool:
+        return not self.changed and not self.untracked
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """A working tree of the repo: where it is, and the branch it has checked out, if any."""
+
+    path: Path
+    branch: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFacts:
+    """Who and when a commit claims; both ends are given, so equal input gives an equal id."""
+
+    message: str
+    author: str
+    email: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """Git in one folder. Methods raise `GitFailed` unless they say otherwise."""
+
+    folder: Path
+    config: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=lambda: clean_environment(os.environ))
+
+    def at(self, folder: Path) -> Git:
+        """Return the same git for another folder."""
+        return replace(self, folder=folder)
+
+    def with_config(self, entries: Iterable[str]) -> Git:
+        """Return the same git with more `key=value` settings."""
+        return replace(self, config=(*self.config, *entries))
+
+    def try_run(
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+    ) -> Finished:
+        """Run one git command and return how it ended, whatever that is."""
+        settings = [part for entry in (*_FIXED_CONFIG, *self.config) for part in ("-c", entry)]
+        return run_tool(
+            ["git", *settings, *arguments],
+            cwd=self.folder,
+            env={**self.environment, **(environment or {})},
+            timeout_seconds=TIMEOUT_SECONDS,
+            stdin=stdin,
+        )
+
+    def run(
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+    ) -> str:
+        """Run one git command and return its output without the last newline."""
+        done = self.try_run(*arguments, stdin=stdin, environment=environment)
+        if done.exit_code or done.timed_out:
+            raise GitFailed(done)
+        return _text(done.stdout).removesuffix("\n")
+
+    # Questions
+
+    def layout(self) -> tuple[Path, Path, Path] | None:
+        """Return working tree, git dir and common git dir; `None` where there is no such tree."""
+        done = self.try_run(
+            "rev-parse",
+            "--path-format=absolute",
+            "--show-toplevel",
+            "--git-dir",
+            "--git-common-dir",
+        )
+        if done.exit_code:
+            return None
+        tree, git_dir, common = _text(done.stdout).removesuffix("\n").split("\n")
+        return Path(tree), Path(git_dir), Path(common)
+
+    def is_bare(self) -> bool:
+        """Return whether the folder is (in) a bare repo."""
+        done = self.try_run("rev-parse", "--is-bare-repository")
+        return done.stdout.strip() == b"true"
+
+    def read_config(self) -> tuple[ConfigEntry, ...]:
+        """Return the whole config in force, includes resolved, in the order git reads it."""
+        fields = self.run("config", "--list", "-z", "--show-scope").split("\0")
+        entries = []
+        for scope, pair in zip(fields[::2], fields[1::2], strict=False):
+            key, _, value = pair.partition("\n")
+            entries.append(ConfigEntry(scope, key, value))
+        return tuple(entries)
+
+    def changes(self, *, own_tree: bool = False) -> Changes:
+        """Return what differs from the commit.
+
+        In a tree of our own, untracked folders are listed file by file and git may save what it
+        learned in its index; the user's index is only read.
+        """
+        output = self.run(
+            "status", "--porcelain=v2", "-z", "--branch", "--no-renames",
+            "--untracked-files=" + ("all" if own_tree else "normal"),
+            environment={} if own_tree else {"GIT_OPTIONAL_LOCKS": "0"},
+        )  # fmt: skip
+        return _parse_status(output.split("\0"))
+
+    def commit_of(self, name: str) -> str:
+        """Return the id of the commit `name` stands for, or an empty string."""
+        done = self.try_run(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"
+        )
+        return "" if done.exit_code else _text(done.stdout).strip()
+
+    def branch_name_allowed(self, name: str) -> bool:
+        """Return whether git takes `name` as the name of a branch."""
+        return self.try_run("check-ref-format", "--branch", name).exit_code == 0
+
+    def checkouts(self) -> tuple[Checkout, ...]:
+        """Return all working trees of the repo."""
+        found: list[Checkout] = []
+        for record in self.run("worktree", "list", "--porcelain", "-z").split("\0\0"):
+            lines = dict(line.partition(" ")[::2] for line in record.split("\0") if line)
+            if "worktree" in lines:
+                branch = lines.get("branch", "").removeprefix("refs/heads/")
+                found.append(Checkout(Path(lines["worktree"]), branch))
+        return tuple(found)
+
+    def tracked_files(self) -> tuple[str, ...]:
+        """Return the paths in the index, sorted."""
+        output = self.run("ls-files", "-z", "--full-name")
+        return tuple(sorted(filter(None, output.split("\0"))))
+
+    def files_of(self, commit: str) -> tuple[str, ...]:
+        """Return the paths in a commit's tree, sorted."""
+        output = self.run("ls-tree", "-r", "-z", "--name-only", commit)
+        return tuple(sorted(filter(None, output.split("\0"))))
+
+    def messages(self, tip: str, *, limit: int) -> tuple[tuple[str, str], ...]:
+        """Return id and message of `tip` and its first parents, newest first."""
+        output = self.run(
+            "log", "-z", "--first-parent", f"--max-count={limit}", "--format=%H%n%B", tip
+        )
+        pairs = (record.partition("\n") for record in output.split("\0") if record)
+        return tuple((commit, message) for commit, _, message in pairs)
+
+    def is_ancestor(self, older: str, newer: str) -> bool:
+        """Return whether `older` is `newer` or among its ancestors."""
+        return self.try_run("merge-base", "--is-ancestor", older, newer).exit_code == 0
+
+    # Acts
+
+    def open_worktree(self, path: Path, commit: str) -> None:
+        """Check `commit` out, detached, into a new working tree at `path`."""
+        self.run("worktree", "add", "--detach", "--quiet", "--force", "--", str(path), commit)
+
+    def remove_worktree(self, path: Path) -> None:
+        """Take a working tree away, whatever it holds; fine where it is gone already."""
+        removed = self.try_run("worktree", "remove", "--force", "--force", "--", str(path))
+        if removed.exit_code:
+            shutil.rmtree(path, ignore_errors=True)
+            self.try_run("worktree", "prune")
+
+    def restore(self, commit: str) -> None:
+        """Make the working tree exactly `commit`: nothing changed, added or ignored is left."""
+        self.run("reset", "--hard", "--quiet", commit)
+        # A second -f also removes repos that a command created inside the tree.
+        self.run("clean", "-ffdx", "--quiet")
+
+    def stage(self, paths: Sequence[str]) -> None:
+        """Put the named files, and nothing else, into the index."""
+        names = "".join(path + "\0" for path in paths).encode()
+        self.run("add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=names)
+
+    def write_tree(self) -> str:
+        """Return the id of the index as a tree."""
+        return self.run("write-tree")
+
+    def write_commit(self, tree: str, parent: str, facts: CommitFacts) -> str:
+        """Return the id of a new commit of `tree` on `parent`; no hook, no signature."""
+        who = {
+            f"GIT_{role}_{what}": value
+            for role in ("AUTHOR", "COMMITTER")
+            for what, value in (
+                ("NAME", facts.author),
+                ("EMAIL", facts.email),
+                ("DATE", facts.date),
+            )
+        }
+        return self.run(
+            "commit-tree", tree, "-p", parent, stdin=facts.message.encode(), environment=who
+        )
+
+    def move_ref(self, ref: str, new: str, old: str, reason: str) -> bool:
+        """Move `ref` from `old` to `new`, or return false where it is no longer at `old`.
+
+        An `old` of all zeros demands that the ref does not exist yet.
+        """
+        done = self.try_run("update-ref", "--create-reflog", "-m", reason, ref, new, old)
+        return done.exit_code == 0
+
+    def delete_ref(self, ref: str) -> None:
+        """Remove `ref`; fine where there is none."""
+        self.try_run("update-ref", "-d", ref)
+
+    def fast_forward(self, commit: str) -> Finished:
+        """Move the checked-out branch and its tree forward to `commit`, or change nothing.
+
+        Ignored files in the way are kept: git would overwrite them silently by default.
+        """
+        return self.try_run(
+            "merge", "--ff-only", "--no-overwrite-ignore", "--quiet", "--no-autostash", commit
+        )
+
+    def add_note(self, ref: str, commit: str, text: str, facts: CommitFacts) -> None:
+        """Attach `text` to `commit` under the notes ref, replacing what was there."""
+        who = {"GIT_COMMITTER_NAME": facts.author, "GIT_COMMITTER_EMAIL": facts.email}
+        author = {"GIT_AUTHOR_NAME": facts.author, "GIT_AUTHOR_EMAIL": facts.email}
+        self.run(
+            "notes", f"--ref={ref}", "add", "--force", "--file=-", commit,
+            stdin=text.encode(), environment={**who, **author},
+        )  # fmt: skip
+
+    def push(self, remote: str, branch: str) -> Finished:
+        """Push `branch` and set its upstream, as the user's own git would."""
+        return self.try_run("push", "--set-upstream", remote, f"refs/heads/{branch}")
+
+
+NO_COMMIT = "0" * 40
+
+
+def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment git runs in: the user's, less `GIT_*` and model keys."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(("GIT_", "OPENAI_", "LLMCH_"))
+    }
+    return kept | {
+        "LC_ALL": "C",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_EDITOR": "false",
+        "GIT_MERGE_AUTOEDIT": "no",
+    }
+
+
+def repo_filters(entries: Iterable[ConfigEntry]) -> tuple[str, ...]:
+    """Return the names of filters that the repo's own config defines or changes, sorted."""
+    return tuple(sorted({name for name, _, _ in _filter_values(entries, trusted=False)}))
+
+
+def without_repo_filters(entries: Iterable[ConfigEntry]) -> tuple[str, ...]:
+    """Return settings that undo what the repo's own config says of filters.
+
+    A filter that the user's or the system's config defines keeps that definition (git-lfs); one
+    that only the repo knows passes content through unchanged.
+    """
+    found = tuple(entries)
+    trusted = {(name, key): value for name, key, value in _filter_values(found, trusted=True)}
+    defaults = {"clean": "", "smudge": "", "process": "", "required": "false"}
+    return tuple(
+        f"filter.{name}.{key}={trusted.get((name, key), default)}"
+        for name in repo_filters(found)
+        for key, default in defaults.items()
+    )
+
+
+def _filter_values(
+    entries: Iterable[ConfigEntry], *, trusted: bool
+) -> Iterator[tuple[str, str, str]]:
+    for entry in entries:
+        section, _, rest = entry.key.partition(".")
+        name, _, key = rest.rpartition(".")
+        if section == "filter" and name and trusted == (entry.scope in ("system", "global")):
+            yield name, key, entry.value
+
+
+def _parse_status(records: Sequence[str]) -> Changes:
+    head = branch = ""
+    changed: list[str] = []
+    untracked: list[str] = []
+    for record in records:
+        if record.startswith("# branch.oid "):
+            head = record.removeprefix("# branch.oid ")
+        elif record.startswith("# branch.head "):
+            branch = record.removeprefix("# branch.head ")
+        elif record.startswith("1 "):
+            changed.append(record.split(" ", 8)[8])
+        elif record.startswith("u "):
+            changed.append(record.split(" ", 10)[10])
+        elif record.startswith("? "):
+            untracked.append(record[2:])
+    return Changes(
+        head="" if head == "(initial)" else head,
+        branch="" if branch == "(detached)" else branch,
+        changed=tuple(sorted(changed)),
+        untracked=tuple(sorted(untracked)),
+    )
+
+
+def _text(output: bytes) -> str:
+    # File names are bytes to git; surrogateescape brings each back unchanged.
+    return output.decode("utf-8", "surrogateescape")
+
+
+def _subcommand(argv: Sequence[str]) -> str:
+    words = iter(argv[1:])
+    for word in words:
+        if word == "-c":
+            next(words, None)
+        else:
+            return word
+    return ""

@@ -1,0 +1,77 @@
+"""What models cost, in one table that the user's configuration can extend."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from shared.llm.client import Usage
+
+_PER_MILLION = Decimal(1_000_000)
+_SNAPSHOT_DATE = re.compile(r"-\d{4}-\d{2}-\d{2}$")
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens; `cached_input` for the input read from the server's cache.
+
+    Reasoning tokens are billed as output, of which they are a part.
+    """
+
+    input: Decimal
+    cached_input: Decimal
+    output: Decimal
+
+
+Prices = Mapping[str, Price]
+
+
+def _price(input_usd: str, cached_input_usd: str, output_usd: str) -> Price:
+    return Price(Decimal(input_usd), Decimal(cached_input_usd), Decimal(output_usd))
+
+
+# OpenAI's list prices of April 2026 for standard processing (of prompts under 270,000 tokens, for
+# the 5.4 family). Prices change, so what the configuration says wins.
+KNOWN_PRICES: Prices = {
+    "gpt-4.1": _price("2.00", "0.50", "8.00"),
+    "gpt-4.1-mini": _price("0.40", "0.10", "1.60"),
+    "gpt-4.1-nano": _price("0.10", "0.025", "0.40"),
+    "gpt-4o": _price("2.50", "1.25", "10.00"),
+    "gpt-4o-mini": _price("0.15", "0.075", "0.60"),
+    "gpt-5": _price("1.25", "0.125", "10.00"),
+    "gpt-5-mini": _price("0.25", "0.025", "2.00"),
+    "gpt-5-nano": _price("0.05", "0.005", "0.40"),
+    "gpt-5.1": _price("1.25", "0.125", "10.00"),
+    "gpt-5.2": _price("1.75", "0.175", "14.00"),
+    "gpt-5.4": _price("2.50", "0.25", "15.00"),
+    "gpt-5.4-mini": _price("0.75", "0.075", "4.50"),
+    "gpt-5.4-nano": _price("0.20", "0.02", "1.25"),
+    "o3": _price("2.00", "0.50", "8.00"),
+    "o4-mini": _price("1.10", "0.275", "4.40"),
+}
+
+
+def price_of(model: str, prices: Prices = KNOWN_PRICES) -> Price | None:
+    """Return the price of `model`, of its undated name for a dated snapshot, or `None`."""
+    return prices.get(model) or prices.get(_SNAPSHOT_DATE.sub("", model))
+
+
+def cost_of(model: str, usage: Usage, prices: Prices = KNOWN_PRICES) -> Decimal | None:
+    """Return what `usage` costs in US dollars; `None`, never zero, where no price is known."""
+    price = price_of(model, prices)
+    if price is None:
+        return None
+    fresh = max(0, usage.input_tokens - usage.cached_tokens)
+    total = (
+        fresh * price.input
+        + usage.cached_tokens * price.cached_input
+        + usage.output_tokens * price.output
+    )
+    return total / _PER_MILLION
+
+
+def extend_prices(more: Mapping[str, Price], prices: Prices = KNOWN_PRICES) -> Prices:
+    """Return the table with `more` added; on the same name `more` wins."""
+    return {**prices, **more}

@@ -1,0 +1,30 @@
+"""Secrets of this process's environment, kept out of what is written to disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+REDACTED = "[redacted]"
+
+_TELLING_WORDS = frozenset(
+    {"KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS", "PAT"}
+)
+# Shorter values ("yes", "1234") would be found inside innocent words.
+_SHORTEST_SECRET = 8
+
+
+def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the values of the variables whose names speak of a secret, longest first."""
+    values = {
+        value
+        for name, value in environ.items()
+        if len(value) >= _SHORTEST_SECRET and not _TELLING_WORDS.isdisjoint(name.upper().split("_"))
+    }
+    return tuple(sorted(values, key=lambda value: (-len(value), value)))
+
+
+def redact(text: str, secrets: Iterable[str]) -> str:
+    """Return `text` with each of `secrets` replaced by `[redacted]`."""
+    for secret in secrets:
+        text = text.replace(secret, REDACTED)
+    return text

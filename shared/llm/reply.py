@@ -1,0 +1,122 @@
+"""One JSON object out of a model's reply, whatever stands around it.
+
+Small and local models think aloud, greet, and fence their JSON. All of that is tolerated around
+exactly one object; what is inside it is left to whoever parses it. Every scan is linear.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+_THOUGHT_OPENS = re.compile(r"<(think|thinking)>", re.IGNORECASE)
+_LONE_THOUGHT_CLOSES = re.compile(
+    r"^[ \t]*</think(?:ing)?>[ \t]*\r?$", re.IGNORECASE | re.MULTILINE
+)
+# `{name}` in prose is no object: an object's brace is followed by a key or by its end.
+_OBJECT_OR_THOUGHT = re.compile(r'\{(?=\s*["}])|<(think|thinking)>', re.IGNORECASE)
+# Possessive, so that an unclosed string is read once; the group is empty where it never closes.
+_BRACE_OR_STRING = re.compile(r'[{}]|"(?:[^"\\]++|\\.)*+("?)', re.DOTALL)
+
+
+class ReplyMalformed(Exception):
+    """The reply does not have the form that was asked for; `reason` can be told to the model."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def extract_json_object(text: str) -> str:
+    """Return the source of the one JSON object in `text`, as it stands there.
+
+    Reasoning blocks, fences and prose around it are dropped. The object's braces balance; that
+    it is valid JSON is for the caller's parser to say. Raises `ReplyMalformed` where there is no
+    object, more than one, one that never closes, or an array instead.
+    """
+    reply = strip_reasoning(text)
+    _refuse_array(reply)
+    found = _objects(reply)
+    if not found:
+        raise ReplyMalformed(
+            "the reply is empty" if not reply.strip() else "the reply holds no JSON object"
+        )
+    if len(found) > 1:
+        raise ReplyMalformed("the reply holds more than one JSON object; exactly one was expected")
+    return found[0]
+
+
+def strip_reasoning(text: str) -> str:
+    """Return `text` without the reasoning in front of the reply.
+
+    Besides whole `<think>` blocks this knows the closing tag on a line of its own without an
+    opening one: chat templates that write the opening tag themselves leave just that. Raises
+    `ReplyMalformed` where reasoning starts and never ends.
+    """
+    lone = _LONE_THOUGHT_CLOSES.search(text)
+    if lone and not _THOUGHT_OPENS.search(text, 0, lone.start()):
+        text = text[lone.end() :]
+    start = 0
+    while opening := _THOUGHT_OPENS.match(text, _skip_blanks(text, start)):
+        start = _after_thought(text, opening)
+    return text[start:]
+
+
+def _objects(text: str) -> list[str]:
+    """Return the top-level objects of `text`; two at most, for two are already too many."""
+    found: list[str] = []
+    position = 0
+    while len(found) < 2 and (match := _OBJECT_OR_THOUGHT.search(text, position)):
+        if match[1]:
+            position = _after_thought(text, match)
+        else:
+            position = _object_end(text, match.start())
+            found.append(text[match.start() : position])
+    return found
+
+
+def _object_end(text: str, start: int) -> int:
+    depth = 0
+    for token in _BRACE_OR_STRING.finditer(text, start):
+        if token[0] == "{":
+            depth += 1
+        elif token[0] == "}":
+            depth -= 1
+            if depth == 0:
+                return token.end()
+    raise ReplyMalformed(f"the JSON object in the reply never closes{_first_fault(text, start)}")
+
+
+def _first_fault(text: str, start: int) -> str:
+    """Return where a JSON parser stumbles first: an unescaped quote is a likelier remedy than }."""
+    try:
+        json.JSONDecoder().raw_decode(text[start:])
+    except json.JSONDecodeError as fault:
+        return f": {fault.msg} (its line {fault.lineno}, column {fault.colno})"
+    except RecursionError:
+        return ": nested too deep"
+    return ""
+
+
+def _after_thought(text: str, opening: re.Match[str]) -> int:
+    closing = re.compile(f"</{opening[1]}>", re.IGNORECASE).search(text, opening.end())
+    if closing is None:
+        raise ReplyMalformed("the reply ends inside its reasoning, without an answer")
+    return closing.end()
+
+
+def _refuse_array(text: str) -> None:
+    bare = text.strip().removeprefix("```json").strip("`").strip()
+    if not (bare.startswith("[") and bare.endswith("]")):
+        return
+    try:
+        json.loads(bare)
+    except (ValueError, RecursionError):
+        return
+    raise ReplyMalformed("the reply is a JSON array; one JSON object was expected")
+
+
+def _skip_blanks(text: str, start: int) -> int:
+    while start < len(text) and text[start].isspace():
+        start += 1
+    return start

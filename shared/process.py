@@ -1,0 +1,119 @@
+"""The only module that starts processes through `subprocess`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+# How long a killed group may keep the output pipes open before they are closed on it.
+_DRAIN_SECONDS = 0.5
+
+
+class ToolMissing(Exception):
+    """No such program, or it may not be executed."""
+
+
+class ToolFailed(Exception):
+    """The program could not be started for another reason (working directory, memory, ...)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a tool left behind: its whole output, and `exit_code` -N when signal N ended it."""
+
+    argv: tuple[str, ...]
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+    duration_seconds: float
+    timed_out: bool
+
+
+def run_tool(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    timeout_seconds: float,
+    stdin: bytes = b"",
+) -> Finished:
+    """Run a trusted tool, such as git, to its end or its deadline, with exactly `env`.
+
+    The tool gets a session of its own, so that it can neither ask on the terminal nor outlive
+    its deadline: then its whole group is killed and `timed_out` is set. Raises `ToolMissing` or
+    `ToolFailed` when it cannot be started.
+    """
+    started = time.monotonic()
+    with _start(argv, cwd, env, subprocess.PIPE if stdin else subprocess.DEVNULL) as process:
+        timed_out = False
+        try:
+            stdout, stderr = process.communicate(stdin or None, timeout_seconds)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            stdout, stderr = _kill(process)
+        except BaseException:  # Ctrl-C included: never leave the tool running
+            _kill(process)
+            raise
+    elapsed = time.monotonic() - started
+    return Finished(tuple(argv), process.returncode, stdout, stderr, elapsed, timed_out)
+
+
+def _start(
+    argv: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: int,
+    stdout: int = subprocess.PIPE,
+    stderr: int = subprocess.PIPE,
+    pass_fds: Sequence[int] = (),
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # no preexec_fn: CPython then uses vfork
+            argv,
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            pass_fds=pass_fds,
+            start_new_session=True,
+        )
+    except (FileNotFoundError, PermissionError) as error:
+        if cwd.is_dir():
+            raise ToolMissing(f"cannot run {argv[0]}: {error.strerror}") from error
+        raise ToolFailed(f"cannot run {argv[0]} in {cwd}: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
+        raise ToolFailed(f"cannot run {argv[0]}: {error}") from error
+
+
+def _kill(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """Kill the process's whole group and return what it had written."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    try:
+        return process.communicate(timeout=_DRAIN_SECONDS)
+    except subprocess.TimeoutExpired as held:  # by a grandchild in a session of its own
+        process.wait()
+        return held.output or b"", held.stderr or b""
+
+
+def start_child(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdout: int,
+    stderr: int,
+    pass_fds: Sequence[int] = (),
+) -> subprocess.Popen[bytes]:
+    """Start a process in a session of its own, stdin empty, output to the given descriptors.
+
+    The caller ends and reaps it. Raises `ToolMissing` or `ToolFailed` as `run_tool` does.
+    """
+    return _start(argv, cwd, env, subprocess.DEVNULL, stdout, stderr, pass_fds)

@@ -1,0 +1,151 @@
+"""A run's own folder: its id, its `run.json`, its event log."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from shared.atomic_io import make_folder, write_bytes, write_json, write_refused, write_text
+from shared.errors import Interrupted, InvalidInput, LlmchError
+from shared.events import Emit, Event, event_to_json, fan_out
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Where one run keeps its records. Made once, never reused or overwritten."""
+
+    run_id: str
+    path: Path
+    started: datetime
+
+
+class RunHead:
+    """A run's `run.json`: written first, as it begins, and completed last."""
+
+    def __init__(self, folder: RunFolder, document: Mapping[str, Any]) -> None:
+        self._path = folder.path / "run.json"
+        self._document = {
+            "run_id": folder.run_id,
+            "started": folder.started.isoformat(timespec="milliseconds"),
+            **document,
+        }
+        write_json(self._path, {**self._document, "status": "running"})
+
+    def complete(self, status: str, results: Mapping[str, Any]) -> None:
+        """Say how the run ended, and with what."""
+        ended = datetime.now(UTC).isoformat(timespec="milliseconds")
+        write_json(self._path, {**self._document, "status": status, "ended": ended, **results})
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A run being recorded: where, whom to tell, and what goes into `run.json` at its end."""
+
+    folder: RunFolder
+    emit: Emit
+    results: dict[str, Any] = field(default_factory=dict)
+
+
+class EventLog:
+    """Appends each event to `events.jsonl`, stamped with the seconds since the run began.
+
+    Not synced: it tells what happened, and nothing is decided by it.
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._started = folder.started
+        path = folder.path / "events.jsonl"
+        try:
+            self._file = path.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
+        except OSError as error:
+            raise write_refused(path, error) from error
+        self._lock = threading.Lock()
+
+    def __call__(self, event: Event) -> None:
+        seconds = (datetime.now(UTC) - self._started).total_seconds()
+        line = json.dumps({"at": round(seconds, 3), **event_to_json(event)}, ensure_ascii=False)
+        with self._lock:
+            self._file.write(line + "\n")
+
+    def close(self) -> None:
+        """End the log; a full disk at this point loses only its tail."""
+        self._file.close()
+
+
+def new_run_id() -> str:
+    """Return a ULID: unique, and sorted by the time it was made."""
+    import ulid
+
+    return str(ulid.new())
+
+
+def new_run_folder(artifacts: Path, kind: str, run_id: str) -> RunFolder:
+    """Create `artifacts/kind/run_id` and return it.
+
+    Raises `CommandFailed` naming the folder where the disk refuses.
+    """
+    started = datetime.now(UTC)
+    parent = artifacts / kind
+    if not parent.exists():
+        make_folder(parent)
+        # Records below the user's repo must not make its tree dirty.
+        write_bytes(parent / ".gitignore", b"*\n", sync=False)
+    path = parent / run_id
+    try:
+        path.mkdir()
+    except OSError as error:
+        raise write_refused(path, error) from error
+    return RunFolder(run_id, path.resolve(), started)
+
+
+def commit_date(started: datetime, environ: Mapping[str, str] = os.environ) -> str:
+    """Return the date that commits of a run carry, in git's raw form.
+
+    It is `SOURCE_DATE_EPOCH` where that is set, so that builds can be reproduced, else the start
+    of the run. Raises `InvalidInput` where the variable is no number of seconds.
+    """
+    given = environ.get("SOURCE_DATE_EPOCH", "")
+    if not given:
+        return f"{int(started.timestamp())} +0000"
+    if not (given.isascii() and given.isdigit()):
+        raise InvalidInput(
+            f"SOURCE_DATE_EPOCH is {given!r}, not a number of seconds since 1970",
+            "set it to digits only, or unset it",
+        )
+    return f"{given} +0000"
+
+
+@contextlib.contextmanager
+def recorded_run(folder: RunFolder, head: Mapping[str, Any], emit: Emit) -> Iterator[Recording]:
+    """Keep the records of a run while the block runs, and say in `run.json` how it ended.
+
+    A bug's traceback goes to `traceback.txt` there; every exception is passed on.
+    """
+    run_head = RunHead(folder, head)
+    log = EventLog(folder)
+    recording = Recording(folder, fan_out((log, emit)))
+    status = "internal error"
+    try:
+        yield recording
+        status = "completed"
+    except (KeyboardInterrupt, Interrupted):
+        status = "interrupted"
+        raise
+    except LlmchError as error:
+        status = "error"
+        recording.results["error"] = error.message
+        raise
+    except BaseException:
+        write_text(folder.path / "traceback.txt", traceback.format_exc(), sync=False)
+        raise
+    finally:
+        log.close()
+        run_head.complete(status, recording.results)

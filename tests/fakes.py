@@ -1,0 +1,55 @@
+"""A model that answers from a script, at the protocol: nothing of our own code is replaced."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Mapping
+
+from shared.llm.client import Completion, Request, Usage
+
+Reply = str | Exception | Callable[[Request], str]
+
+
+class ScriptedModel:
+    """Answers the n-th call for an order (or for the plan) with the n-th reply of its list."""
+
+    def __init__(self, replies: Mapping[str, list[Reply]]) -> None:
+        self._replies = {place: list(each) for place, each in replies.items()}
+        self._lock = threading.Lock()
+        self.requests: list[Request] = []
+
+    def complete(self, request: Request) -> Completion:
+        with self._lock:
+            self.requests.append(request)
+            place = request.place.order or str(request.place.role)
+            assert self._replies.get(place), f"the script has no further reply for {place}"
+            reply = self._replies[place].pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        text = reply if isinstance(reply, str) else reply(request)
+        usage = Usage(calls=1, input_tokens=100, output_tokens=10)
+        return Completion(text=text, model=request.model, usage=usage)
+
+
+def proposal(files: Mapping[str, str], **hashes: str) -> Callable[[Request], str]:
+    """Return a reply that writes `files`, its base hashes read off the prompt as a model would.
+
+    `hashes` overrides them, by path with every non-letter written as an underscore.
+    """
+
+    def reply(request: Request) -> str:
+        shown = dict(re.findall(r"^## (\S+).*\nbase_sha256: (\w+)", request.prompt, re.MULTILINE))
+        empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        writes = [
+            {
+                "path": path,
+                "base_sha256": hashes.get(re.sub(r"\W", "_", path), shown.get(path, empty)),
+                "content": content,
+            }
+            for path, content in files.items()
+        ]
+        return json.dumps({"summary": "as scripted", "writes": writes})
+
+    return reply

@@ -1,0 +1,81 @@
+"""Trusted tools: whole output, a deadline that holds, and plain errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from shared.process import Finished, ToolFailed, ToolMissing, run_tool
+
+
+def sh(script: str, cwd: Path, *, timeout: float = 10, stdin: bytes = b"") -> Finished:
+    env = {"PATH": os.defpath}
+    return run_tool(["sh", "-c", script], cwd=cwd, env=env, timeout_seconds=timeout, stdin=stdin)
+
+
+def test_both_streams_and_the_exit_code_come_back_whole(tmp_path: Path) -> None:
+    done = sh("head -c 300000 /dev/zero; echo bad >&2; exit 3", tmp_path)
+    assert (len(done.stdout), done.stderr, done.exit_code) == (300_000, b"bad\n", 3)
+    assert not done.timed_out
+
+
+def test_stdin_is_what_was_given_and_otherwise_empty(tmp_path: Path) -> None:
+    assert sh("cat", tmp_path, stdin=b"x" * 200_000).stdout == b"x" * 200_000
+    assert sh("cat", tmp_path).stdout == b""
+
+
+def test_only_the_given_environment_is_passed(tmp_path: Path) -> None:
+    done = run_tool(["/usr/bin/env"], cwd=tmp_path, env={"ONLY": "this"}, timeout_seconds=10)
+    assert done.stdout == b"ONLY=this\n"
+
+
+def test_a_tool_has_no_terminal_to_ask_on(tmp_path: Path) -> None:
+    assert sh("exec 2>/dev/null; (: </dev/tty) && echo asked", tmp_path).stdout == b""
+
+
+def test_the_deadline_ends_the_whole_group(tmp_path: Path) -> None:
+    started = time.monotonic()
+    done = sh("echo before; sleep 60 & echo $! > child; wait", tmp_path, timeout=0.2)
+    assert time.monotonic() - started < 1
+    assert (done.timed_out, done.exit_code, done.stdout) == (True, -9, b"before\n")
+    assert not _alive(int((tmp_path / "child").read_text()))
+
+
+def test_the_deadline_holds_while_a_stray_grandchild_keeps_the_pipe(tmp_path: Path) -> None:
+    started = time.monotonic()
+    done = sh("setsid sh -c 'echo $$ > stray; exec sleep 60' & sleep 60", tmp_path, timeout=0.2)
+    os.kill(int((tmp_path / "stray").read_text()), 9)
+    assert done.timed_out
+    assert time.monotonic() - started < 1.2
+
+
+def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ToolMissing, match="no-such-tool"):
+        run_tool(["no-such-tool"], cwd=tmp_path, env={}, timeout_seconds=1)
+    plain = tmp_path / "plain"
+    plain.write_text("not executable")
+    with pytest.raises(ToolMissing, match="plain"):
+        run_tool([str(plain)], cwd=tmp_path, env={}, timeout_seconds=1)
+
+
+def test_a_working_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ToolFailed, match="gone"):
+        run_tool([sys.executable], cwd=tmp_path / "gone", env={}, timeout_seconds=1)
+
+
+def test_a_nul_in_an_argument_is_no_traceback(tmp_path: Path) -> None:
+    with pytest.raises(ToolFailed, match="null byte"):
+        run_tool(["echo", "a\0b"], cwd=tmp_path, env={}, timeout_seconds=1)
+
+
+def _alive(pid: int) -> bool:
+    """Whether the process still runs: a zombie waiting for init does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
