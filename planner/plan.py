@@ -6,10 +6,10 @@ an order that has one field at fault.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from shared.paths import PathProblem, check_path, glob_characters
+from shared.paths import glob_characters
 from shared.schemas import (
     Condition,
     DocumentInvalid,
@@ -17,8 +17,8 @@ from shared.schemas import (
     SchemaProblem,
     VerifyContract,
     WorkOrder,
+    glob_paths,
     order_number,
-    order_paths,
     parse_document,
     unknown_keys,
 )
@@ -33,7 +33,8 @@ class Draft:
 
     `label` names it in findings: its id where that has the right form, else `#3`. `raw` is empty
     where the entry is no object; `order` is None where it does not fit the schema, and `problems`
-    then say why. `unknown` are the keys that no schema has.
+    then say why. `globs` are the paths with glob characters, with their fields; `unknown` the
+    keys that no schema has.
     """
 
     position: int
@@ -41,27 +42,16 @@ class Draft:
     raw: RawOrder
     is_object: bool
     order: WorkOrder | None
-    problems: tuple[SchemaProblem, ...]
-    unknown: tuple[str, ...]
+    problems: tuple[SchemaProblem, ...] = ()
+    globs: tuple[tuple[str, str], ...] = ()
+    unknown: tuple[str, ...] = ()
 
     def commands(self) -> Iterator[tuple[int, str]]:
         """Yield index and text of each acceptance command that can be read."""
         if self.order is not None:
             yield from enumerate(self.order.acceptance_commands)
         else:
-            yield from _strings(self.raw.get("acceptance_commands"))
-
-    def paths(self) -> Iterator[tuple[str, str]]:
-        """Yield field and text of each path that can be read."""
-        if self.order is not None:
-            yield from order_paths(self.order)
-            return
-        for key in ("preconditions", "postconditions"):
-            for index, path in _condition_paths(self.raw.get(key)):
-                yield f"{key}[{index}].path", path
-        for key in ("allowed_files", "context_files"):
-            for index, path in _strings(self.raw.get(key)):
-                yield f"{key}[{index}]", path
+            yield from strings(self.raw.get("acceptance_commands"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +101,14 @@ def parse_plan(document: JsonValue) -> Plan:
 def parse_draft(position: int, entry: JsonValue) -> Draft:
     """Return the entry of `work_orders` at `position`, parsed as far as it goes."""
     if not isinstance(entry, dict):
-        return Draft(position, f"#{position}", {}, False, None, (), ())
-    order: WorkOrder | None = None
-    problems: tuple[SchemaProblem, ...] = ()
+        return Draft(position, f"#{position}", {}, False, None)
+    label, unknown = _label(position, entry), _unknown_in_order(entry)
     try:
         order = parse_document(WorkOrder, entry)
     except DocumentInvalid as error:
-        problems = error.problems
-    return Draft(
-        position, _label(position, entry), entry, True, order, problems, _unknown_in_order(entry)
-    )
+        globs = tuple(each for each in _readable_paths(entry) if glob_characters(each[1]))
+        return Draft(position, label, entry, True, None, error.problems, globs, unknown)
+    return Draft(position, label, entry, True, order, (), glob_paths(order), unknown)
 
 
 def _label(position: int, raw: RawOrder) -> str:
@@ -131,10 +119,10 @@ def _label(position: int, raw: RawOrder) -> str:
 
 
 def _overview(value: JsonValue) -> tuple[str, ...]:
-    """Read one paragraph or a list of them; an overview is for people, so no fault is made of it."""
+    """Read one paragraph or several. An overview is for people: no fault is made of its form."""
     if isinstance(value, str):
         return (value,)
-    return tuple(text for _, text in _strings(value))
+    return tuple(text for _, text in strings(value))
 
 
 def _parse_contract(
@@ -175,64 +163,24 @@ def _unknown_in_conditions(field: str, value: JsonValue) -> Iterator[str]:
             yield f"{field}[{index}].{key}"
 
 
-def _strings(value: JsonValue) -> Iterator[tuple[int, str]]:
+def _readable_paths(raw: RawOrder) -> Iterator[tuple[str, str]]:
+    for key in ("preconditions", "postconditions"):
+        for index, path in condition_paths(raw.get(key)):
+            yield f"{key}[{index}].path", path
+    for key in ("allowed_files", "context_files"):
+        for index, path in strings(raw.get(key)):
+            yield f"{key}[{index}]", path
+
+
+def strings(value: JsonValue) -> Iterator[tuple[int, str]]:
+    """Yield index and text of each string in what should be a list of strings."""
     for index, each in enumerate(value if isinstance(value, list) else ()):
         if isinstance(each, str):
             yield index, each
 
 
-def _condition_paths(value: JsonValue) -> Iterator[tuple[int, str]]:
+def condition_paths(value: JsonValue) -> Iterator[tuple[int, str]]:
+    """Yield index and path of each condition in what should be a list of conditions."""
     for index, each in enumerate(value if isinstance(value, list) else ()):
         if isinstance(each, dict) and isinstance(path := each.get("path"), str):
             yield index, path
-
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """What an order leaves behind, as far as it can be read.
-
-    `files` will be there; `possible` may be; `patterns` are paths with glob characters, which may
-    stand for any file they match. `readable` is false where more was meant than could be read.
-    """
-
-    files: Sequence[str]
-    possible: Sequence[str] = ()
-    patterns: Sequence[str] = ()
-    readable: bool = True
-
-
-def promise_of(draft: Draft) -> Promise:
-    """Return what the order promises.
-
-    A valid order promises its postconditions, and may create what it is allowed to where it has
-    none. Of an order with a fault, every path that can be read counts as promised: the fault has
-    its own finding, and its consequences must not have more.
-    """
-    if draft.order is None:
-        return _promise_of_raw(draft)
-    files = [each.path for each in draft.order.postconditions]
-    possible = () if files else draft.order.allowed_files
-    patterns = [each for each in (*files, *draft.order.allowed_files) if glob_characters(each)]
-    return Promise(files, possible, patterns)
-
-
-def _promise_of_raw(draft: Draft) -> Promise:
-    conditions = draft.raw.get("postconditions", [])
-    allowed = draft.raw.get("allowed_files", [])
-    written = [
-        *(path for _, path in _condition_paths(conditions)),
-        *(path for _, path in _strings(allowed)),
-    ]
-    meant = sum(len(each) if isinstance(each, list) else 1 for each in (conditions, allowed))
-    files: list[str] = []
-    patterns: list[str] = []
-    for path in written:
-        if glob_characters(path):
-            patterns.append(path)
-            continue
-        try:
-            files.append(check_path(path))
-        except PathProblem:
-            continue
-    readable = draft.is_object and len(files) + len(patterns) == meant
-    return Promise(files, (), patterns, readable)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
-from planner.plan import Draft, Plan, promise_of
+from planner.plan import Draft, Plan
+from planner.promise import promise_of
 from shared.schemas import Condition, VerifyContract, WorkOrder
-
 
 # Glob characters are a fault of their own; matching them only keeps its consequences quiet.
 _MAX_PATTERNS: Final = 100
@@ -45,7 +45,7 @@ class Projection:
         return first is not None and first <= after
 
     def may_exist(self, path: str, after: int) -> bool:
-        """Say whether `path` is there by then, or may be because an order is allowed to write it."""
+        """Say whether `path` is there by then, or an order without promises may have written it."""
         return self.exists(path, after) or self.possible.get(path, after + 1) <= after
 
     def is_unread(self, path: str, after: int) -> bool:
@@ -75,8 +75,7 @@ def project(drafts: Iterable[Draft], repo_files: Collection[str]) -> Projection:
             first.setdefault(path, draft.position)
         for path in promise.possible:
             possible.setdefault(path, draft.position)
-        for pattern in promise.patterns:
-            patterns.append((draft.position, pattern))
+        patterns.extend((draft.position, pattern) for pattern in promise.patterns)
         if not promise.readable and blind_from is None:
             blind_from = draft.position
     return Projection(first, possible, _folders(first, possible), tuple(patterns), blind_from)

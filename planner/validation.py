@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TypedDict
 
-from planner.plan import Draft, Plan, parse_plan
+from planner.plan import Draft, Plan
 from planner.projection import Projection, project
 from planner.response import parse_response
 from planner.rules.catalogue import RULE_BY_CODE, RULES

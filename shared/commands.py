@@ -18,11 +18,12 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 SHELLS: Final = frozenset({"bash", "sh", "dash", "ksh", "zsh"})
 _SHELL_LONG_OPTIONS_WITH_VALUE: Final = frozenset({"--rcfile", "--init-file"})
 _PYTEST: Final = frozenset({"pytest", "py.test"})
-_PYTEST_OPTIONS_WITH_VALUE: Final = frozenset(
-    "-k -m -c -p -o -W -r -n --maxfail --tb --rootdir --ignore --ignore-glob --deselect --junitxml"
-    " --junit-xml --basetemp --confcutdir --durations --durations-min --color --capture --log-level"
-    " --log-file --import-mode --cov --cov-report --cov-config --dist --timeout --pyargs"
-    " --config-file --override-ini --pythonwarnings --verbosity --show-capture".split()
+# Of pytest and of the plugins in common use; `--option=value` needs no entry.
+_PYTEST_OPTION_WITH_VALUE = re.compile(
+    "-[kmcpoWrn]|--(?:maxfail|tb|rootdir|ignore|ignore-glob|deselect|junitxml|junit-xml|basetemp"
+    "|confcutdir|durations|durations-min|color|capture|log-level|log-file|import-mode|cov"
+    "|cov-report|cov-config|dist|timeout|config-file|override-ini|pythonwarnings|verbosity"
+    "|show-capture)"
 )
 
 
@@ -109,7 +110,7 @@ def _analyse(text: str, words: Words) -> Command:
     if not argv[start]:
         raise _NothingToRun("names no program")
     run = _run(argv, words.quoted, start)
-    if "\0" in text and not isinstance(run, CodeRun):
+    if "\0" in text and not (isinstance(run, CodeRun) and "\0" in run.code.source):
         raise _NothingToRun("holds a NUL, which no argument can")
     program = argv[start].rsplit("/", 1)[-1]
     return Command(text, argv, None, words.operator, program, run, environment)
@@ -239,6 +240,6 @@ def _positional(arguments: Sequence[str]) -> Iterator[str]:
         if takes_value:
             takes_value = False
         elif word.startswith("-"):
-            takes_value = word in _PYTEST_OPTIONS_WITH_VALUE
+            takes_value = _PYTEST_OPTION_WITH_VALUE.fullmatch(word) is not None
         else:
             yield word.split("::", 1)[0]

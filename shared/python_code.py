@@ -13,13 +13,13 @@ from typing import Final
 # Linux takes no longer single argument (MAX_ARG_STRLEN, 32 pages, with its closing NUL).
 MAX_CODE_BYTES: Final = 128 * 1024 - 1
 
-_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-_ALIAS = rf"(?:\ as\ {_NAME})?"
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*+"
+_DOTTED = rf"{_NAME}(?:\.{_NAME})*+"
+_AS = rf"(?: as {_NAME})?"
 _LEADING_IMPORT = re.compile(
-    rf"""(?:from\ (?P<module>{_NAME}(?:\.{_NAME})*)\ import\ (?P<names>{_NAME}{_ALIAS}(?:,\ ?{_NAME}{_ALIAS})*)
-          | import\ (?P<modules>{_NAME}(?:\.{_NAME})*{_ALIAS}(?:,\ ?{_NAME}(?:\.{_NAME})*{_ALIAS})*))
-         [ \t]*(?:[;\n][ \t\n]*|\Z)""",
-    re.VERBOSE,
+    rf"(?:from (?P<module>{_DOTTED}) import (?P<names>{_NAME}{_AS}(?:, ?{_NAME}{_AS})*+)"
+    rf"|import (?P<modules>{_DOTTED}{_AS}(?:, ?{_DOTTED}{_AS})*+))"
+    r"[ \t]*+(?:[;\n][ \t\n]*+|\Z)"
 )
 _CATCHES_IMPORT_ERROR = frozenset(
     {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}

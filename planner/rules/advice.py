@@ -24,7 +24,9 @@ def unprovided_imports(step: Step, order: WorkOrder) -> Iterator[Finding]:
         for needed, kind in _unprovided(command, step.chain, step.draft.position):
             if needed not in told:
                 told.add(needed)
-                message = f"{kind} {quoted(needed)}, which neither the repo nor an order up to here has"
+                message = (
+                    f"{kind} {quoted(needed)}, which neither the repo nor an order up to here has"
+                )
                 yield step.finding("W101", f"acceptance_commands[{index}]", message)
 
 
@@ -96,7 +98,9 @@ W101 = Rule(
     "W101",
     "acceptance needs what nobody provides",
     why="A command that imports a module which is not there by then fails whatever the code does.",
-    bad="""{"acceptance_commands": ["python -c \\"from game.score import score; assert score(3) == 9\\""]}""",
+    bad="""{"acceptance_commands": [
+  "python -c \\"from game.score import score; assert score(3) == 9\\""
+]}""",
     good="""{"allowed_files": ["game/score.py"],
  "postconditions": [{"kind": "file_exists", "path": "game/score.py"}],
  "acceptance_commands": ["python -c \\"from game.score import score; assert score(3) == 9\\""]}""",

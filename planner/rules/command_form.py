@@ -20,9 +20,9 @@ E003 = Rule(
     "E003",
     "shell operator in a command",
     why="Commands run without a shell: the operator and all after it would be plain arguments.",
-    bad='{"acceptance_commands": ["python -m game --help | grep usage"]}',
+    bad='{"acceptance_commands": ["game -h | grep usage"]}',
     good="""{"acceptance_commands": [
-  "python -c \\"import subprocess, sys; assert b'usage' in subprocess.check_output([sys.executable, '-m', 'json.tool', '--help'])\\""
+  "python -c \\"import subprocess; assert b'usage' in subprocess.check_output(['game', '-h'])\\""
 ]}""",
     remedy=(
         "Split a chain into separate commands; put pipes, redirections and tests of the output "

@@ -15,15 +15,15 @@ def example_plan(example: str) -> JsonValue:
     fragment = parse_json(example)
     if not isinstance(fragment, dict):
         return fragment
-    plan = fragment if "work_orders" in fragment else {"work_orders": [fragment]}
-    orders = plan["work_orders"]
+    orders = fragment.get("work_orders", [fragment])
     if not isinstance(orders, list):
-        return plan
+        return fragment
+    plan: dict[str, JsonValue] = fragment if "work_orders" in fragment else {}
     filled: list[JsonValue] = [
         _harmless_order(number) | each if isinstance(each, dict) else each
         for number, each in enumerate(orders, 1)
     ]
-    return plan | {"work_orders": filled}
+    return {**plan, "work_orders": filled}
 
 
 def _harmless_order(number: int) -> dict[str, JsonValue]:

@@ -70,7 +70,7 @@ E001 = Rule(
     why="Orders are executed by number, and commits carry it: a gap or a duplicate loses one.",
     bad='{"work_orders": [{"id": "WO-01"}, {"id": "WO-03"}]}',
     good='{"work_orders": [{"id": "WO-01"}, {"id": "WO-02"}]}',
-    remedy="Number the orders WO-01, WO-02, ... as they are listed: two digits, WO-100 after WO-99.",
+    remedy="Number the orders WO-01, WO-02, ... as listed: two digits, and WO-100 after WO-99.",
     check=misnumbered_orders,
 )
 
@@ -78,8 +78,8 @@ E001 = Rule(
 def paths_with_globs(view: PlanView) -> Iterator[Finding]:
     for step in view.steps:
         seen: set[str] = set()
-        for field, path in step.draft.paths():
-            if glob_characters(path) and path not in seen:
+        for field, path in step.draft.globs:
+            if path not in seen:
                 seen.add(path)
                 yield step.finding("E004", field, _glob_message(path))
     contract = view.plan.contract
