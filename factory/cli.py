@@ -8,12 +8,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from shared.settings import Settings
+
 from factory.options import RunOptions, SandboxChoice
 from factory.preflight import BranchPolicy
 from factory.sandbox import Backend
 from factory.state import ModelChoice
 from shared.errors import InvalidInput
-from shared.settings import Settings
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,9 +79,7 @@ def _add_branch_arguments(group: argparse._ArgumentGroup) -> None:
 
 def _add_attempt_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--max-attempts", type=int, metavar="N", help="per order, 1 to 50 (5)")
-    group.add_argument(
-        "--llm-model", metavar="M", help="the model; a list `small,large` escalates"
-    )
+    group.add_argument("--llm-model", metavar="M", help="the model; a list `small,large` escalates")
     group.add_argument("--llm-temperature", type=float, metavar="T", help="0 to 2 (0)")
     group.add_argument(
         "--allow-verify-exempt", action="store_true",
@@ -89,9 +88,7 @@ def _add_attempt_arguments(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_sandbox_arguments(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--timeout-seconds", type=float, metavar="S", help="for each command (600)"
-    )
+    group.add_argument("--timeout-seconds", type=float, metavar="S", help="for each command (600)")
     group.add_argument("--python", metavar="EXE", help="what `python` means to commands (this one)")
     group.add_argument("--sandbox", choices=[each.value for each in Backend], help="(auto)")
     group.add_argument("--sandbox-net", choices=("none", "host"), help="(none)")

@@ -7,13 +7,14 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from shared.settings import RoleSettings, Settings, load_settings
+
 from shared.errors import InvalidInput
 from shared.events import Emit, Warned
 from shared.llm.access import check_access
 from shared.llm.client import LlmClient
 from shared.llm.stack import Mode, ModelSource
 from shared.llm.usage import Budget
-from shared.settings import RoleSettings, Settings, load_settings
 
 
 def settings_for(
@@ -59,9 +60,7 @@ def model_source(args: argparse.Namespace, settings: Settings, role: RoleSetting
 
         return LiveClient(access, emit)
 
-    return ModelSource(
-        Mode.LIVE, open_live, args.transcript, budget=budget, prices=settings.prices
-    )
+    return ModelSource(Mode.LIVE, open_live, args.transcript, budget=budget, prices=settings.prices)
 
 
 def _never_live(emit: Emit) -> LlmClient:

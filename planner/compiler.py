@@ -11,8 +11,10 @@ from planner.openai_client import PlannerModel
 from planner.plan import Plan
 from planner.prompt_template import Template, render, render_revision
 from planner.response import parse_response
+from planner.rules.catalogue import RULE_BY_CODE
+from planner.rules.model import Finding
 from planner.spec import Spec
-from planner.validation import Report, judge, revision_lines
+from planner.validation import Report, judge, render_finding
 from shared.atomic_io import write_json, write_text
 from shared.events import Emit, PlanAttemptStarted, PlanJudged, Warned
 from shared.llm.client import Completion, LlmClient, ReplyFailed
@@ -77,7 +79,7 @@ def compile_plan(
         emit(_judged_event(judged))
         if judged.ok:
             break
-        findings = revision_lines(judged.report)
+        findings = tuple(_with_remedy(each) for each in judged.report.findings)
         prompt = render_revision(first_prompt, completion.text, findings, attempt)
     return tuple(attempts)
 
@@ -94,6 +96,10 @@ def _judge_reply(
     report = judge(plan, repo_files)
     write_json(folder / f"validation_errors_attempt_{attempt}.json", report.to_json(), sync=False)
     return Judged(attempt, plan, report)
+
+
+def _with_remedy(finding: Finding) -> str:
+    return f"{render_finding(finding)} Remedy: {RULE_BY_CODE[finding.code].remedy}"
 
 
 def _judged_event(judged: Judged) -> PlanJudged:

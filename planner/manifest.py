@@ -36,19 +36,18 @@ def build_manifest(
     overview: Sequence[str],
     contract: VerifyContract | None,
     orders: Sequence[WorkOrder],
-    exempt: Sequence[bool],
     origin: Origin,
 ) -> dict[str, Any]:
-    """Return the manifest document, whose hash recomputes from the file it is written to."""
+    """Return the manifest document, whose hash recomputes from the file it is written to.
+
+    `orders` say which of them are exempt from verification; those are marked as bootstrap.
+    """
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "system_overview": list(overview),
         "verify_contract": contract.model_dump(mode="json") if contract else None,
-        "work_orders": [
-            _order_document(order, is_exempt, origin)
-            for order, is_exempt in zip(orders, exempt, strict=True)
-        ],
-        "provenance": _provenance(origin, bootstrap=any(exempt)),
+        "work_orders": [_order_document(order, origin) for order in orders],
+        "provenance": _provenance(origin, bootstrap=any(order.verify_exempt for order in orders)),
     }
     digest = manifest_sha256(document)
     for provenance in _provenances(document):
@@ -56,10 +55,9 @@ def build_manifest(
     return document
 
 
-def _order_document(order: WorkOrder, exempt: bool, origin: Origin) -> dict[str, Any]:
+def _order_document(order: WorkOrder, origin: Origin) -> dict[str, Any]:
     document = order.model_dump(mode="json", exclude={"provenance"})
-    document["verify_exempt"] = exempt
-    document["provenance"] = _provenance(origin, bootstrap=exempt)
+    document["provenance"] = _provenance(origin, bootstrap=order.verify_exempt)
     return document
 
 

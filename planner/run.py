@@ -12,7 +12,7 @@ from planner.compiler import CompileInputs, Judged, compile_plan
 from planner.io import check_export, export_plan, write_plan
 from planner.manifest import Origin, build_manifest, compile_hash
 from planner.openai_client import PlannerModel
-from planner.projection import verify_exempt
+from planner.projection import exempted_orders
 from planner.prompt_template import default_doctrine, load_template
 from planner.repo import open_repo
 from planner.repo_hints import read_repo_hints
@@ -151,9 +151,7 @@ def _conclude(
             output = options.outdir
     else:
         write_json(folder.path / "validation_errors.json", last.report.to_json())
-    recording.emit(
-        PlanEnded(last.ok, len(attempts), titles, str(output or ""), str(folder.path))
-    )
+    recording.emit(PlanEnded(last.ok, len(attempts), titles, str(output or ""), str(folder.path)))
     return PlanResult(
         ok=last.ok,
         attempts=len(attempts),
@@ -170,9 +168,8 @@ def _conclude(
 def _manifest(inputs: CompileInputs, origin: Origin, judged: Judged) -> dict[str, Any]:
     plan = judged.plan
     assert plan is not None, "a valid plan was parsed"
-    orders = [draft.order for draft in plan.drafts if draft.order is not None]
-    exempt = verify_exempt(plan, inputs.repo_files)
-    return build_manifest(plan.overview, plan.contract, orders, exempt, origin)
+    orders = exempted_orders(plan, inputs.repo_files)
+    return build_manifest(plan.overview, plan.contract, orders, origin)
 
 
 def _error(last: Judged, run_dir: Path) -> LlmchError | None:

@@ -20,7 +20,7 @@ from shared.hashing import EMPTY_SHA256
 from shared.llm.client import Completion, Request, Role, Usage
 from shared.llm.stack import Mode, ModelSource
 
-ORIGIN = {"by": "authored", "model": "authored"}
+ORIGIN = {"origin": "authored", "model": "authored"}
 _SHOWN = re.compile(r"^## (\S+).*\nbase_sha256: (\w+)", re.MULTILINE)
 _STALE = "0" * 64
 

@@ -41,7 +41,7 @@ class ModelSource:
     mode: Mode
     open_live: Callable[[Emit], LlmClient]
     transcript: Path | None = None
-    origin: Mapping[str, str] = field(default_factory=lambda: {"by": "live"})
+    origin: Mapping[str, str] = field(default_factory=lambda: {"origin": "live"})
     """What a new transcript's header says of where its replies come from."""
     dated: bool = True
     """Whether header and records carry the day; without it, equal replies make equal files."""
@@ -89,7 +89,9 @@ def _open_record(path: Path, source: ModelSource, emit: Emit) -> Transcript:
     transcript = Transcript.open(path, origin, secrets=secrets, today=today)
     for place in transcript.uncertain:
         emit(
-            Warned(f"the call of {place} was begun but its reply is not on record: possibly paid for")
+            Warned(
+                f"the call of {place} was begun but its reply is not on record: possibly paid for"
+            )
         )
     return transcript
 
