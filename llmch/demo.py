@@ -34,7 +34,7 @@ class DemoOptions:
     artifacts: Path
     planner_model: str
     factory_model: str
-    sandbox: SandboxChoice = field(default_factory=lambda: SandboxChoice(Backend.OFF))
+    sandbox: SandboxChoice = field(default_factory=lambda: SandboxChoice(Backend.AUTO))
 
 
 @dataclass(frozen=True, slots=True)
