@@ -71,7 +71,9 @@ def open_model(source: ModelSource, folder: Path, emit: Emit) -> Iterator[Model]
                 origin = describe_origin(transcript.origin)
             case Mode.LIVE:
                 path = source.transcript or folder / "transcript.jsonl"
-                inner = _recording(source, opened.enter_context(_open_record(path, emit)), opened, emit)
+                inner = _recording(
+                    source, opened.enter_context(_open_record(path, emit)), opened, emit
+                )
                 origin = ""
         yield Model(MeteredClient(inner, meter, prices=source.prices, emit=emit), meter, origin)
 
@@ -84,7 +86,9 @@ def _open_record(path: Path, emit: Emit) -> Transcript:
     )
     for place in transcript.uncertain:
         emit(
-            Warned(f"the call of {place} was begun but its reply is not on record: possibly paid for")
+            Warned(
+                f"the call of {place} was begun but its reply is not on record: possibly paid for"
+            )
         )
     return transcript
 
