@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from shared.llm.ladder import model_for_attempt, parse_ladder
 from shared.settings import Settings
 
 from factory.options import RunOptions, SandboxChoice
@@ -49,7 +50,7 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
         repo=args.repo,
         artifacts=settings.artifacts_dir,
         models=_model_choice(settings),
-        sandbox=_sandbox_choice(settings),
+        sandbox=sandbox_choice(settings),
         python=find_interpreter(settings.python),
         branch=args.branch,
         policy=_policy(args),
@@ -112,15 +113,17 @@ def _policy(args: argparse.Namespace) -> BranchPolicy:
 
 def _model_choice(settings: Settings) -> ModelChoice:
     role, attempts = settings.factory, settings.factory_attempts
+    rungs = parse_ladder(",".join(role.ladder))
     return ModelChoice(
-        model=lambda attempt: model_for_attempt(role.ladder, attempt, attempts),
+        model=lambda attempt: model_for_attempt(rungs, attempt, attempts),
         reply_schema=None,
         temperature=role.temperature,
         max_output_tokens=role.max_output_tokens,
     )
 
 
-def _sandbox_choice(settings: Settings) -> SandboxChoice:
+def sandbox_choice(settings: Settings) -> SandboxChoice:
+    """Return how commands are contained, as the settings say."""
     chosen = settings.sandbox
     return SandboxChoice(
         backend=Backend(chosen.backend),

@@ -41,18 +41,24 @@ def settings_for(
 
 
 def model_source(args: argparse.Namespace, settings: Settings, role: RoleSettings) -> ModelSource:
-    """Return where replies come from.
+    """Return where replies come from, as `--llm` and `--transcript` say.
 
     Raises `ModelUnavailable` where a live model has no key, before anything else happens, and
     `InvalidInput` where a replay has no transcript.
     """
-    budget = Budget(settings.max_tokens, settings.max_cost)
-    if args.llm == Mode.REPLAY:
-        if args.transcript is None:
-            raise InvalidInput(
-                "--llm replay needs a transcript to answer from", "name it with --transcript FILE"
-            )
-        return ModelSource(Mode.REPLAY, _never_live, args.transcript)
+    if args.llm == Mode.LIVE:
+        return live_source(settings, role, args.transcript)
+    if args.transcript is None:
+        raise InvalidInput(
+            "--llm replay needs a transcript to answer from", "name it with --transcript FILE"
+        )
+    return ModelSource(Mode.REPLAY, transcript=args.transcript)
+
+
+def live_source(
+    settings: Settings, role: RoleSettings, transcript: Path | None = None
+) -> ModelSource:
+    """Return a model that is asked. Raises `ModelUnavailable` where there is no key for it."""
     access = check_access(os.environ, role.base_url)
 
     def open_live(emit: Emit) -> LlmClient:
@@ -60,8 +66,10 @@ def model_source(args: argparse.Namespace, settings: Settings, role: RoleSetting
 
         return LiveClient(access, emit)
 
-    return ModelSource(Mode.LIVE, open_live, args.transcript, budget=budget, prices=settings.prices)
-
-
-def _never_live(emit: Emit) -> LlmClient:
-    raise AssertionError("a replay asks no model")
+    return ModelSource(
+        Mode.LIVE,
+        open_live,
+        transcript,
+        budget=Budget(settings.max_tokens, settings.max_cost),
+        prices=settings.prices,
+    )

@@ -39,7 +39,7 @@ class ModelSource:
     """
 
     mode: Mode
-    open_live: Callable[[Emit], LlmClient]
+    open_live: Callable[[Emit], LlmClient] | None = None
     transcript: Path | None = None
     origin: Mapping[str, str] = field(default_factory=lambda: {"origin": "live"})
     """What a new transcript's header says of where its replies come from."""
@@ -104,6 +104,7 @@ def _recording(
     Outermost the transcript, so that what is on record costs nothing; the budget inside whatever
     repeats a call, so that each repetition is weighed.
     """
+    assert source.open_live is not None, "only a replay has no model"
     live = source.open_live(emit)
     if isinstance(live, AbstractContextManager):
         opened.enter_context(live)
