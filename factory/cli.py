@@ -8,14 +8,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from shared.llm.ladder import model_for_attempt, parse_ladder
-from shared.settings import Settings
-
 from factory.options import RunOptions, SandboxChoice
 from factory.preflight import BranchPolicy
 from factory.sandbox import Backend
 from factory.state import ModelChoice
 from shared.errors import InvalidInput
+from shared.llm.ladder import model_for_attempt, parse_ladder
+from shared.settings import Settings
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:

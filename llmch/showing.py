@@ -26,7 +26,8 @@ def show_program(repo: Path, branch: str, options: DemoOptions, console: Console
     git.run("switch", "--quiet", branch)
     console.lines(["", f"$ git switch {branch}", "$ git log --oneline"])
     console.lines(git.run("log", "--oneline", "--no-decorate").splitlines())
-    return all([_run(argv, repo, options, console) for argv in options.example.run])
+    results = [_run(argv, repo, options, console) for argv in options.example.run]
+    return all(results)
 
 
 def _run(argv: tuple[str, ...], repo: Path, options: DemoOptions, console: Console) -> bool:
