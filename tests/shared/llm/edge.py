@@ -110,7 +110,9 @@ def planner_request(prompt: str = "Plan it.", **changes: Any) -> Request:
 
 def problems(schema: str, document: object) -> list[str]:
     """Return what OpenAI's schema of that name says against the document."""
-    return [f"{each.json_path}: {each.message}" for each in _validator(schema).iter_errors(document)]
+    return [
+        f"{each.json_path}: {each.message}" for each in _validator(schema).iter_errors(document)
+    ]
 
 
 def known_properties(schema: str) -> set[str]:

@@ -104,9 +104,15 @@ def test_a_useless_reply_says_what_it_is_and_what_it_took(
 @pytest.mark.parametrize(
     ("events", "words"),
     [
-        ([chat_chunk(refusal="I "), chat_chunk("stop", refusal="won't."), usage_chunk()], "refused: I won't."),
+        (
+            [chat_chunk(refusal="I "), chat_chunk("stop", refusal="won't."), usage_chunk()],
+            "refused: I won't.",
+        ),
         ([chat_chunk(content="par"), chat_chunk("length"), usage_chunk()], "limit"),
-        ([chat_chunk(content="par"), chat_chunk("content_filter"), usage_chunk()], "content filter"),
+        (
+            [chat_chunk(content="par"), chat_chunk("content_filter"), usage_chunk()],
+            "content filter",
+        ),
         ([usage_chunk()], "no choice"),
     ],
     ids=["refusal", "length", "filter", "no choices"],
@@ -195,7 +201,10 @@ def test_a_server_that_refuses_whatever_is_sent_is_not_asked_for_ever() -> None:
     [
         (error_answer(401, "bad key"), r"refused the key \(bad key\)"),
         (error_answer(403, "no access"), "refused the key"),
-        (error_answer(404, "The model `x` does not exist", "model_not_found"), "does not know small-1"),
+        (
+            error_answer(404, "The model `x` does not exist", "model_not_found"),
+            "does not know small-1",
+        ),
         (error_answer(429, "You exceeded your quota", "insufficient_quota"), "no quota left"),
         (error_answer(402, "pay"), "no quota left"),
         (error_answer(400, "too long", "context_length_exceeded"), "does not fit the context"),
