@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from typing import TypedDict
 
 from shared.errors import BudgetReached, InvalidInput
 from shared.events import Emit, ModelCallEnded, ModelCallStarted, ignore
@@ -84,16 +85,9 @@ class MeteredClient:
         try:
             completion = self._inner.complete(request)
         except ReplyFailed as failed:
-            self._meter.add(
-                request.place.order,
-                priced(request.model, failed.usage, self._prices),
-                replayed=False,
-            )
+            self._count(request, failed.usage, replayed=failed.replayed)
             raise
-        usage = completion.usage
-        if not completion.replayed:
-            usage = priced(request.model, usage, self._prices)
-        self._meter.add(request.place.order, usage, replayed=completion.replayed)
+        usage = self._count(request, completion.usage, replayed=completion.replayed)
         self._emit(
             ModelCallEnded(
                 place=str(request.place),
@@ -105,6 +99,12 @@ class MeteredClient:
             )
         )
         return replace(completion, usage=usage)
+
+    def _count(self, request: Request, usage: Usage, *, replayed: bool) -> Usage:
+        if not replayed:
+            usage = priced(request.model, usage, self._prices)
+        self._meter.add(request.place.order, usage, replayed=replayed)
+        return usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,3 +230,29 @@ def _without(reserved: Usage, worst: Usage) -> Usage:
         if known
         else None,
     )
+
+
+class UsageDocument(TypedDict):
+    """What `--json` says of usage; `cost_usd` is null while any price is unknown."""
+
+    calls: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cost_usd: float | None
+    replayed_calls: int
+
+
+def usage_document(tally: Tally) -> UsageDocument:
+    """Return what live calls took, and how many replies came from a transcript."""
+    live = tally.live
+    return {
+        "calls": live.calls,
+        "input_tokens": live.input_tokens,
+        "cached_tokens": live.cached_tokens,
+        "output_tokens": live.output_tokens,
+        "reasoning_tokens": live.reasoning_tokens,
+        "cost_usd": None if live.cost_usd is None else float(live.cost_usd),
+        "replayed_calls": tally.replayed.calls,
+    }
