@@ -240,7 +240,7 @@ def open_console(
         from llmch.console.terminal import TerminalPrinter
 
         colour = color is Color.AUTO and not environ.get("NO_COLOR")
-        return TerminalPrinter(stream, Activity(), protect, colour=colour, environ=environ)
+        return TerminalPrinter(stream, Activity(), protect, colour=colour)
 
     out, err = Stream(stdout), Stream(stderr)
     err_printer = OnDemand(lambda: open_printer(err))

@@ -157,17 +157,14 @@ def _prefix(line: Line, glyph: str) -> tuple[Span, ...]:
             return (Span(f"    {glyph} ", style),)
         case _:
             prominent = line.mark is Mark.HEAD or line.weight is Weight.VERDICT
-            return (
+            who = Style.STRONG if prominent else Style.FAINT
+            what = Style.PLAIN if line.mark is Mark.HEAD else style
+            columns = (
                 Span(f"{glyph} ", style),
-                Span(
-                    f"{one_line(line.who):<{_WHO_WIDTH}} ",
-                    Style.STRONG if prominent else Style.FAINT,
-                ),
-                Span(
-                    f"{one_line(line.what):<{_WHAT_WIDTH}} ",
-                    Style.PLAIN if line.mark is Mark.HEAD else style,
-                ),
+                Span(f"{one_line(line.who):<{_WHO_WIDTH}} ", who),
+                Span(f"{one_line(line.what):<{_WHAT_WIDTH}} ", what),
             )
+            return columns if line.what else columns[:2]
 
 
 def _on_one_line(line: Line) -> str:

@@ -43,6 +43,7 @@ _MAX_FILES = 6
 _MAX_FINDINGS = 12
 _MAX_TITLES = 20
 _MAX_COMMAND = 300  # characters; the records have the whole
+_MAX_REPEATED = 100  # of a command that has been told in full just before
 _MAX_SUMMARY = 160
 # Of an excerpt: what was being done stands at its head, what went wrong at its tail.
 _EXCERPT_HEAD = 3
@@ -265,10 +266,10 @@ class Narrator:
         if not failure.command:
             return failure.stage
         ended = "" if failure.exit_code is None else f": exit {failure.exit_code}"
-        return f"{failure.stage}: {self._command(failure.command)}{ended}"
+        return f"{failure.stage}: {self._command(failure.command, _MAX_REPEATED)}{ended}"
 
-    def _command(self, command: str) -> str:
-        return command if self.verbose else shorten(command, _MAX_COMMAND)
+    def _command(self, command: str, limit: int = _MAX_COMMAND) -> str:
+        return command if self.verbose else shorten(command, limit)
 
     def _files(self, files: tuple[str, ...]) -> str:
         return listed(files, len(files) if self.verbose else _MAX_FILES)

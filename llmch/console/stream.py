@@ -60,6 +60,15 @@ class Stream:
         return self._stream.fileno()
 
     @property
+    def size(self) -> tuple[int, int]:
+        """How many columns and lines the terminal has; 80 and 24 where it does not say."""
+        try:
+            columns, lines = os.get_terminal_size(self.fileno())
+        except (OSError, ValueError):
+            columns, lines = 0, 0
+        return columns or 80, lines or 24
+
+    @property
     def shows_glyphs(self) -> bool:
         """Whether the encoding has the marks of lines."""
         try:

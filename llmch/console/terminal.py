@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console as RichConsole
-from rich.console import Group
-from rich.live import Live
 from rich.text import Text
 
 from llmch.console.activity import Activity, Task
@@ -35,30 +34,34 @@ _MAX_TASKS = 4
 # Narrower, the columns would leave too little for the text: it goes on below, barely indented.
 _MIN_COLUMNS = 60
 _NARROW_INDENT = 4
+# Line by line first: erasing downwards from the top corner, tmux takes for a cleared screen and
+# keeps a copy of it among what was scrolled away.
+_ERASE_BELOW = "\r\x1b[K\n\x1b[J\x1b[A"
 
 
 class TerminalPrinter:
     """Shows lines in colour and, while something is under way, the live region below them.
 
+    The cursor rests at the start of the region, not at its end: there it stays when the window
+    changes its width and the terminal folds the region anew, so that all of it can be erased. It
+    is never hidden, and so nothing needs to be restored after a SIGKILL.
+
     `protect` makes a model's text fit to be shown. Safe for threads.
     """
 
     def __init__(
-        self,
-        stream: Stream,
-        activity: Activity,
-        protect: Callable[[str], str],
-        *,
-        colour: bool,
-        environ: Mapping[str, str],
+        self, stream: Stream, activity: Activity, protect: Callable[[str], str], *, colour: bool
     ) -> None:
+        self._stream = stream
         self._glyphs = stream.shows_glyphs
         self._activity = activity
         self._protect = protect
-        # Held for moments only, and never while calling rich, which has locks of its own.
-        self._activity_lock = threading.Lock()
+        self._lock = threading.Lock()
+        self._ticker: Ticker | None = None
+        self._live = False
+        self._drawn = False
         self._rich = RichConsole(
-            file=stream,  # type: ignore[arg-type]  # rich writes, flushes and asks isatty, no more
+            file=io.StringIO(),  # rich only renders here; it never writes
             force_terminal=True,
             color_system="standard",  # the sixteen colours of the user's own theme
             no_color=not colour,
@@ -66,57 +69,72 @@ class TerminalPrinter:
             highlight=False,
             emoji=False,
             legacy_windows=False,
-            # COLUMNS and LINES, once exported, no longer follow the window.
-            _environ={"TERM": environ.get("TERM", "")},
         )
-        self._live: Live | None = None
-        self._ticker: Ticker | None = None
 
     def show(self, lines: Sequence[Line]) -> None:
         """Print the lines above the live region, but for those that it shows itself."""
-        for line in lines:
-            if line.weight is Weight.PASSING:
-                continue
-            text = _hung(line, lay_out(line, glyphs=self._glyphs), self._rich)
-            self._rich.print(text, soft_wrap=True)
+        with self._lock:
+            self._measure()
+            self._draw(
+                _hung(line, lay_out(line, glyphs=self._glyphs), self._rich)
+                for line in lines
+                if line.weight is not Weight.PASSING
+            )
 
     def follow(self, event: Event) -> None:
         """Bring the live region up to the event; it is there while anything is under way."""
-        with self._activity_lock:
+        with self._lock:
             self._activity.take(event)
-        if self._activity.idle:
+            self._live = not self._activity.idle
+        if not self._live:
             self.close()
-        elif self._live is None:
-            self._live = Live(
-                console=self._rich,
-                get_renderable=self._region,
-                auto_refresh=False,
-                transient=True,
-                redirect_stdout=False,
-                redirect_stderr=False,
-                vertical_overflow="crop",
-            )
-            self._live.start()
-            self._ticker = Ticker(1 / _FRAMES_PER_SECOND, self._live.refresh, "live region")
+        elif self._ticker is None:
+            self._ticker = Ticker(1 / _FRAMES_PER_SECOND, self._refresh, "live region")
 
     def close(self) -> None:
         """Take the live region away."""
-        live, self._live = self._live, None
         ticker, self._ticker = self._ticker, None
         if ticker is not None:
             ticker.close()
-        if live is not None:
-            live.stop()
+        with self._lock:
+            self._live = False
+            if self._drawn:
+                self._draw(())
 
-    def _region(self) -> Group:
-        with self._activity_lock:
-            now = self._activity.clock()
-            tasks = list(self._activity.tasks.values())[:_MAX_TASKS]
-            lines = [line for task in tasks for line in self._task(task, now)]
-            lines += [*self._tail(), self._footer(now)]
+    def _refresh(self) -> None:
+        with self._lock:
+            self._measure()
+            self._draw(())
+
+    def _measure(self) -> None:
+        # Asked anew each time: the window may have changed, and COLUMNS, once exported, has not.
+        self._rich.size = self._stream.size
+
+    def _draw(self, lasting: Iterable[Text]) -> None:
+        """Put lasting lines where the region began, and the region, as it is now, below them."""
+        erase = _ERASE_BELOW if self._drawn else ""
+        region = self._region() if self._live else []
+        back = f"\x1b[{len(region) - 1}A\r" if len(region) > 1 else "\r" if region else ""
+        above = "".join(f"{self._render(line)}\n" for line in lasting)
+        below = "\n".join(self._render(line) for line in region)
+        text = f"{erase}{above}{below}{back}"
+        if text:
+            self._stream.write(text)
+        self._drawn = bool(region)
+
+    def _render(self, line: Text) -> str:
+        with self._rich.capture() as rendered:
+            self._rich.print(line, soft_wrap=True, end="")
+        return rendered.get()
+
+    def _region(self) -> list[Text]:
+        now = self._activity.clock()
+        tasks = list(self._activity.tasks.values())[:_MAX_TASKS]
+        lines = [line for task in tasks for line in self._task(task, now)]
+        lines = [*lines, *self._tail(), self._footer(now)][: max(self._rich.height - 1, 1)]
         for line in lines:
             line.truncate(self._rich.width - 1, overflow="ellipsis" if self._glyphs else "crop")
-        return Group(*lines)
+        return lines
 
     def _task(self, task: Task, now: float) -> list[Text]:
         frames = _FRAMES if self._glyphs else _ASCII_FRAMES
@@ -175,7 +193,7 @@ def _hung(line: Line, laid_out: LaidOut, console: RichConsole) -> Text:
     width, indent = console.width, prefix.cell_len
     if line.mark is Mark.COPY or indent + body.cell_len <= width:
         return prefix.append_text(body)
-    if width < _MIN_COLUMNS:
+    if width < _MIN_COLUMNS and indent > 2 * _NARROW_INDENT:
         prefix, body, indent = Text(), prefix.append_text(body), _NARROW_INDENT
     first, *rest = body.wrap(console, max(width - indent, 1), overflow="fold")
     return Text("\n").join([prefix.append_text(first), *(_indented(each, indent) for each in rest)])
