@@ -95,8 +95,9 @@ def _run_one(
     log = context.attempt_folder(attempt) / "logs" / name
     log.parent.mkdir(exist_ok=True)
     ended = context.sandbox.run(check.argv, timeout_seconds=context.timeout_seconds, log=log)
-    context.emit(CommandEnded(order, purpose, command, ended.exit_code, ended.duration_seconds))
     note = check.note_for(ended.exit_code) or ""
+    seconds = ended.duration_seconds
+    context.emit(CommandEnded(order, purpose, command, ended.exit_code, seconds, note))
     return _result(ended, context, note), ended
 
 
