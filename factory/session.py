@@ -27,6 +27,7 @@ from shared.errors import LlmchError
 from shared.events import Emit, Noted, OrderEnded, OrderStarted, Warned
 from shared.git import NO_COMMIT
 from shared.llm.stack import Model
+from shared.llm.usage import usage_counted
 from shared.run_context import RunFolder, commit_date
 
 
@@ -157,6 +158,7 @@ class Session:
 
     def _announce(self, summary: RunSummary, verdict: Verdict, seconds: float) -> None:
         files = verdict.files if isinstance(verdict, Passed) else ()
+        self.emit(usage_counted(self.model.meter.of_order(summary.work_order), summary.work_order))
         self.emit(
             OrderEnded(
                 order=summary.work_order,
@@ -166,6 +168,8 @@ class Session:
                 branch=self.branch,
                 seconds=seconds,
                 files=files,
+                repo=str(self.repo.tree),
+                run_dir=summary.run_dir,
             )
         )
 

@@ -122,7 +122,10 @@ class ModelCallEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class UsageCounted(Event):
-    """What all of a run's live calls took; `cost_usd` is `None` while any price is unknown."""
+    """What the live calls for an order took, or, where `order` is empty, all those of the run.
+
+    `cost_usd` is `None` while any price is unknown.
+    """
 
     kind: ClassVar[str] = "usage_counted"
     calls: int
@@ -131,6 +134,7 @@ class UsageCounted(Event):
     output_tokens: int
     cost_usd: float | None
     replayed_calls: int
+    order: str = ""
 
 
 # Planner

@@ -25,6 +25,7 @@ from shared.atomic_io import write_json
 from shared.errors import LlmchError
 from shared.events import BatchEnded, BatchStarted, Emit, OrderSkipped, Warned
 from shared.llm.stack import ModelSource
+from shared.llm.usage import usage_counted
 from shared.run_context import Recording, new_run_id
 
 _HISTORY = 10_000  # commits of the branch that are searched for landed orders
@@ -113,6 +114,7 @@ class _Batch:
         document = summary.model_dump(mode="json")
         write_json(recording.folder.path / "run_summary.json", document)
         recording.results["summary"] = public_json(summary)
+        recording.emit(usage_counted(session.model.meter.run))
         recording.emit(
             BatchEnded(
                 verdict=summary.verdict,
@@ -121,6 +123,8 @@ class _Batch:
                 landed=sum(each.state in ("landed", "skipped") for each in self._done),
                 orders=len(self._done),
                 seconds=time.monotonic() - self._started,
+                repo=str(session.repo.tree),
+                run_dir=summary.run_dir,
             )
         )
         return summary

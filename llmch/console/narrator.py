@@ -62,8 +62,13 @@ class Narrator:
     cwd: str = ""
     _max_attempts: dict[str, int] = field(default_factory=dict)
     _failures: dict[str, AttemptFailed] = field(default_factory=dict)
-    _in_batch: bool = False
+    _whole: str = ""
+    """What is under way as a whole: the plan, the batch, or neither."""
     _thought: str = ""
+
+    @property
+    def _in_batch(self) -> bool:
+        return self._whole == BATCH
 
     def tell(self, event: Event) -> tuple[Line, ...]:
         """Return the lines that say what happened."""
@@ -111,7 +116,14 @@ class Narrator:
                 text = f"{reason}; trying again in {duration(wait)}"
                 yield Line(Mark.RETRY, text, MODEL, "wait", f"retry {retry}")
             case UsageCounted():
-                yield Line(Mark.STEP, _usage(event), "usage")
+                yield from self._tell_usage(event)
+
+    def _tell_usage(self, event: UsageCounted) -> Iterator[Line]:
+        # Within a batch, the sum at its end is enough.
+        weight = Weight.VERBOSE if event.order and self._in_batch else Weight.NORMAL
+        yield Line(
+            Mark.STEP, _usage(event), event.order or self._whole or MODEL, "usage", weight=weight
+        )
 
     def _tell_text(self, event: ModelTextArrived) -> Iterator[Line]:
         """Tell what a model thinks, by whole lines; its reply is JSON, and on record."""
@@ -132,6 +144,7 @@ class Narrator:
     ) -> Iterator[Line]:
         match event:
             case PlanStarted(spec, run_id, max_attempts):
+                self._whole = PLAN
                 self._max_attempts[PLAN] = max_attempts
                 yield Line(Mark.HEAD, spec, PLAN, "spec", f"run {run_id}")
             case PlanAttemptStarted(attempt):
@@ -140,6 +153,7 @@ class Narrator:
             case PlanJudged():
                 yield from self._tell_judged(event)
             case PlanEnded():
+                self._whole = ""
                 yield from self._tell_plan_end(event)
 
     def _tell_judged(self, event: PlanJudged) -> Iterator[Line]:
@@ -228,11 +242,11 @@ class Narrator:
     def _tell_batch(self, event: BatchStarted | BatchEnded) -> Iterator[Line]:
         match event:
             case BatchStarted(orders, branch, base):
-                self._in_batch = True
+                self._whole = BATCH
                 text = f"{count(orders, 'order')} on {branch}"
                 yield Line(Mark.HEAD, text, BATCH, "start", f"from {short(base)}")
             case BatchEnded():
-                self._in_batch = False
+                self._whole = ""
                 passed = event.verdict == "PASS"
                 landed = f"{event.landed} of {count(event.orders, 'order')} on {event.branch}"
                 yield Line(
