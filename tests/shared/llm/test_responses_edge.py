@@ -27,7 +27,7 @@ from tests.shared.llm.edge import (
 )
 from tests.shared.llm.scripted_server import Act, Reset, Send, Silence, Stream
 
-FULL = {
+FULL: dict[str, Any] = {
     "reply_schema": SCHEMA,
     "max_output_tokens": 100,
     "temperature": 0.0,
@@ -97,7 +97,7 @@ def test_a_stream_is_resumed_again_as_long_as_it_gets_on() -> None:
 )
 @pytest.mark.parametrize("pending", [[], ["queued"], ["queued", "in_progress", "in_progress"]])
 def test_what_cannot_be_resumed_is_polled_for(no_resume: Act, pending: list[str]) -> None:
-    waits = [Send(response_document(status)) for status in pending]
+    waits: list[Act] = [Send(response_document(status)) for status in pending]
     with edge(BROKEN, no_resume, *waits, Send(DONE)) as it:
         assert it.client.complete(planner_request()).text == "the plan"
         posts = [each for each in it.server.received if each.method == "POST"]
@@ -107,7 +107,11 @@ def test_what_cannot_be_resumed_is_polled_for(no_resume: Act, pending: list[str]
 
 def test_polling_slows_down_and_bears_with_a_server_in_trouble() -> None:
     queued = Send(response_document("queued"))
-    trouble = [error_answer(503, "later"), Reset(), Send("", media_type="application/json")]
+    trouble: list[Act] = [
+        error_answer(503, "later"),
+        Reset(),
+        Send("", media_type="application/json"),
+    ]
     with edge(BROKEN, error_answer(404), queued, queued, *trouble, queued, Send(DONE)) as it:
         assert it.client.complete(planner_request()).text == "the plan"
         # The resumption, then polling at growing intervals, with retries 1, 2, 4 in between.
@@ -183,7 +187,7 @@ def test_a_server_that_ignores_background_and_streaming_is_read_all_the_same() -
 
 
 def test_a_reply_that_the_server_lost_is_asked_for_again() -> None:
-    lost = [BROKEN, error_answer(404, "gone"), error_answer(404, "gone")]
+    lost: list[Act] = [BROKEN, error_answer(404, "gone"), error_answer(404, "gone")]
     with edge(*lost, response_stream()) as it:
         completion = it.ask(planner_request())
         assert completion.text == "the plan"
@@ -296,6 +300,6 @@ def test_hostile_events_end_in_words_never_in_a_traceback() -> None:
         7,
     ]
     for event in hostile:
-        script = [Stream([event]), Stream([event]), *[error_answer(400)] * 9]
+        script: list[Act] = [Stream([event]), Stream([event]), *[error_answer(400)] * 9]
         with edge(*script) as it, pytest.raises((ReplyFailed, ModelUnavailable)):
             it.client.complete(planner_request())
