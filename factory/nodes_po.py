@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +13,7 @@ from factory.prompt import reminder
 from factory.sandbox import Cause, Ended
 from factory.schemas import CmdResult, FailureBrief, Stage, WriteProposal
 from factory.state import FactoryContext, FactoryState
-from factory.verification import Check, verification_of
+from factory.verification import Check, parse_check, verification_of
 from shared.atomic_io import write_json
 from shared.events import CommandEnded, CommandStarted, StageStarted
 from shared.hashing import sha256_bytes
@@ -51,7 +50,7 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, An
             context, acceptance.stage, f"postcondition not met, no such file: {', '.join(missing)}"
         )
     else:
-        commands = tuple(Check(tuple(shlex.split(each))) for each in order.acceptance_commands)
+        commands = tuple(parse_check(each) for each in order.acceptance_commands)
         _run_phase(acceptance, commands, context, attempt, proposal)
     _record(context, attempt, "acceptance_result.json", acceptance.results)
     return {
@@ -90,13 +89,14 @@ def _run_one(
     check: Check, context: FactoryContext, attempt: int, name: str
 ) -> tuple[CmdResult, Ended]:
     order, purpose = context.order.id, name.rpartition("_")[0]
-    command = shlex.join(check.argv)
-    context.emit(CommandStarted(order, purpose, command))
+    context.emit(CommandStarted(order, purpose, check.text))
     log = context.attempt_folder(attempt) / "logs" / name
     log.parent.mkdir(exist_ok=True)
     ended = context.sandbox.run(check.argv, timeout_seconds=context.timeout_seconds, log=log)
-    context.emit(CommandEnded(order, purpose, command, ended.exit_code, ended.duration_seconds))
     note = check.note_for(ended.exit_code) or ""
+    context.emit(
+        CommandEnded(order, purpose, check.text, ended.exit_code, ended.duration_seconds, note)
+    )
     return _result(ended, context, note), ended
 
 
@@ -127,7 +127,7 @@ def _failed_command(
     reason = _reason(ended, context.timeout_seconds)
     return FailureBrief(
         stage=stage,
-        command=shlex.join(check.argv),
+        command=check.text,
         exit_code=ended.exit_code,
         primary_error_excerpt=_excerpt("\n".join(filter(None, (reason, output))), context)
         or "(the command printed nothing)",

@@ -101,7 +101,7 @@ def _request(state: FactoryState, context: FactoryContext, shown: Iterable[Shown
     attempt, order = state["attempt"], context.order
     checks = verification_of(context.workspace.tree, exempt=context.exempt)
     prompt = render_prompt(
-        order, tuple(shown), tuple(str(check) for check in checks), state["previous"]
+        order, tuple(shown), tuple(check.text for check in checks), state["previous"]
     )
     return Request(
         api=Api.CHAT,

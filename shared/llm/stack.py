@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
-from shared.events import Emit, Warned
+from shared.events import Emit, Noted, Warned
 from shared.llm.client import LlmClient
 from shared.llm.prices import KNOWN_PRICES, Prices
 from shared.llm.records import describe_origin
@@ -73,6 +73,8 @@ def open_model(source: ModelSource, folder: Path, emit: Emit) -> Iterator[Model]
                 transcript = Transcript.read(source.transcript)
                 inner: LlmClient = ReplayClient(transcript)
                 origin = describe_origin(transcript.origin)
+                emit(Noted(f"no model is asked: replies are replayed from {source.transcript}"))
+                emit(Noted(f"origin of these replies: {origin}"))
             case Mode.LIVE:
                 path = source.transcript or folder / "transcript.jsonl"
                 record = opened.enter_context(_open_record(path, source, emit))
