@@ -23,7 +23,7 @@ def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, An
     order, attempt = context.order, state["attempt"]
     context.emit(StageStarted(order.id, attempt, "apply"))
     tree = context.workspace.tree
-    violations = check_proposal(order, proposal, hashes_of(state["shown"]), tree.state_of)
+    violations = check_proposal(order, proposal, hashes_of(state["shown"]), tree)
     brief = None
     if violations:
         message = "\n".join(violation.message for violation in violations)
