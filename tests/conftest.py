@@ -18,7 +18,9 @@ _OWN_VARIABLES = ("GIT_", "LLMCH_", "OPENAI_", "XDG_", "SOURCE_DATE_EPOCH")
 
 
 @pytest.fixture(autouse=True)
-def own_surroundings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_surroundings(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """Point the environment away from the user; returns the home that tests have instead."""
     home = tmp_path_factory.mktemp("home")
     for name in os.environ:

@@ -122,7 +122,7 @@ def fingerprint(folder: Path) -> dict[str, tuple[str, int, str]]:
         if stat.S_ISREG(mode):
             content = hashlib.sha256(path.read_bytes()).hexdigest()
         elif stat.S_ISLNK(mode):
-            content = os.readlink(path)
+            content = str(path.readlink())
         found[str(relative)] = (stat.filemode(mode)[0], stat.S_IMODE(mode), content)
     return found
 
