@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from factory.excerpt import stable_excerpt
 from factory.prompt import reminder
 from factory.sandbox import Cause, Ended
 from factory.schemas import CmdResult, FailureBrief, Stage, WriteProposal
+from factory.scope import FileKind, FileState
 from factory.state import FactoryContext, FactoryState
 from factory.verification import Check, parse_check, verification_of
 from shared.atomic_io import write_json
@@ -153,11 +154,13 @@ def _reason(ended: Ended, timeout_seconds: float) -> str:
 
 
 def _changed_by_commands(context: FactoryContext, proposal: WriteProposal) -> list[str]:
-    state_of: Callable[[str], str] = lambda path: context.workspace.tree.state_of(path).sha256  # noqa: E731
+    tree = context.workspace.tree
     return [
         write.path
         for write in proposal.writes
-        if state_of(write.path) != sha256_bytes(write.content.encode())
+        # Not by the hash alone: a file that is gone has that of an empty one.
+        if tree.state_of(write.path)
+        != FileState(FileKind.FILE, sha256_bytes(write.content.encode()))
     ]
 
 

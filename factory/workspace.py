@@ -41,14 +41,12 @@ class Workspace:
         """Make the tree exactly the baseline again, whatever commands left in it."""
         self.git.restore(self.baseline)
 
-    def commit(self, paths: Sequence[str], facts: CommitFacts) -> tuple[str, str]:
-        """Return the ids of a commit of just these files on the baseline, and of its tree.
+    def commit(self, tree: str, facts: CommitFacts) -> str:
+        """Return the id of a commit of `tree` on the baseline.
 
         No ref moves: the commit lands, or is forgotten, later.
         """
-        self.git.stage(paths)
-        tree = self.git.write_tree()
-        return self.git.write_commit(tree, self.baseline, facts), tree
+        return self.git.write_commit(tree, self.baseline, facts)
 
     def drift(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Return what differs from the baseline outside `paths`, ignored files left out."""
