@@ -21,7 +21,7 @@ from shared.git import CommitFacts, Git
 class Workspace:
     """A detached working tree and the commit that an attempt starts from.
 
-    `private` is a folder beside the tree for the commands' temporary files; both go with `close`.
+    `private` is a folder beside the tree for the commands' temporary files.
     """
 
     repo: Git
@@ -58,11 +58,6 @@ class Workspace:
         self.baseline = commit
         self.git.restore(commit)
 
-    def close(self) -> None:
-        """Remove tree and private folder; commits made here stay in the repo's object store."""
-        self.repo.remove_worktree(self.root)
-        shutil.rmtree(self.root.parent, ignore_errors=True)
-
 
 def open_workspace(repo: Git, root: Path, commit: str) -> Workspace:
     """Check `commit` out into a new tree at `root`, whose parent folder is the run's own."""
@@ -72,6 +67,15 @@ def open_workspace(repo: Git, root: Path, commit: str) -> Workspace:
     private.mkdir(mode=0o700, exist_ok=True)
     repo.open_worktree(root, commit)
     return Workspace(repo, root, private, commit)
+
+
+def close_workspace(repo: Git, root: Path) -> None:
+    """Remove the tree at `root` with all that lies beside it; fine where it is gone already.
+
+    Commits made in it stay in the repo's object store.
+    """
+    repo.remove_worktree(root)
+    shutil.rmtree(root.parent, ignore_errors=True)
 
 
 def workspaces_root(environ: Mapping[str, str] = os.environ) -> Path:
