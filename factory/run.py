@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from factory.journal import Step, open_journal
+from factory.lock import hold
 from factory.options import RunOptions
 from factory.orders import PlanFacts, decide_exempt, read_order
-from factory.preflight import Repo, Target, choose_target, inspect_repo
+from factory.preflight import Repo, Target, choose_target, find_repo, inspect_repo
+from factory.recovery import Leftover, recover
 from factory.schemas import RunSummary
 from factory.session import Session, open_session
 from factory.summary import public_json
