@@ -9,10 +9,9 @@ import posixpath
 import re
 import unicodedata
 
-GLOB_CHARACTERS = "*?["
-
 # Nothing in such a path needs normalising or refusing; it is nearly every path there is.
 _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*+(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*+)*+")
+_GLOB = re.compile(r"[*?\[]")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -71,7 +70,7 @@ def _refusal(text: str) -> str | None:
 
 def glob_characters(path: str) -> str:
     """Return which of `*`, `?` and `[` the path holds, each once; empty where it holds none."""
-    return "".join(each for each in GLOB_CHARACTERS if each in path)
+    return "".join(sorted(set(_GLOB.findall(path)))) if _GLOB.search(path) else ""
 
 
 def fold_path(path: str) -> str:

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 SCHEMA_VERSION: Final = "1.0"
+
+# Verifies a whole project, where a project has it.
+VERIFY_SCRIPT: Final = "scripts/verify.sh"
 
 # Limits, in bytes unless named otherwise. The figures are those of the work order format; a
 # document has to be read whole before it can be judged, hence its bound.
@@ -152,9 +156,15 @@ def parse_document(schema: type[D], value: object) -> D:
 
 def unknown_keys(schema: type[BaseModel], value: object) -> tuple[str, ...]:
     """Return the keys of the JSON object `value` that `schema` does not have, sorted."""
-    if not isinstance(value, Mapping):
+    known = _keys_of(schema)
+    if not isinstance(value, Mapping) or value.keys() <= known:
         return ()
-    return tuple(sorted(value.keys() - schema.model_fields.keys()))
+    return tuple(sorted(value.keys() - known))
+
+
+@cache
+def _keys_of(schema: type[BaseModel]) -> frozenset[str]:
+    return frozenset(schema.model_fields)
 
 
 def order_number(order_id: str) -> int | None:
@@ -169,7 +179,7 @@ def order_id(number: int) -> str:
 
 def glob_paths(order: WorkOrder) -> tuple[tuple[str, str], ...]:
     """Return field and path of every path of the order that holds glob characters."""
-    return tuple((field, path) for field, path in order_paths(order) if glob_characters(path))
+    return tuple(each for each in order_paths(order) if glob_characters(each[1]))
 
 
 def order_paths(order: WorkOrder) -> tuple[tuple[str, str], ...]:
@@ -196,6 +206,8 @@ def blockers(order: WorkOrder) -> tuple[SchemaProblem, ...]:
 def _problems(error: ValidationError) -> tuple[SchemaProblem, ...]:
     first: dict[str, str] = {}
     for each in error.errors(include_url=False):
+        if each["type"] == "too_short" and each["input"]:
+            continue  # what the list holds has problems of its own, and nothing else is left
         first.setdefault(_field(each["loc"]), _message(each))
     return tuple(SchemaProblem(field, message) for field, message in first.items())
 

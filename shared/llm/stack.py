@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
-from shared.events import Emit, Warned
+from shared.events import Emit, Noted, Warned
 from shared.llm.client import LlmClient
 from shared.llm.prices import KNOWN_PRICES, Prices
 from shared.llm.records import describe_origin
 from shared.llm.redaction import secret_values
+from shared.llm.resume import ResumingClient
 from shared.llm.retry import Patience, RetryPolicy, SystemClock
 from shared.llm.second_chance import SecondChanceClient
 from shared.llm.transcript import RecordingClient, ReplayClient, Transcript
@@ -39,8 +40,12 @@ class ModelSource:
     """
 
     mode: Mode
-    open_live: Callable[[Emit], LlmClient]
+    open_live: Callable[[Emit], LlmClient] | None = None
     transcript: Path | None = None
+    origin: Mapping[str, str] = field(default_factory=lambda: {"origin": "live"})
+    """What a new transcript's header says of where its replies come from."""
+    dated: bool = True
+    """Whether header and records carry the day; without it, equal replies make equal files."""
     budget: Budget = field(default_factory=Budget)
     prices: Prices = field(default_factory=lambda: KNOWN_PRICES)
 
@@ -56,10 +61,13 @@ class Model:
 
 
 @contextlib.contextmanager
-def open_model(source: ModelSource, folder: Path, emit: Emit) -> Iterator[Model]:
+def open_model(
+    source: ModelSource, folder: Path, emit: Emit, earlier: Path | None = None
+) -> Iterator[Model]:
     """Open the model for a run that records in `folder`, and close what is open at the end.
 
-    Raises `InvalidInput` where the transcript cannot be read or used.
+    What the transcript at `earlier` holds is not asked again. Raises `InvalidInput` where a
+    transcript cannot be read or used.
     """
     meter = Meter()
     with contextlib.ExitStack() as opened:
@@ -69,21 +77,22 @@ def open_model(source: ModelSource, folder: Path, emit: Emit) -> Iterator[Model]
                 transcript = Transcript.read(source.transcript)
                 inner: LlmClient = ReplayClient(transcript)
                 origin = describe_origin(transcript.origin)
+                emit(Noted(f"no model is asked: replies are replayed from {source.transcript}"))
+                emit(Noted(f"origin of these replies: {origin}"))
             case Mode.LIVE:
-                path = source.transcript or folder / "transcript.jsonl"
-                inner = _recording(
-                    source, opened.enter_context(_open_record(path, emit)), opened, emit
-                )
+                path = transcript_of(source, folder)
+                record = opened.enter_context(_open_record(path, source, emit))
+                inner = _recording(source, record, opened, emit, earlier)
                 origin = ""
         yield Model(MeteredClient(inner, meter, prices=source.prices, emit=emit), meter, origin)
 
 
-def _open_record(path: Path, emit: Emit) -> Transcript:
+def _open_record(path: Path, source: ModelSource, emit: Emit) -> Transcript:
     """Open the transcript of a live run, and say which calls of an earlier one are in doubt."""
     secrets = secret_values(os.environ)
-    transcript = Transcript.open(
-        path, {"origin": "live", "date": _today()}, secrets=secrets, today=_today
-    )
+    origin = {**source.origin, "date": _today()} if source.dated else source.origin
+    today = _today if source.dated else None
+    transcript = Transcript.open(path, origin, secrets=secrets, today=today)
     for place in transcript.uncertain:
         emit(
             Warned(
@@ -93,20 +102,33 @@ def _open_record(path: Path, emit: Emit) -> Transcript:
     return transcript
 
 
+def transcript_of(source: ModelSource, folder: Path) -> Path:
+    """Return where a run that records in `folder` keeps, or finds, its replies."""
+    return source.transcript or folder / "transcript.jsonl"
+
+
 def _recording(
-    source: ModelSource, transcript: Transcript, opened: contextlib.ExitStack, emit: Emit
+    source: ModelSource,
+    transcript: Transcript,
+    opened: contextlib.ExitStack,
+    emit: Emit,
+    earlier: Path | None,
 ) -> RecordingClient:
     """Stack the layers in the order that keeps their promises.
 
     Outermost the transcript, so that what is on record costs nothing; the budget inside whatever
     repeats a call, so that each repetition is weighed.
     """
+    assert source.open_live is not None, "only a replay has no model"
     live = source.open_live(emit)
     if isinstance(live, AbstractContextManager):
         opened.enter_context(live)
     capped = CappedClient(live, source.budget, source.prices)
     patience = Patience(RetryPolicy(), SystemClock(), emit)
-    return RecordingClient(SecondChanceClient(capped, patience), transcript)
+    inner: LlmClient = SecondChanceClient(capped, patience)
+    if earlier is not None and earlier != transcript.path:
+        inner = ResumingClient(inner, opened.enter_context(Transcript.read(earlier)))
+    return RecordingClient(inner, transcript)
 
 
 def _today() -> str:

@@ -1,0 +1,186 @@
+"""A plan as a model wrote it: parsed as far as it goes, not yet judged.
+
+Each order keeps its raw fields beside the parsed order, so that a rule can still read the rest of
+an order that has one field at fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from shared.paths import glob_characters
+from shared.schemas import (
+    Condition,
+    DocumentInvalid,
+    Manifest,
+    SchemaProblem,
+    VerifyContract,
+    WorkOrder,
+    glob_paths,
+    order_number,
+    parse_document,
+    unknown_keys,
+)
+from shared.strict_json import JsonValue
+
+RawOrder = Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One entry of `work_orders`, at `position` (from 1).
+
+    `label` names it in findings: its id where that has the right form, else `#3`. `raw` is empty
+    where the entry is no object; `order` is None where it does not fit the schema, and `problems`
+    then say why. `globs` are the paths with glob characters, with their fields; `unknown` the
+    keys that no schema has.
+    """
+
+    position: int
+    label: str
+    raw: RawOrder
+    is_object: bool
+    order: WorkOrder | None
+    problems: tuple[SchemaProblem, ...] = ()
+    globs: tuple[tuple[str, str], ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    def commands(self) -> Iterator[tuple[int, str]]:
+        """Yield index and text of each acceptance command that can be read."""
+        if self.order is not None:
+            yield from enumerate(self.order.acceptance_commands)
+        else:
+            yield from strings(self.raw.get("acceptance_commands"))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan document. `problems` are faults of the document itself, by field.
+
+    `is_json` is false where the plan was to be read from a text that held no JSON document.
+    """
+
+    overview: tuple[str, ...]
+    contract: VerifyContract | None
+    drafts: tuple[Draft, ...]
+    problems: tuple[SchemaProblem, ...] = ()
+    unknown: tuple[str, ...] = ()
+    is_json: bool = True
+
+
+def unreadable_plan(problem: str) -> Plan:
+    """Return the plan that a text holds which is no JSON document: none, and why."""
+    return Plan((), None, (), (SchemaProblem("", problem),), is_json=False)
+
+
+def parse_plan(document: JsonValue) -> Plan:
+    """Return the plan in a JSON document. Never raises: what is at fault becomes a problem."""
+    if not isinstance(document, dict):
+        return Plan((), None, (), (SchemaProblem("", "the document is no JSON object"),))
+    contract, problems = _parse_contract(document.get("verify_contract"))
+    orders = document.get("work_orders")
+    if "work_orders" not in document:
+        problems += (SchemaProblem("work_orders", "is missing"),)
+    elif not isinstance(orders, list):
+        problems += (SchemaProblem("work_orders", "must be a list"),)
+    elif not orders:
+        problems += (SchemaProblem("work_orders", "is empty: a plan has at least one order"),)
+    return Plan(
+        overview=_overview(document.get("system_overview")),
+        contract=contract,
+        drafts=tuple(
+            parse_draft(position, entry)
+            for position, entry in enumerate(orders if isinstance(orders, list) else (), 1)
+        ),
+        problems=problems,
+        unknown=unknown_keys(Manifest, document) + _unknown_in_contract(document),
+    )
+
+
+def parse_draft(position: int, entry: JsonValue) -> Draft:
+    """Return the entry of `work_orders` at `position`, parsed as far as it goes."""
+    if not isinstance(entry, dict):
+        return Draft(position, f"#{position}", {}, False, None)
+    label, unknown = _label(position, entry), _unknown_in_order(entry)
+    try:
+        order = parse_document(WorkOrder, entry)
+    except DocumentInvalid as error:
+        globs = tuple(each for each in _readable_paths(entry) if glob_characters(each[1]))
+        return Draft(position, label, entry, True, None, error.problems, globs, unknown)
+    return Draft(position, label, entry, True, order, (), glob_paths(order), unknown)
+
+
+def _label(position: int, raw: RawOrder) -> str:
+    given = raw.get("id")
+    if isinstance(given, str) and order_number(given) is not None:
+        return given
+    return f"#{position}"
+
+
+def _overview(value: JsonValue) -> tuple[str, ...]:
+    """Read one paragraph or several. An overview is for people: no fault is made of its form."""
+    if isinstance(value, str):
+        return (value,)
+    return tuple(text for _, text in strings(value))
+
+
+def _parse_contract(
+    value: JsonValue,
+) -> tuple[VerifyContract | None, tuple[SchemaProblem, ...]]:
+    if value is None:
+        return None, ()
+    try:
+        return parse_document(VerifyContract, value), ()
+    except DocumentInvalid as error:
+        return None, tuple(
+            SchemaProblem(f"verify_contract.{each.field}".rstrip("."), each.message)
+            for each in error.problems
+        )
+
+
+def _unknown_in_order(raw: RawOrder) -> tuple[str, ...]:
+    return (
+        *unknown_keys(WorkOrder, raw),
+        *_unknown_in_conditions("preconditions", raw.get("preconditions")),
+        *_unknown_in_conditions("postconditions", raw.get("postconditions")),
+    )
+
+
+def _unknown_in_contract(document: RawOrder) -> tuple[str, ...]:
+    contract = document.get("verify_contract")
+    if not isinstance(contract, dict):
+        return ()
+    return (
+        *(f"verify_contract.{key}" for key in unknown_keys(VerifyContract, contract)),
+        *_unknown_in_conditions("verify_contract.requires", contract.get("requires")),
+    )
+
+
+def _unknown_in_conditions(field: str, value: JsonValue) -> Iterator[str]:
+    for index, condition in enumerate(value if isinstance(value, list) else ()):
+        for key in unknown_keys(Condition, condition):
+            yield f"{field}[{index}].{key}"
+
+
+def _readable_paths(raw: RawOrder) -> Iterator[tuple[str, str]]:
+    for key in ("preconditions", "postconditions"):
+        for index, path in condition_paths(raw.get(key)):
+            yield f"{key}[{index}].path", path
+    for key in ("allowed_files", "context_files"):
+        for index, path in strings(raw.get(key)):
+            yield f"{key}[{index}]", path
+
+
+def strings(value: JsonValue) -> Iterator[tuple[int, str]]:
+    """Yield index and text of each string in what should be a list of strings."""
+    for index, each in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(each, str):
+            yield index, each
+
+
+def condition_paths(value: JsonValue) -> Iterator[tuple[int, str]]:
+    """Yield index and path of each condition in what should be a list of conditions."""
+    for index, each in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(each, dict) and isinstance(path := each.get("path"), str):
+            yield index, path

@@ -1,0 +1,34 @@
+"""All the rules there are, in the order of their codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from planner.rules.advice import W101
+from planner.rules.chain import E101, E102, E103, E104, E105, E106
+from planner.rules.command_form import E003, E006, E007, E215
+from planner.rules.model import Rule
+from planner.rules.structure import E000, E001, E004, E005, W102
+
+RULES: Final[tuple[Rule, ...]] = (
+    E000,
+    E001,
+    E003,
+    E004,
+    E005,
+    E006,
+    E007,
+    E101,
+    E102,
+    E103,
+    E104,
+    E105,
+    E106,
+    E215,
+    W101,
+    W102,
+)
+
+RULE_BY_CODE: Final[Mapping[str, Rule]] = MappingProxyType({rule.code: rule for rule in RULES})

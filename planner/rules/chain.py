@@ -1,0 +1,217 @@
+"""E1xx: does the chain of orders hold, each on what the ones before it leave?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.projection import matches_any
+from planner.rules.model import (
+    Finding,
+    PlanView,
+    Rule,
+    Step,
+    each_order,
+    plan_finding,
+    quoted,
+)
+from planner.rules.verify_runs import runs_verify_script
+from shared.paths import glob_characters
+from shared.schemas import Condition, WorkOrder
+
+
+def unmet_preconditions(step: Step, order: WorkOrder) -> Iterator[Finding]:
+    contradictory = {path for _, path in _contradictions(order)}
+    seen: set[tuple[str, str]] = set()
+    for index, condition in enumerate(order.preconditions):
+        key = (condition.kind, condition.path)
+        if key in seen or condition.path in contradictory:
+            continue
+        seen.add(key)
+        if message := _why_unmet(condition, step):
+            yield step.finding("E101", f"preconditions[{index}]", message)
+
+
+def _why_unmet(condition: Condition, step: Step) -> str | None:
+    before = step.draft.position - 1
+    path = condition.path
+    if step.chain.holds(condition, before) or glob_characters(path):
+        return None
+    provider = step.chain.provider(path)
+    if condition.kind == "file_absent":
+        return f"{quoted(path)} must be absent, but {step.source(provider or 0)} provides it"
+    if step.chain.is_unread(path, before):
+        return None
+    later = f"; {step.source(provider)} provides it too late" if provider else ""
+    return f"{quoted(path)} must exist, but neither the repo nor an earlier order has it{later}"
+
+
+E101 = Rule(
+    "E101",
+    "precondition not met",
+    why="The factory refuses an order whose preconditions do not hold, before it asks a model.",
+    bad="""{"work_orders": [
+  {"id": "WO-01", "preconditions": [{"kind": "file_exists", "path": "src/words.py"}]}
+]}""",
+    good="""{"work_orders": [
+  {"id": "WO-01", "allowed_files": ["src/words.py"],
+   "postconditions": [{"kind": "file_exists", "path": "src/words.py"}]},
+  {"id": "WO-02", "preconditions": [{"kind": "file_exists", "path": "src/words.py"}]}
+]}""",
+    remedy=(
+        "Let an earlier order declare file_exists for the path as a postcondition, reorder, or "
+        "drop the precondition. For file_absent: drop it where the file is there already."
+    ),
+    check=each_order(unmet_preconditions),
+)
+
+
+def contradictory_preconditions(step: Step, order: WorkOrder) -> Iterator[Finding]:
+    for index, path in _contradictions(order):
+        message = f"{quoted(path)} cannot both exist and be absent"
+        yield step.finding("E102", f"preconditions[{index}]", message)
+
+
+def _contradictions(order: WorkOrder) -> Iterator[tuple[int, str]]:
+    """Yield each path that has both kinds, with the index where the second kind first appears."""
+    kinds: dict[str, str] = {}
+    told: set[str] = set()
+    for index, condition in enumerate(order.preconditions):
+        path = condition.path
+        if kinds.setdefault(path, condition.kind) != condition.kind and path not in told:
+            told.add(path)
+            yield index, path
+
+
+E102 = Rule(
+    "E102",
+    "preconditions contradict each other",
+    why="An order that wants a file both there and not there can never start.",
+    bad="""{"preconditions": [
+  {"kind": "file_exists", "path": "app.py"}, {"kind": "file_absent", "path": "app.py"}
+]}""",
+    good='{"preconditions": [{"kind": "file_absent", "path": "app.py"}]}',
+    remedy="Keep the one that is meant: file_absent to create the file, file_exists to change it.",
+    check=each_order(contradictory_preconditions),
+)
+
+
+def promises_out_of_scope(step: Step, order: WorkOrder) -> Iterator[Finding]:
+    allowed = set(order.allowed_files)
+    for index, condition in enumerate(order.postconditions):
+        path = condition.path
+        if path in allowed or glob_characters(path) or _covered_by_glob(path, order.allowed_files):
+            continue
+        allowed.add(path)  # one finding for each path
+        message = f"{quoted(path)} is promised but not in allowed_files"
+        yield step.finding("E103", f"postconditions[{index}]", message)
+
+
+E103 = Rule(
+    "E103",
+    "postcondition outside allowed_files",
+    why="An order cannot provide a file that it may not write.",
+    bad="""{"allowed_files": ["app.py"], "postconditions": [
+  {"kind": "file_exists", "path": "app.py"}, {"kind": "file_exists", "path": "words.py"}
+]}""",
+    good="""{"allowed_files": ["app.py", "words.py"], "postconditions": [
+  {"kind": "file_exists", "path": "app.py"}, {"kind": "file_exists", "path": "words.py"}
+]}""",
+    remedy="Add the path to allowed_files, or drop the postcondition.",
+    check=each_order(promises_out_of_scope),
+)
+
+
+def files_without_promise(step: Step, order: WorkOrder) -> Iterator[Finding]:
+    if not order.postconditions:
+        return
+    promised = [each.path for each in order.postconditions]
+    covered = set(promised)
+    for index, path in enumerate(order.allowed_files):
+        if path in covered or glob_characters(path) or _covered_by_glob(path, promised):
+            continue
+        covered.add(path)
+        message = f"{quoted(path)} may be written but has no postcondition"
+        yield step.finding("E104", f"allowed_files[{index}]", message)
+
+
+def _covered_by_glob(path: str, candidates: tuple[str, ...] | list[str]) -> bool:
+    return matches_any(path, [each for each in candidates if glob_characters(each)])
+
+
+E104 = Rule(
+    "E104",
+    "allowed file has no postcondition",
+    why="A file that is allowed but not promised may be left out, and later orders build on it.",
+    bad="""{"allowed_files": ["app.py", "words.py"], "postconditions": [
+  {"kind": "file_exists", "path": "app.py"}
+]}""",
+    good="""{"allowed_files": ["app.py", "words.py"], "postconditions": [
+  {"kind": "file_exists", "path": "app.py"}, {"kind": "file_exists", "path": "words.py"}
+]}""",
+    remedy="Declare file_exists for the path, or drop it from allowed_files.",
+    check=each_order(files_without_promise),
+)
+
+
+def verification_as_acceptance(step: Step, order: WorkOrder) -> Iterator[Finding]:
+    for index, command in step.commands:
+        if runs_verify_script(command):
+            message = "runs scripts/verify.sh, which the factory runs before these commands anyway"
+            yield step.finding("E105", f"acceptance_commands[{index}]", message)
+
+
+E105 = Rule(
+    "E105",
+    "scripts/verify.sh as acceptance command",
+    why=(
+        "The factory verifies every order by itself. As an acceptance command the script proves "
+        "nothing of this order, and fails where the order comes before what the script needs."
+    ),
+    bad="""{"allowed_files": ["scripts/verify.sh"],
+ "acceptance_commands": ["bash scripts/verify.sh"]}""",
+    good="""{"allowed_files": ["scripts/verify.sh"],
+ "acceptance_commands": ["bash -n scripts/verify.sh"]}""",
+    remedy=(
+        "Drop the command, and test what this order does. An order that writes the script may "
+        "check its syntax: `bash -n scripts/verify.sh`."
+    ),
+    check=each_order(verification_as_acceptance),
+)
+
+
+def unmet_contract(view: PlanView) -> Iterator[Finding]:
+    contract, last = view.plan.contract, len(view.steps)
+    if contract is None or not view.steps:
+        return
+    seen: set[tuple[str, str]] = set()
+    for index, required in enumerate(contract.requires):
+        key = (required.kind, required.path)
+        if key in seen or view.chain.holds(required, last) or glob_characters(required.path):
+            continue
+        seen.add(key)
+        exists = required.kind == "file_exists"
+        if exists and view.chain.is_unread(required.path, last):
+            continue
+        fault = "does not exist" if exists else "is not absent"
+        message = f"{quoted(required.path)} {fault}, not even after the last order"
+        yield plan_finding("E106", f"verify_contract.requires[{index}]", message)
+
+
+E106 = Rule(
+    "E106",
+    "verify contract never met",
+    why="Orders are exempt from full verification until the contract is met: here, for ever.",
+    bad="""{"verify_contract": {
+  "command": "bash scripts/verify.sh",
+  "requires": [{"kind": "file_exists", "path": "scripts/verify.sh"}]
+}, "work_orders": [{"id": "WO-01"}]}""",
+    good="""{"verify_contract": {
+  "command": "bash scripts/verify.sh",
+  "requires": [{"kind": "file_exists", "path": "scripts/verify.sh"}]
+}, "work_orders": [
+  {"id": "WO-01", "allowed_files": ["scripts/verify.sh"],
+   "postconditions": [{"kind": "file_exists", "path": "scripts/verify.sh"}]}
+]}""",
+    remedy="Let some order provide the file, or drop the requirement.",
+    check=unmet_contract,
+)

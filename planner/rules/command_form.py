@@ -1,0 +1,105 @@
+"""E003, E006, E007 and E215: can the acceptance commands be executed at all?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.rules.model import Finding, Rule, Step, each_step
+from shared.commands import CodeRun
+from shared.python_code import CodeProblem
+
+
+def shell_operators(step: Step) -> Iterator[Finding]:
+    for index, command in step.commands:
+        if command.operator:
+            message = f"`{command.operator}` outside quotes is a shell operator; no shell reads it"
+            yield step.finding("E003", f"acceptance_commands[{index}]", message)
+
+
+E003 = Rule(
+    "E003",
+    "shell operator in a command",
+    why="Commands run without a shell: the operator and all after it would be plain arguments.",
+    bad='{"acceptance_commands": ["game -h | grep usage"]}',
+    good="""{"acceptance_commands": [
+  "python -c \\"import subprocess; assert b'usage' in subprocess.check_output(['game', '-h'])\\""
+]}""",
+    remedy=(
+        "Split a chain into separate commands; put pipes, redirections and tests of the output "
+        "into `python -c` code; quote an argument that holds such a character."
+    ),
+    check=each_step(shell_operators),
+)
+
+
+def uncompilable_code(step: Step) -> Iterator[Finding]:
+    for field, problem in _code_problems(step):
+        if problem.is_syntax:
+            where = f" (line {problem.line})" if problem.line > 1 else ""
+            message = f"the code after `-c` does not compile: {problem.message}{where}"
+            yield step.finding("E006", field, message)
+
+
+E006 = Rule(
+    "E006",
+    "Python code does not compile",
+    why="A command with a syntax error fails whatever the order's code does.",
+    bad="""{"acceptance_commands": ["python -c \\"for x in range(3) print(x)\\""]}""",
+    good="""{"acceptance_commands": ["python -c \\"assert sorted([2, 1]) == [1, 2]\\""]}""",
+    remedy=(
+        "Correct the code. After `;` no `for`, `if`, `with`, `def` or `class` may follow: write "
+        "such code on lines of its own (\\n in the JSON string), or as an expression."
+    ),
+    check=each_step(uncompilable_code),
+)
+
+
+def unreadable_commands(step: Step) -> Iterator[Finding]:
+    for index, command in step.commands:
+        if command.problem:
+            yield step.finding("E007", f"acceptance_commands[{index}]", command.problem)
+
+
+E007 = Rule(
+    "E007",
+    "command cannot be parsed",
+    why="What cannot be split into a program and its arguments cannot be started.",
+    bad="""{"acceptance_commands": ["python -c \\"print(1)"]}""",
+    good="""{"acceptance_commands": ["python -c \\"assert 1\\""]}""",
+    remedy=(
+        "Balance the quotes: double quotes around the code, single quotes within it. Name a "
+        "program, and give `-c` its code."
+    ),
+    check=each_step(unreadable_commands),
+)
+
+
+def unjudgeable_code(step: Step) -> Iterator[Finding]:
+    for field, problem in _code_problems(step):
+        if not problem.is_syntax:
+            message = f"the code after `-c` cannot be judged: {problem.message}"
+            yield step.finding("E215", field, message)
+
+
+E215 = Rule(
+    "E215",
+    "Python code cannot be judged",
+    why="Code that the compiler gives up on proves nothing, and an argument has its limits.",
+    bad="""{"acceptance_commands": ["python -c \\"print('\\u0000')\\""]}""",
+    good="""{"acceptance_commands": ["python -c \\"assert chr(0) not in 'text'\\""]}""",
+    remedy="Write shorter and flatter code, without NUL characters; put long code in a test file.",
+    check=each_step(unjudgeable_code),
+)
+
+
+def _code_problems(step: Step) -> Iterator[tuple[str, CodeProblem]]:
+    """Yield field and problem of code that does not compile.
+
+    Without quotes around it, an operator cut the code off: that is one fault, and not the code's.
+    """
+    for index, command in step.commands:
+        run = command.run
+        if not isinstance(run, CodeRun) or run.code.problem is None:
+            continue
+        if run.quoted or command.operator is None:
+            yield f"acceptance_commands[{index}]", run.code.problem

@@ -1,0 +1,36 @@
+"""The examples in the rules, filled in to whole plans."""
+
+from __future__ import annotations
+
+from shared.schemas import order_id
+from shared.strict_json import JsonValue, parse_json
+
+
+def example_plan(example: str) -> JsonValue:
+    """Return the plan document for a rule's `bad` or `good` example.
+
+    An example without `work_orders` is one order of a plan; what an order leaves out is filled in
+    with values that no rule objects to.
+    """
+    fragment = parse_json(example)
+    if not isinstance(fragment, dict):
+        return fragment
+    orders = fragment.get("work_orders", [fragment])
+    if not isinstance(orders, list):
+        return fragment
+    plan: dict[str, JsonValue] = fragment if "work_orders" in fragment else {}
+    filled: list[JsonValue] = [
+        _harmless_order(number) | each if isinstance(each, dict) else each
+        for number, each in enumerate(orders, 1)
+    ]
+    return {**plan, "work_orders": filled}
+
+
+def _harmless_order(number: int) -> dict[str, JsonValue]:
+    return {
+        "id": order_id(number),
+        "title": "Check the sources",
+        "intent": "Make sure that all sources compile.",
+        "allowed_files": [],
+        "acceptance_commands": ["python -m compileall -q ."],
+    }

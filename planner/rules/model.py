@@ -1,0 +1,127 @@
+"""What a rule is and what it looks at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from planner.plan import Draft, Plan
+from planner.projection import Projection
+from shared.commands import Command
+from shared.schemas import WorkOrder
+
+Severity = Literal["error", "warning"]
+
+_MAX_QUOTED: Final = 120
+
+
+def severity_of(code: str) -> Severity:
+    """Return how much a finding with this code weighs: its first letter says."""
+    return "warning" if code.startswith("W") else "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One rule's complaint.
+
+    `order` is the label of the order it is about, empty for the plan as a whole; `field` is as in
+    `acceptance_commands[0]`, empty where no one field is meant. `position` is the order's place
+    in the plan from 1, 0 for the plan.
+    """
+
+    code: str
+    position: int
+    order: str
+    field: str
+    message: str
+
+    @property
+    def severity(self) -> Severity:
+        return severity_of(self.code)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One order in its place: its draft, its commands as far as they can be read, the chain."""
+
+    draft: Draft
+    commands: tuple[tuple[int, Command], ...]
+    plan: Plan
+    chain: Projection
+
+    def finding(self, code: str, field: str, message: str) -> Finding:
+        """Return a finding about a field of this order."""
+        return Finding(code, self.draft.position, self.draft.label, field, message)
+
+    def source(self, position: int) -> str:
+        """Return what to call whoever stands at `position`: an order, or the repo at 0."""
+        return self.plan.drafts[position - 1].label if position else "the repo"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """A whole plan as the rules see it."""
+
+    plan: Plan
+    steps: tuple[Step, ...]
+    chain: Projection
+
+
+Check = Callable[[PlanView], Iterator[Finding]]
+StepCheck = Callable[[Step], Iterator[Finding]]
+OrderCheck = Callable[[Step, WorkOrder], Iterator[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A code, what it stands for, and the check behind it.
+
+    `why` says what goes wrong without the rule, `remedy` what to do. `bad` and `good` are JSON:
+    a plan, or the fields of one order; what they leave out is filled in by `examples`.
+    """
+
+    code: str
+    title: str
+    why: str
+    bad: str
+    good: str
+    remedy: str
+    check: Check
+
+    @property
+    def severity(self) -> Severity:
+        return severity_of(self.code)
+
+
+def plan_finding(code: str, field: str, message: str) -> Finding:
+    """Return a finding about the plan as a whole."""
+    return Finding(code, 0, "", field, message)
+
+
+def each_step(check: StepCheck) -> Check:
+    """Return the check that looks at every order, also at one that does not fit the schema."""
+
+    def over_plan(view: PlanView) -> Iterator[Finding]:
+        for step in view.steps:
+            yield from check(step)
+
+    return over_plan
+
+
+def each_order(check: OrderCheck) -> Check:
+    """Return the check that looks at every order that fits the schema."""
+
+    def over_plan(view: PlanView) -> Iterator[Finding]:
+        for step in view.steps:
+            if step.draft.order is not None:
+                yield from check(step, step.draft.order)
+
+    return over_plan
+
+
+def quoted(text: str) -> str:
+    """Return `text` quoted on one line, cut to what a message can hold."""
+    line = json.dumps(text, ensure_ascii=False)
+    return line if len(line) <= _MAX_QUOTED else f'{line[:_MAX_QUOTED]}..."'

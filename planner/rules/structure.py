@@ -1,0 +1,144 @@
+"""E000, E001, E004, E005 and W102: what can be told from the document alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.rules.model import Finding, PlanView, Rule, Step, each_step, plan_finding, quoted
+from shared.paths import glob_characters
+from shared.schemas import order_id, order_number
+
+
+def malformed_parts(view: PlanView) -> Iterator[Finding]:
+    for problem in view.plan.problems:
+        yield plan_finding("E000", problem.field, problem.message)
+    for step in view.steps:
+        if not step.draft.is_object:
+            yield step.finding("E000", "", "the entry of work_orders is no object")
+
+
+E000 = Rule(
+    "E000",
+    "document malformed",
+    why="What is no plan at all cannot be judged: the rest of the rules need a list of orders.",
+    bad='{"work_orders": []}',
+    good='{"work_orders": [{"id": "WO-01"}]}',
+    remedy=(
+        "Reply with one JSON object with `work_orders`, a list of at least one object, and "
+        '`verify_contract`, null or {"command": ..., "requires": [...]}. Each key once.'
+    ),
+    check=malformed_parts,
+)
+
+
+def misnumbered_orders(view: PlanView) -> Iterator[Finding]:
+    """Walk along the ids once, taking up the count again after each fault.
+
+    `open_slots` counts the entries since the last good id whose own place is not known, `skipped`
+    the numbers passed over by gaps that have their finding.
+    """
+    expected, open_slots, skipped = 1, 0, 0
+    seen: set[int] = set()
+    for step in view.steps:
+        given = step.draft.raw.get("id")
+        number = order_number(given) if isinstance(given, str) else None
+        if number is None:
+            open_slots += 1
+            if isinstance(given, str):
+                yield step.finding("E001", "id", f"{quoted(given)} is not of the form WO-01")
+        elif number in seen:
+            open_slots += 1
+            yield step.finding("E001", "id", f"{given} stands twice")
+        elif number > expected + open_slots:
+            yield step.finding("E001", "id", f"{order_id(expected)} is missing before {given}")
+            skipped += number - expected
+            expected, open_slots = number + 1, 0
+        elif number >= expected:
+            expected, open_slots = number + 1, 0
+        elif skipped:
+            skipped -= 1
+        else:
+            open_slots += 1
+            yield step.finding("E001", "id", f"{given} is out of order")
+        if number is not None:
+            seen.add(number)
+
+
+E001 = Rule(
+    "E001",
+    "order ids not in sequence",
+    why="Orders are executed by number, and commits carry it: a gap or a duplicate loses one.",
+    bad='{"work_orders": [{"id": "WO-01"}, {"id": "WO-03"}]}',
+    good='{"work_orders": [{"id": "WO-01"}, {"id": "WO-02"}]}',
+    remedy="Number the orders WO-01, WO-02, ... as listed: two digits, and WO-100 after WO-99.",
+    check=misnumbered_orders,
+)
+
+
+def paths_with_globs(view: PlanView) -> Iterator[Finding]:
+    for step in view.steps:
+        seen: set[str] = set()
+        for field, path in step.draft.globs:
+            if path not in seen:
+                seen.add(path)
+                yield step.finding("E004", field, _glob_message(path))
+    contract = view.plan.contract
+    for index, required in enumerate(contract.requires if contract else ()):
+        if glob_characters(required.path):
+            field = f"verify_contract.requires[{index}].path"
+            yield plan_finding("E004", field, _glob_message(required.path))
+
+
+def _glob_message(path: str) -> str:
+    listed = " and ".join(f"`{each}`" for each in glob_characters(path))
+    return f"{quoted(path)} has {listed}: paths are taken literally"
+
+
+E004 = Rule(
+    "E004",
+    "glob characters in a path",
+    why="Which files an order may write is checked name by name; a pattern names none.",
+    bad='{"allowed_files": ["src/*.py"]}',
+    good='{"allowed_files": ["src/game.py", "src/words.py"]}',
+    remedy="Replace the pattern by the path of each file.",
+    check=paths_with_globs,
+)
+
+
+def schema_problems(step: Step) -> Iterator[Finding]:
+    for problem in step.draft.problems:
+        yield step.finding("E005", problem.field, problem.message)
+
+
+E005 = Rule(
+    "E005",
+    "order does not fit the schema",
+    why="The factory executes fields, not guesses: a wrong type or a bad path cannot be executed.",
+    bad='{"title": 7, "allowed_files": ["../outside.py"]}',
+    good='{"title": "Score a guess", "allowed_files": ["src/score.py"]}',
+    remedy=(
+        "Give each order id, title, intent, allowed_files and acceptance_commands (at least one), "
+        "with the types of the schema; at most 10 context_files; postconditions only of the kind "
+        "file_exists; paths relative to the root of the repo, separated by `/`."
+    ),
+    check=each_step(schema_problems),
+)
+
+
+def unknown_keys(view: PlanView) -> Iterator[Finding]:
+    for field in view.plan.unknown:
+        yield plan_finding("W102", field, "is not a key of a plan and is dropped")
+    for step in view.steps:
+        for field in step.draft.unknown:
+            yield step.finding("W102", field, "is not a key of the schema and is dropped")
+
+
+W102 = Rule(
+    "W102",
+    "unknown key",
+    why="A key that nobody reads has no effect; it is often a misspelt one that would.",
+    bad='{"acceptance_command": "pytest"}',
+    good='{"acceptance_commands": ["pytest"]}',
+    remedy="Correct the key's spelling or leave it out.",
+    check=unknown_keys,
+)

@@ -1,0 +1,40 @@
+"""Does a command run the project's verification script, however it spells that?"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from shared.commands import SHELLS, Command, ProgramRun, ScriptRun, ShellCodeRun, analyse_command
+from shared.schemas import VERIFY_SCRIPT
+
+_BETWEEN_COMMANDS = re.compile(r"[;&|\n]+")
+_SOURCING = frozenset({".", "source"})
+
+
+def runs_verify_script(command: Command) -> bool:
+    """Say whether `command` runs `scripts/verify.sh`: itself, by a shell, or within `-c` text.
+
+    A shell that is told only to read it (`bash -n`) does not.
+    """
+    match command.run:
+        case ScriptRun(path, flags):
+            direct = command.program not in SHELLS and not command.program.startswith("python")
+            by_shell = command.program in SHELLS and not any(map(_is_noexec, flags))
+            return (direct or by_shell) and _is_verify_script(path)
+        case ShellCodeRun(text):
+            pieces = _BETWEEN_COMMANDS.split(text)
+            return any(runs_verify_script(analyse_command(piece)) for piece in pieces)
+        case ProgramRun(arguments) if command.program in _SOURCING:
+            return bool(arguments) and _is_verify_script(arguments[0])
+        case _:
+            return False
+
+
+def _is_verify_script(path: str) -> bool:
+    return posixpath.normpath(path) == VERIFY_SCRIPT
+
+
+def _is_noexec(flag: str) -> bool:
+    short = flag.startswith("-") and not flag.startswith("--")
+    return (short and "n" in flag) or flag == "noexec"

@@ -1,0 +1,116 @@
+"""Judging a plan: every rule over every order, and one report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TypedDict
+
+from planner.plan import Draft, Plan
+from planner.projection import Projection, project
+from planner.response import parse_response
+from planner.rules.catalogue import RULE_BY_CODE, RULES
+from planner.rules.model import Finding, PlanView, Severity, Step
+from shared.commands import analyse_command
+
+_INDEX = re.compile(r"\d+")
+
+
+class FindingDocument(TypedDict):
+    """A finding as `--json` prints it; `work_order` and `field` are null where none is meant."""
+
+    code: str
+    severity: Severity
+    work_order: str | None
+    field: str | None
+    message: str
+    remedy: str
+
+
+class ReportDocument(TypedDict):
+    """A report as `check --json` prints it."""
+
+    ok: bool
+    errors: int
+    warnings: int
+    findings: list[FindingDocument]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the rules say of a plan, sorted by order, code and field: equal plan, equal report."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        return tuple(each for each in self.findings if each.severity == "error")
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        return tuple(each for each in self.findings if each.severity == "warning")
+
+    @property
+    def ok(self) -> bool:
+        """True where no error is left; warnings stop nothing."""
+        return not self.errors
+
+    def to_json(self) -> ReportDocument:
+        """Return the report as the document that `check --json` prints."""
+        return {
+            "ok": self.ok,
+            "errors": len(self.errors),
+            "warnings": len(self.warnings),
+            "findings": [finding_document(each) for each in self.findings],
+        }
+
+    def render(self) -> tuple[str, ...]:
+        """Return one line for each finding."""
+        return tuple(render_finding(each) for each in self.findings)
+
+
+def finding_document(finding: Finding) -> FindingDocument:
+    """Return a finding as JSON, its rule's remedy included."""
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "work_order": finding.order or None,
+        "field": finding.field or None,
+        "message": finding.message,
+        "remedy": RULE_BY_CODE[finding.code].remedy,
+    }
+
+
+def render_finding(finding: Finding) -> str:
+    """Return `[E101] WO-02 preconditions[0]: message`."""
+    place = " ".join(each for each in (finding.order or "plan", finding.field) if each)
+    return f"[{finding.code}] {place}: {finding.message}"
+
+
+def judge(plan: Plan, repo_files: Collection[str] = ()) -> Report:
+    """Return what all rules say of `plan`, on a repo that holds `repo_files`.
+
+    Paths in `repo_files` are as git lists them. Never raises, whatever a model wrote.
+    """
+    chain = project(plan.drafts, repo_files)
+    steps = tuple(_step(draft, plan, chain) for draft in plan.drafts)
+    view = PlanView(plan, steps, chain)
+    findings = [finding for rule in RULES for finding in rule.check(view)]
+    return Report(tuple(sorted(findings, key=_sort_key)))
+
+
+def judge_text(text: str, repo_files: Collection[str] = ()) -> tuple[Plan, Report]:
+    """Return the plan in a model's reply, as far as there is one, and what the rules say of it."""
+    plan = parse_response(text)
+    return plan, judge(plan, repo_files)
+
+
+def _step(draft: Draft, plan: Plan, chain: Projection) -> Step:
+    commands = tuple((index, analyse_command(text)) for index, text in draft.commands())
+    return Step(draft, commands, plan, chain)
+
+
+def _sort_key(finding: Finding) -> tuple[int, str, str, str]:
+    field = _INDEX.sub(lambda index: index[0].rjust(9, "0"), finding.field)
+    return finding.position, finding.code, field, finding.message

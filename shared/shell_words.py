@@ -1,0 +1,92 @@
+"""Splitting a command line into words as a POSIX shell quotes them, without a shell.
+
+The words are those of `shlex.split`, read by one regular expression because a plan has many.
+What `shlex` cannot tell is told as well: which words had no quotes, and where a shell would have
+seen an operator. No shell ever runs these lines, so an operator would be an argument.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# A word is nearly always plain or quoted as a whole; only a mixed one is taken to pieces.
+_WORD = re.compile(
+    r"""(?P<plain>[^ \t\r\n'"\\]++)(?=[ \t\r\n]|\Z)
+      | "(?P<double>[^"\\]*+)"(?=[ \t\r\n]|\Z)
+      | '(?P<single>[^']*+)'(?=[ \t\r\n]|\Z)
+      | (?P<mixed>(?:[^ \t\r\n'"\\]++|'[^']*+'|"(?:[^"\\]++|\\.)*+"|\\.)++)
+      | (?P<open>['"\\])""",
+    re.VERBOSE | re.DOTALL,
+)
+_PIECE = re.compile(
+    r"""(?P<bare>[^'"\\]++) | '(?P<single>[^']*+)' | "(?P<double>(?:[^"\\]++|\\.)*+)"
+      | \\(?P<escaped>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_IN_DOUBLE_QUOTES = re.compile(r'\\(["\\])')
+_OPERATOR = re.compile(r"&&|\|\||;;|\|&|&>>?|[0-9]*[<>]{1,3}[&|]?[0-9]*|[;&|]")
+
+
+class UnsplittableError(ValueError):
+    """A command line that no shell would take: a quote or an escape is left open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of a command line.
+
+    `quoted` says of each word whether any of it was quoted or escaped; `operator` is the first
+    shell operator outside quotes, also one glued to a word (`a;`, `2>&1`).
+    """
+
+    texts: tuple[str, ...]
+    quoted: tuple[bool, ...]
+    operator: str | None
+
+
+def split_words(line: str) -> Words:
+    """Return the words of `line`. Raises `UnsplittableError` where a quote is left open."""
+    texts: list[str] = []
+    quoted: list[bool] = []
+    operator: str | None = None
+    for word in _WORD.finditer(line):
+        match word.lastgroup:
+            case "plain":
+                text = word["plain"]
+                operator = operator or _first_operator(text)
+            case "mixed":
+                text, bare = _unquoted(word["mixed"])
+                operator = operator or _first_operator(bare)
+            case "open":
+                raise UnsplittableError(_complaint(word["open"]))
+            case kind:
+                text = word[kind or 0]
+        texts.append(text)
+        quoted.append(word.lastgroup != "plain")
+    return Words(tuple(texts), tuple(quoted), operator)
+
+
+def _unquoted(word: str) -> tuple[str, str]:
+    """Return what a word says, and what of it stands outside quotes, blanks between its parts."""
+    texts: list[str] = []
+    bare: list[str] = []
+    for piece in _PIECE.finditer(word):
+        text = piece[piece.lastgroup or 0]
+        if piece.lastgroup == "bare":
+            bare.append(text)
+        elif piece.lastgroup == "double":
+            text = _IN_DOUBLE_QUOTES.sub(r"\1", text)
+        texts.append(text)
+    return "".join(texts), " ".join(bare)
+
+
+def _first_operator(text: str) -> str | None:
+    found = _OPERATOR.search(text)
+    return found[0] if found else None
+
+
+def _complaint(opening: str) -> str:
+    if opening == "\\":
+        return "ends in a backslash that escapes nothing"
+    return f"has an unbalanced quote ({opening})"
