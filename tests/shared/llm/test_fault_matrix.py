@@ -53,7 +53,7 @@ GOOD: dict[Way, Act] = {
     "responses": response_stream("good"),
 }
 FETCHED = Send(response_document(text="good"))
-NOT_THERE = error_answer(404, "no stream")
+NO_STREAM = error_answer(400, "streams cannot be resumed")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Case:
 
 def then(way: Way, fault: Act) -> Sequence[Act]:
     """Return the fault, and what brings the reply home: a new one, or the one the server has."""
-    return [fault, NOT_THERE, FETCHED] if way == "responses" else [fault, GOOD[way]]
+    return [fault, NO_STREAM, FETCHED] if way == "responses" else [fault, GOOD[way]]
 
 
 def broken(way: Way, end: Literal["clean", "reset", "silence"]) -> Act:
