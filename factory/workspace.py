@@ -32,7 +32,7 @@ _OWN_CONFIG = (
 class Workspace:
     """A detached working tree and the commit that an attempt starts from.
 
-    `private` is a folder beside the tree for the commands' temporary files; both go with `close`.
+    `private` is a folder beside the tree for the commands' temporary files.
     """
 
     repo: Git
@@ -88,11 +88,6 @@ class Workspace:
         """Take a commit made here as the baseline of what comes next."""
         self.baseline = commit
 
-    def close(self) -> None:
-        """Remove tree and private folder; commits made here stay in the repo's object store."""
-        _remove(self.root.parent)
-        self.repo.forget_worktree(self.root)
-
 
 def open_workspace(repo: Git, root: Path, commit: str) -> Workspace:
     """Check `commit` out into a new tree at `root`, whose parent folder is the run's own.
@@ -113,16 +108,20 @@ def open_workspace(repo: Git, root: Path, commit: str) -> Workspace:
         workspace.git.at(repo.folder).open_worktree(root, commit)
         workspace.submodules = frozenset(repo.submodules_of(commit))
     except BaseException:
-        workspace.close()
+        close_workspace(repo, root)
         raise
     return workspace
 
 
-def _remove(folder: Path) -> None:
-    """Remove a run's folder as far as the system lets us; the rest is for the next start."""
-    with contextlib.suppress(OSError):
-        discard(folder.iterdir(), beside=folder)
-        folder.rmdir()
+def close_workspace(repo: Git, root: Path) -> None:
+    """Remove the tree at `root` with all that lies beside it; fine where it is gone already.
+
+    Commits made in it stay in the repo's object store.
+    """
+    with contextlib.suppress(OSError):  # what the system keeps from us must not hide the verdict
+        discard(root.parent.iterdir(), beside=root.parent)
+        root.parent.rmdir()
+    repo.forget_worktree(root)
 
 
 def workspaces_root(environ: Mapping[str, str] = os.environ) -> Path:

@@ -235,6 +235,12 @@ class Git:
         """Return whether `older` is `newer` or among its ancestors."""
         return self.try_run("merge-base", "--is-ancestor", older, newer).exit_code == 0
 
+    def same_as(self, commit: str, path: str) -> bool:
+        """Return whether the file at `path` holds what `commit` has there, filters applied."""
+        stored = self.try_run("rev-parse", "--verify", "--quiet", f"{commit}:{path}")
+        actual = self.try_run("hash-object", "--", path)
+        return not stored.exit_code and not actual.exit_code and stored.stdout == actual.stdout
+
     # Acts
 
     def open_worktree(self, path: Path, commit: str) -> None:

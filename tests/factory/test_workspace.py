@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.workspace import Workspace, open_workspace, workspaces_root
+from factory.workspace import Workspace, close_workspace, open_workspace, workspaces_root
 from shared.errors import CommandFailed
 from shared.git import Git, GitFailed
 from tests.harness import as_ordinary_user, commit_all, fingerprint, git
@@ -29,7 +29,7 @@ def workspace(repo: Path, tmp_path: Path) -> Iterator[Workspace]:
     workspace = opened(repo, tmp_path / "workspaces" / "run")
     workspace.temporary.mkdir()
     yield workspace
-    workspace.close()
+    close_workspace(workspace.repo, workspace.root)
 
 
 def leave_fifo(root: Path) -> None:
@@ -169,7 +169,7 @@ def test_nothing_is_left_of_a_closed_workspace(
     workspace = opened(repo, tmp_path / "workspaces" / "run")
     (workspace.root / "vendor/lib").mkdir(parents=True)
     leave(workspace.root)
-    workspace.close()
+    close_workspace(workspace.repo, workspace.root)
     assert list((tmp_path / "workspaces").iterdir()) == []
     assert git(repo, "worktree", "list", "--porcelain").count("worktree ") == 1
     assert fingerprint(repo) == before
@@ -195,7 +195,7 @@ def test_a_reset_undoes_folders_that_a_command_locked(repo: Path, tmp_path: Path
         (workspace.root / "src").chmod(0o755)
         assert fingerprint(workspace.root) == before
         (workspace.root / "src").chmod(0)
-        workspace.close()
+        close_workspace(workspace.repo, workspace.root)
         assert list((tmp_path / "workspaces").iterdir()) == []
 
 
@@ -218,7 +218,7 @@ def test_other_worktrees_of_the_user_are_left_alone(repo: Path, tmp_path: Path) 
     git(repo, "worktree", "add", "--quiet", "-b", "elsewhere", str(away))
     away.rename(tmp_path / "unplugged")  # as a disk that is not mounted now
     workspace = opened(repo, tmp_path / "workspaces" / "run")
-    workspace.close()
+    close_workspace(workspace.repo, workspace.root)
     (tmp_path / "unplugged").rename(away)
     assert git(away, "symbolic-ref", "--short", "HEAD") == "elsewhere"
 
@@ -234,7 +234,7 @@ def test_a_repo_called_private_keeps_apart_from_the_private_folder(
     workspace = opened(named, tmp_path / "workspaces" / "run")
     assert workspace.root != workspace.private
     assert list(workspace.private.iterdir()) == []
-    workspace.close()
+    close_workspace(workspace.repo, workspace.root)
 
 
 def test_a_sparse_checkout_of_the_user_does_not_thin_the_workspace(
@@ -247,7 +247,7 @@ def test_a_sparse_checkout_of_the_user_does_not_thin_the_workspace(
     assert (workspace.root / "src/app.py").exists()
     workspace.reset()
     assert (workspace.root / "src/app.py").exists()
-    workspace.close()
+    close_workspace(workspace.repo, workspace.root)
     assert not (repo / "src").exists()
 
 
@@ -257,7 +257,7 @@ def test_links_are_links_where_the_users_checkout_has_files(repo: Path, tmp_path
     git(repo, "config", "core.symlinks", "false")
     workspace = opened(repo, tmp_path / "workspaces" / "run")
     assert (workspace.root / "link").is_symlink()
-    workspace.close()
+    close_workspace(workspace.repo, workspace.root)
 
 
 @pytest.mark.parametrize(
