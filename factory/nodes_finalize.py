@@ -38,10 +38,10 @@ def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> 
     attempt = state["attempt"]
     folder = context.attempt_folder(attempt)
     write_json(folder / "failure_brief.json", brief.model_dump(mode="json"), sync=False)
-    if state["touched"]:
-        context.workspace.reset()
     records = (*state["records"], _record(state, context, brief=brief))
     last = not brief.stage.retryable or attempt >= context.max_attempts
+    if state["touched"] and not last:  # after the last, the workspace goes as a whole
+        context.workspace.reset()
     context.emit(
         AttemptFailed(
             order=context.order.id,

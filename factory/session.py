@@ -55,6 +55,7 @@ class Session:
     emit: Emit
     date: str
     branch_exists: bool
+    used: bool = False
 
     @property
     def tip(self) -> str:
@@ -70,6 +71,9 @@ class Session:
             OrderStarted(order.id, order.title, self.branch, parent, self.options.max_attempts)
         )
         write_json(make_folder(folder) / "work_order.json", order.model_dump(mode="json"))
+        if self.used:
+            self.workspace.reset()
+        self.used = True
         records: tuple[AttemptRecord, ...] = ()
         verdict: Verdict
         failure: LlmchError | None = None

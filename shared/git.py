@@ -8,7 +8,6 @@ the target, which never runs outside the sandbox.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -217,6 +216,13 @@ class Git:
         output = self.run("ls-tree", "-r", "-z", "--name-only", commit)
         return tuple(sorted(filter(None, output.split("\0"))))
 
+    def submodules_of(self, commit: str) -> tuple[str, ...]:
+        """Return the folders of a commit's tree that are submodules."""
+        # Folders and submodules alone: fast also where there are very many files.
+        output = self.run("ls-tree", "-r", "-d", "-z", commit)
+        records = (record.partition("\t") for record in output.split("\0"))
+        return tuple(path for facts, _, path in records if facts.startswith("160000 "))
+
     def messages(self, tip: str, *, limit: int) -> tuple[tuple[str, str], ...]:
         """Return id and message of `tip` and its first parents, newest first."""
         output = self.run(
@@ -241,18 +247,16 @@ class Git:
         """Check `commit` out, detached, into a new working tree at `path`."""
         self.run("worktree", "add", "--detach", "--quiet", "--force", "--", str(path), commit)
 
-    def remove_worktree(self, path: Path) -> None:
-        """Take a working tree away, whatever it holds; fine where it is gone already."""
-        removed = self.try_run("worktree", "remove", "--force", "--force", "--", str(path))
-        if removed.exit_code:
-            shutil.rmtree(path, ignore_errors=True)
-            self.try_run("worktree", "prune")
+    def forget_worktree(self, path: Path) -> None:
+        """Remove what the repo holds of a working tree, and the tree if it is still there.
 
-    def restore(self, commit: str) -> None:
-        """Make the working tree exactly `commit`: nothing changed, added or ignored is left."""
+        Never `worktree prune`: that would take trees of the user's on a disk not mounted now.
+        """
+        self.try_run("worktree", "remove", "--force", "--force", "--", str(path))
+
+    def reset(self, commit: str) -> None:
+        """Make HEAD, index and tracked files exactly `commit`; untracked ones in the way go."""
         self.run("reset", "--hard", "--quiet", commit)
-        # A second -f also removes repos that a command created inside the tree.
-        self.run("clean", "-ffdx", "--quiet")
 
     def stage(self, paths: Sequence[str]) -> None:
         """Put the named files, and nothing else, into the index."""
