@@ -48,9 +48,8 @@ def interpreter_of(python: Path) -> Interpreter:
         done = run_tool(
             [str(python), "-I", "-c", _QUESTION], cwd=Path("/"), env={}, timeout_seconds=30
         )
-        executable, *places, base = json.loads(
-            done.stdout.splitlines()[-1]
-        )  # after what its own start-up prints
+        answer = done.stdout.splitlines()[-1]  # before it comes what its start-up prints
+        executable, *places, base = json.loads(answer)
     except (ToolMissing, ToolFailed) as error:
         raise InvalidInput(str(error), hint) from error
     except (ValueError, IndexError) as error:

@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sandbox_arena import Arena
+from sandbox_arena import Arena, Driver, User, opened_arena
 
 from factory.sandbox import Backend
 
 
-@pytest.fixture
-def target(attacked: Arena) -> Arena:
+@pytest.fixture(params=list(Backend)[1:])
+def target(request: pytest.FixtureRequest, driver_of: Callable[[User], Driver]) -> Iterator[Arena]:
     """On each backend and on none: what is verified must be the workspace everywhere."""
-    return attacked
+    user = User.ORDINARY if os.geteuid() else User.ROOT
+    with opened_arena(request.param, user, driver_of(user)) as arena:
+        yield arena
 
 
-@pytest.fixture
-def virtual(target: Arena) -> Path:
-    """A virtual environment outside the workspace, with a `pytest` and a `pip` of its own."""
-    folder = target.base / "virtual"
-    create = [target.driver.python, "-m", "venv", "--without-pip", "--symlinks", folder]
-    subprocess.run(create, check=True, cwd="/")
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment with a `pytest` and a `pip` of its own."""
+    folder = tmp_path_factory.mktemp("template") / "virtual"
+    create = [sys.executable, "-m", "venv", "--without-pip", "--symlinks", folder]
+    subprocess.run(create, check=True)
     for name in ("pytest", "pip"):
         package = site(folder) / name
         package.mkdir()
+        (package / "__main__.py").write_text(SAYS)
         (package / "__init__.py").touch()
-        (package / "__main__.py").write_text(
-            "import sys; print(__package__, sys.prefix, *sys.argv[1:])"
-        )
     return folder
+
+
+SAYS = "import sys; print(__package__, sys.prefix, *sys.argv[1:])"
+
+
+@pytest.fixture
+def virtual(target: Arena, template: Path) -> Path:
+    """Such an environment, outside the workspace."""
+    return shutil.copytree(template, target.base / "virtual", symlinks=True)
 
 
 def site(virtual: Path) -> Path:
@@ -46,7 +58,7 @@ def use(target: Arena, virtual: Path, **fields: object) -> None:
 
 def write(folder: Path, **modules: str) -> None:
     for name, text in modules.items():
-        path = folder / (name.replace("__", "/") + ".py")
+        path = folder / (re.sub(r"(?<=\w)__(?=\w)", "/", name) + ".py")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text + "\n")
 
@@ -109,9 +121,8 @@ def test_a_target_may_use_the_names_of_llmch_s_packages(
 ) -> None:
     sources = Path(target.driver.process.args[1]).parent
     (site(virtual) / "llmch.pth").write_text(f"{sources}\n")
-    write(
-        target.workspace / ("src" if layout == "in src" else ""), shared__errors="print('target')"
-    )
+    root = target.workspace / "src" if layout == "in src" else target.workspace
+    write(root, shared__errors="print('target')")
     if layout == "package":
         (target.workspace / "shared" / "__init__.py").touch()
     use(target, virtual, read=[str(sources)])  # so that only the import order stands between
@@ -124,9 +135,7 @@ def test_llmch_s_packages_do_not_exist_for_a_target_without_such(
     sources = Path(target.driver.process.args[1]).parent
     (site(virtual) / "llmch.pth").write_text(f"{sources}\n")
     use(target, virtual, read=[str(sources)])
-    assert "ModuleNotFoundError: No module named 'shared'" in printed(
-        target, "import shared.errors"
-    )
+    assert "No module named 'shared'" in printed(target, "import shared.errors")
 
 
 def by_path(site: Path, checkout: Path) -> None:
@@ -189,6 +198,8 @@ def test_the_environment_s_own_sitecustomize_still_runs(target: Arena, virtual: 
     write(site(virtual), sitecustomize="print('customized')")
     code = "import sitecustomize; print(sitecustomize.__file__)"  # a system's comes before it
     alone = subprocess.run([virtual / "bin" / "python", "-c", code], capture_output=True, text=True)
+    if not alone.stdout.startswith("customized"):
+        pytest.skip(f"this system has one that comes first: {alone.stdout}")
     use(target, virtual)
     assert printed(target, code) == alone.stdout
 
