@@ -17,7 +17,7 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-timings
+	$(BIN)/lint-imports
 
 bench: $(READY)
 	$(BIN)/python -m bench

@@ -16,8 +16,7 @@ from factory.schemas import (
     UsageRecord,
 )
 from factory.verdict import Errored, Failed, Passed, Verdict
-from shared.llm.client import Usage
-from shared.llm.usage import Tally
+from shared.llm.usage import Tally, usage_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +92,7 @@ def verdict_word(verdict: Verdict) -> Literal["PASS", "FAIL", "ERROR"]:
 
 def usage_record(tally: Tally) -> UsageRecord:
     """Return what live calls took, and how many replies came from a transcript."""
-    live: Usage = tally.live
-    return UsageRecord(
-        calls=live.calls,
-        input_tokens=live.input_tokens,
-        cached_tokens=live.cached_tokens,
-        output_tokens=live.output_tokens,
-        reasoning_tokens=live.reasoning_tokens,
-        cost_usd=None if live.cost_usd is None else float(live.cost_usd),
-        replayed_calls=tally.replayed.calls,
-    )
+    return UsageRecord(**usage_document(tally))
 
 
 def public_json(summary: RunSummary | BatchSummary) -> dict[str, object]:

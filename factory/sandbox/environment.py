@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from shared.errors import InvalidInput
+
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-
-def python_path(workspace: Path) -> str:
-    """The workspace and its `src`, in the form PYTHONPATH takes."""
-    source = workspace / "src"
-    return f"{workspace}:{source}" if source.is_dir() else str(workspace)
+_SECRET_NAME = re.compile(r"API_?KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE_?KEY", re.IGNORECASE)
 
 
 def build(
-    *, workspace: Path, private: Path, programs: Path, extra: Mapping[str, str]
+    *,
+    workspace: Path,
+    temporary: Path,
+    path: tuple[Path, ...],
+    site: Path,
+    extra: Mapping[str, str],
 ) -> dict[str, str]:
-    """All variables of a command. `private` and `programs` are named as the command sees them."""
+    """All variables of a command; the places as the command sees them.
+
+    `path` comes before the system's on PATH, `site` holds the command's `sitecustomize`. Raises
+    `InvalidInput` where `extra` names what looks like a key.
+    """
+    for name in extra:
+        if _SECRET_NAME.search(name):
+            raise InvalidInput(
+                f"the sandbox does not pass {name} on: commands run code that a model wrote",
+                "take it out of the sandbox's environment",
+            )
+    roots = (site, workspace, workspace / "src")  # a `src` may come with the first order
     return {
         **extra,
-        "PATH": f"{programs}:{SYSTEM_PATH}",
+        "PATH": ":".join((*map(str, path), SYSTEM_PATH)),
         "LANG": "C.UTF-8",
-        "HOME": str(private),
-        "TMPDIR": str(private),
-        "PYTHONPATH": python_path(workspace),
+        "HOME": str(temporary),
+        "TMPDIR": str(temporary),
+        "PYTHONPATH": ":".join(map(str, roots)),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONPYCACHEPREFIX": str(private / "pycache"),
-        "PYTEST_ADDOPTS": "-p no:cacheprovider",
+        "PYTHONPYCACHEPREFIX": str(temporary / "pycache"),
+        # The second comes with the graph library: its import takes longer than many a test suite.
+        "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:langsmith_plugin",
     }

@@ -26,9 +26,9 @@ class Backend(StrEnum):
 class Limits:
     """What one command and its children may use. The defaults leave room for a large test suite."""
 
-    # Address space of each process, not resident memory: interpreters and numeric libraries
-    # reserve a few GiB that they never touch, so less would fail honest programs.
-    memory_bytes: int = 8 * GIB
+    # Writable memory of each process: 500 threads' stacks or a large numeric test fit, a runaway
+    # allocation ends before the machine swaps.
+    memory_bytes: int = 4 * GIB
     # CPU time of each process. The wall deadline is what a test suite normally meets first;
     # this ends a spinning process even where that deadline is generous.
     cpu_seconds: int = 3600
@@ -50,7 +50,7 @@ class Policy:
     git_dir: Path | None
     """The common git directory: never writable, and readable only without its credentials."""
     private: Path
-    """An existing directory of the host, outside the workspace: the command's /tmp and HOME."""
+    """An existing directory of the host, outside the workspace, for this sandbox alone."""
     python: Path
     """The interpreter that `python`, `pytest` and `pip` mean."""
     network: Literal["none", "host"] = "none"
@@ -59,3 +59,8 @@ class Policy:
     limits: Limits = Limits()
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that the user's configuration names, added to the allow-list."""
+
+    @property
+    def temporary(self) -> Path:
+        """The host's name of the command's /tmp and HOME; the sandbox makes it."""
+        return self.private / "tmp"

@@ -1,0 +1,1 @@
+"""One verb a file: its flags, and the call that does it."""

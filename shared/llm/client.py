@@ -121,10 +121,19 @@ class ReplyFailed(Exception):
     """This call brought no usable reply (refusal, truncation, transport), but the next one may.
 
     `message` says in words what came instead; `usage` is what the call took all the same, as far
-    as the server said.
+    as is known; `replayed` is true where the failure came from a transcript.
     """
 
-    def __init__(self, message: str, usage: Usage | None = None) -> None:
+    def __init__(self, message: str, usage: Usage | None = None, *, replayed: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.usage = usage if usage is not None else Usage(calls=1)
+        self.replayed = replayed
+
+
+class ReplyBroken(ReplyFailed):
+    """The reply broke off on its way: a lost connection, silence, a stream without its end."""
+
+
+class ReplyCutShort(ReplyFailed):
+    """The reply reached its token limit before it was complete."""

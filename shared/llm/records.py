@@ -18,10 +18,11 @@ from shared.llm.redaction import redact
 
 FORMAT = 1
 
-# Where the replies of a transcript come from: free-form, shown to the user as it is.
+# Where the replies of a transcript come from. `origin` is "authored" or "live"; what is said
+# besides (model, date, server) is free and shown to the user as it is.
 Origin = Mapping[str, str]
 
-AUTHORED: Origin = {"by": "authored"}
+AUTHORED: Origin = {"origin": "authored"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,13 @@ def request_to_json(request: Request) -> dict[str, Any]:
         else {"name": schema.name, "schema": dict(schema.schema)},
         "prompt": request.prompt,
     }
+
+
+def describe_origin(origin: Origin) -> str:
+    """Return where replies come from, in words: "authored", or "live (model: m, date: d)"."""
+    rest = ", ".join(f"{name}: {value}" for name, value in origin.items() if name != "origin")
+    kind = origin.get("origin", "unknown")
+    return f"{kind} ({rest})" if rest else kind
 
 
 def render_record(record: Record, secrets: Sequence[str] = (), date: str | None = None) -> bytes:

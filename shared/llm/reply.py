@@ -34,7 +34,7 @@ def extract_json_object(text: str) -> str:
     it is valid JSON is for the caller's parser to say. Raises `ReplyMalformed` where there is no
     object, more than one, one that never closes, or an array instead.
     """
-    reply = strip_reasoning(text)
+    reply = strip_reasoning(_after_lone_closing_tag(text))
     _refuse_array(reply)
     found = _objects(reply)
     if not found:
@@ -47,19 +47,26 @@ def extract_json_object(text: str) -> str:
 
 
 def strip_reasoning(text: str) -> str:
-    """Return `text` without the reasoning in front of the reply.
+    """Return `text` without the `<think>` blocks in front of the reply.
 
-    Besides whole `<think>` blocks this knows the closing tag on a line of its own without an
-    opening one: chat templates that write the opening tag themselves leave just that. Raises
-    `ReplyMalformed` where reasoning starts and never ends.
+    Raises `ReplyMalformed` where reasoning starts and never ends.
     """
-    lone = _LONE_THOUGHT_CLOSES.search(text)
-    if lone and not _THOUGHT_OPENS.search(text, 0, lone.start()):
-        text = text[lone.end() :]
     start = 0
     while opening := _THOUGHT_OPENS.match(text, _skip_blanks(text, start)):
         start = _after_thought(text, opening)
     return text[start:]
+
+
+def _after_lone_closing_tag(text: str) -> str:
+    """Return what follows a closing tag that has a line of its own and no opening one before it.
+
+    Chat templates that write the opening tag themselves leave just that. No JSON string can hold
+    such a line.
+    """
+    lone = _LONE_THOUGHT_CLOSES.search(text)
+    if lone and not _THOUGHT_OPENS.search(text, 0, lone.start()):
+        return text[lone.end() :]
+    return text
 
 
 def _objects(text: str) -> list[str]:

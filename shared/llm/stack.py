@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
-from shared.events import Emit
+from shared.events import Emit, Noted, Warned
 from shared.llm.client import LlmClient
 from shared.llm.prices import KNOWN_PRICES, Prices
+from shared.llm.records import describe_origin
+from shared.llm.redaction import secret_values
+from shared.llm.resume import ResumingClient
+from shared.llm.retry import Patience, RetryPolicy, SystemClock
+from shared.llm.second_chance import SecondChanceClient
 from shared.llm.transcript import RecordingClient, ReplayClient, Transcript
 from shared.llm.usage import Budget, CappedClient, Meter, MeteredClient
 
@@ -27,12 +35,17 @@ class ModelSource:
     """How a run gets its replies.
 
     `transcript` is what a replay answers from, and where a live run records; a live run without
-    one records in its own folder. `open_live` makes the client that asks the model.
+    one records in its own folder. `open_live` makes the client that asks the model; one that is a
+    context manager is closed at the end.
     """
 
     mode: Mode
-    open_live: Callable[[Emit], LlmClient]
+    open_live: Callable[[Emit], LlmClient] | None = None
     transcript: Path | None = None
+    origin: Mapping[str, str] = field(default_factory=lambda: {"origin": "live"})
+    """What a new transcript's header says of where its replies come from."""
+    dated: bool = True
+    """Whether header and records carry the day; without it, equal replies make equal files."""
     budget: Budget = field(default_factory=Budget)
     prices: Prices = field(default_factory=lambda: KNOWN_PRICES)
 
@@ -48,24 +61,75 @@ class Model:
 
 
 @contextlib.contextmanager
-def open_model(source: ModelSource, folder: Path, emit: Emit) -> Iterator[Model]:
-    """Open the model for a run that records in `folder`, and close its transcript at the end.
+def open_model(
+    source: ModelSource, folder: Path, emit: Emit, earlier: Path | None = None
+) -> Iterator[Model]:
+    """Open the model for a run that records in `folder`, and close what is open at the end.
 
-    Raises `InvalidInput` where the transcript cannot be read or used.
+    What the transcript at `earlier` holds is not asked again. Raises `InvalidInput` where a
+    transcript cannot be read or used.
     """
     meter = Meter()
-    match source.mode:
-        case Mode.REPLAY:
-            assert source.transcript is not None, "the command line demands --transcript"
-            with Transcript.read(source.transcript) as transcript:
+    with contextlib.ExitStack() as opened:
+        match source.mode:
+            case Mode.REPLAY:
+                assert source.transcript is not None, "the command line demands --transcript"
+                transcript = Transcript.read(source.transcript)
                 inner: LlmClient = ReplayClient(transcript)
-                origin = str(transcript.origin.get("origin", "unknown"))
-                client = MeteredClient(inner, meter, prices=source.prices, emit=emit)
-                yield Model(client, meter, origin)
-        case Mode.LIVE:
-            path = source.transcript or folder / "transcript.jsonl"
-            with Transcript.open(path, {"origin": "live"}) as transcript:
-                live = CappedClient(source.open_live(emit), source.budget, source.prices)
-                inner = RecordingClient(live, transcript)
-                client = MeteredClient(inner, meter, prices=source.prices, emit=emit)
-                yield Model(client, meter, "")
+                origin = describe_origin(transcript.origin)
+                emit(Noted(f"no model is asked: replies are replayed from {source.transcript}"))
+                emit(Noted(f"origin of these replies: {origin}"))
+            case Mode.LIVE:
+                path = transcript_of(source, folder)
+                record = opened.enter_context(_open_record(path, source, emit))
+                inner = _recording(source, record, opened, emit, earlier)
+                origin = ""
+        yield Model(MeteredClient(inner, meter, prices=source.prices, emit=emit), meter, origin)
+
+
+def _open_record(path: Path, source: ModelSource, emit: Emit) -> Transcript:
+    """Open the transcript of a live run, and say which calls of an earlier one are in doubt."""
+    secrets = secret_values(os.environ)
+    origin = {**source.origin, "date": _today()} if source.dated else source.origin
+    today = _today if source.dated else None
+    transcript = Transcript.open(path, origin, secrets=secrets, today=today)
+    for place in transcript.uncertain:
+        emit(
+            Warned(
+                f"the call of {place} was begun but its reply is not on record: possibly paid for"
+            )
+        )
+    return transcript
+
+
+def transcript_of(source: ModelSource, folder: Path) -> Path:
+    """Return where a run that records in `folder` keeps, or finds, its replies."""
+    return source.transcript or folder / "transcript.jsonl"
+
+
+def _recording(
+    source: ModelSource,
+    transcript: Transcript,
+    opened: contextlib.ExitStack,
+    emit: Emit,
+    earlier: Path | None,
+) -> RecordingClient:
+    """Stack the layers in the order that keeps their promises.
+
+    Outermost the transcript, so that what is on record costs nothing; the budget inside whatever
+    repeats a call, so that each repetition is weighed.
+    """
+    assert source.open_live is not None, "only a replay has no model"
+    live = source.open_live(emit)
+    if isinstance(live, AbstractContextManager):
+        opened.enter_context(live)
+    capped = CappedClient(live, source.budget, source.prices)
+    patience = Patience(RetryPolicy(), SystemClock(), emit)
+    inner: LlmClient = SecondChanceClient(capped, patience)
+    if earlier is not None and earlier != transcript.path:
+        inner = ResumingClient(inner, opened.enter_context(Transcript.read(earlier)))
+    return RecordingClient(inner, transcript)
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()

@@ -120,7 +120,7 @@ class Transcript:
             case Response(_, completion):
                 return completion
             case Failure(_, failed):
-                raise ReplyFailed(failed.message, failed.usage)
+                raise ReplyFailed(failed.message, failed.usage, replayed=True)
 
     def begin(self, request: Request) -> str:
         """Put the intent on record and return the key under which the outcome goes."""

@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from typing import TypedDict
 
 from shared.errors import BudgetReached, InvalidInput
-from shared.events import Emit, ModelCallEnded, ModelCallStarted, ignore
+from shared.events import Emit, ModelCallEnded, ModelCallStarted, UsageCounted, ignore
 from shared.llm.client import Completion, LlmClient, ReplyFailed, Request, Usage
 from shared.llm.prices import KNOWN_PRICES, Prices, cost_of
 
@@ -27,6 +28,20 @@ class Tally:
 
     live: Usage = field(default_factory=Usage)
     replayed: Usage = field(default_factory=Usage)
+
+
+def usage_counted(tally: Tally, order: str = "") -> UsageCounted:
+    """Return the event that tells what was taken for `order`, or for the run."""
+    live = tally.live
+    return UsageCounted(
+        calls=live.calls,
+        input_tokens=live.input_tokens,
+        cached_tokens=live.cached_tokens,
+        output_tokens=live.output_tokens,
+        cost_usd=None if live.cost_usd is None else float(live.cost_usd),
+        replayed_calls=tally.replayed.calls,
+        order=order,
+    )
 
 
 class Meter:
@@ -79,21 +94,15 @@ class MeteredClient:
 
     def complete(self, request: Request) -> Completion:
         """Return the inner client's reply with its cost filled in; failed calls count too."""
-        self._emit(ModelCallStarted(str(request.place), request.model))
+        order = request.place.order or ""
+        self._emit(ModelCallStarted(str(request.place), request.model, order))
         started = self._clock()
         try:
             completion = self._inner.complete(request)
         except ReplyFailed as failed:
-            self._meter.add(
-                request.place.order,
-                priced(request.model, failed.usage, self._prices),
-                replayed=False,
-            )
+            self._count(request, failed.usage, replayed=failed.replayed)
             raise
-        usage = completion.usage
-        if not completion.replayed:
-            usage = priced(request.model, usage, self._prices)
-        self._meter.add(request.place.order, usage, replayed=completion.replayed)
+        usage = self._count(request, completion.usage, replayed=completion.replayed)
         self._emit(
             ModelCallEnded(
                 place=str(request.place),
@@ -102,9 +111,16 @@ class MeteredClient:
                 input_tokens=usage.input_tokens,
                 output_tokens=usage.output_tokens,
                 replayed=completion.replayed,
+                order=order,
             )
         )
         return replace(completion, usage=usage)
+
+    def _count(self, request: Request, usage: Usage, *, replayed: bool) -> Usage:
+        if not replayed:
+            usage = priced(request.model, usage, self._prices)
+        self._meter.add(request.place.order, usage, replayed=replayed)
+        return usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,3 +246,29 @@ def _without(reserved: Usage, worst: Usage) -> Usage:
         if known
         else None,
     )
+
+
+class UsageDocument(TypedDict):
+    """What `--json` says of usage; `cost_usd` is null while any price is unknown."""
+
+    calls: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cost_usd: float | None
+    replayed_calls: int
+
+
+def usage_document(tally: Tally) -> UsageDocument:
+    """Return what live calls took, and how many replies came from a transcript."""
+    live = tally.live
+    return {
+        "calls": live.calls,
+        "input_tokens": live.input_tokens,
+        "cached_tokens": live.cached_tokens,
+        "output_tokens": live.output_tokens,
+        "reasoning_tokens": live.reasoning_tokens,
+        "cost_usd": None if live.cost_usd is None else float(live.cost_usd),
+        "replayed_calls": tally.replayed.calls,
+    }

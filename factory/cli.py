@@ -1,0 +1,146 @@
+"""The flags of `run` and `run-all`, and what they mean to the factory."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from factory.options import RunOptions, SandboxChoice
+from factory.preflight import BranchPolicy
+from factory.sandbox import Backend
+from factory.state import ModelChoice
+from shared.errors import InvalidInput
+from shared.llm.ladder import model_for_attempt, parse_ladder
+from shared.settings import Settings
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add everything that `run` and `run-all` have in common."""
+    parser.add_argument("--repo", type=Path, required=True, metavar="DIR", help="the git repo")
+    _add_branch_arguments(parser.add_argument_group("branch"))
+    _add_attempt_arguments(parser.add_argument_group("attempts"))
+    _add_sandbox_arguments(parser.add_argument_group("commands"))
+
+
+def run_flags(args: argparse.Namespace) -> Mapping[str, object]:
+    """Return the flags that are settings, by the settings' keys."""
+    return {
+        "factory.model": args.llm_model,
+        "factory.temperature": args.llm_temperature,
+        "factory.attempts": args.max_attempts,
+        "timeout_seconds": args.timeout_seconds,
+        "python": args.python,
+        "sandbox.backend": args.sandbox,
+        "sandbox.net": args.sandbox_net,
+        "sandbox.read": args.sandbox_read,
+        "sandbox.write": args.sandbox_write,
+    }
+
+
+def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
+    """Return what is asked for, by the flags that are no settings and by the settings.
+
+    Raises `InvalidInput` where there is no such interpreter.
+    """
+    return RunOptions(
+        repo=args.repo,
+        artifacts=settings.artifacts_dir,
+        models=_model_choice(settings),
+        sandbox=sandbox_choice(settings),
+        python=find_interpreter(settings.python),
+        branch=args.branch,
+        policy=_policy(args),
+        start=args.commit_hash,
+        max_attempts=settings.factory_attempts,
+        timeout_seconds=settings.timeout_seconds,
+        protected=settings.protected_branches,
+        allow_verify_exempt=args.allow_verify_exempt,
+        allow_repo_filters=args.allow_repo_filters,
+        push=args.push,
+        out=args.out,
+    )
+
+
+def _add_branch_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--branch", metavar="B", help="where commits go (default: factory/...)")
+    either = group.add_mutually_exclusive_group()
+    either.add_argument("--create-branch", action="store_true", help="the branch must be new")
+    either.add_argument("--reuse-branch", action="store_true", help="the branch must exist")
+    group.add_argument("--commit-hash", metavar="C", help="start the branch here (default: HEAD)")
+    group.add_argument(
+        "--push", action=argparse.BooleanOptionalAction, default=False,
+        help="push the branch to origin at the end (default: no)",
+    )  # fmt: skip
+    group.add_argument("--out", type=Path, metavar="DIR", help="also write the summary here")
+
+
+def _add_attempt_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--max-attempts", type=int, metavar="N", help="per order, 1 to 50 (5)")
+    group.add_argument("--llm-model", metavar="M", help="the model; a list `small,large` escalates")
+    group.add_argument("--llm-temperature", type=float, metavar="T", help="0 to 2 (0)")
+    group.add_argument(
+        "--allow-verify-exempt", action="store_true",
+        help="believe an order that asks to be exempt from verification",
+    )  # fmt: skip
+
+
+def _add_sandbox_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--timeout-seconds", type=float, metavar="S", help="for each command (600)")
+    group.add_argument("--python", metavar="EXE", help="what `python` means to commands (this one)")
+    group.add_argument("--sandbox", choices=[each.value for each in Backend], help="(auto)")
+    group.add_argument("--sandbox-net", choices=("none", "host"), help="(none)")
+    group.add_argument(
+        "--sandbox-read", type=Path, action="append", metavar="PATH", help="let commands read this"
+    )
+    group.add_argument(
+        "--sandbox-write", type=Path, action="append", metavar="PATH", help="let them write this"
+    )
+    group.add_argument(
+        "--allow-repo-filters", action="store_true",
+        help="run filters (filter.*) that only the repo's own git config defines",
+    )  # fmt: skip
+
+
+def _policy(args: argparse.Namespace) -> BranchPolicy:
+    if args.create_branch:
+        return BranchPolicy.CREATE
+    return BranchPolicy.REUSE if args.reuse_branch else BranchPolicy.EITHER
+
+
+def _model_choice(settings: Settings) -> ModelChoice:
+    role, attempts = settings.factory, settings.factory_attempts
+    rungs = parse_ladder(",".join(role.ladder))
+    return ModelChoice(
+        model=lambda attempt: model_for_attempt(rungs, attempt, attempts),
+        reply_schema=None,
+        temperature=role.temperature,
+        max_output_tokens=role.max_output_tokens,
+    )
+
+
+def sandbox_choice(settings: Settings) -> SandboxChoice:
+    """Return how commands are contained, as the settings say."""
+    chosen = settings.sandbox
+    return SandboxChoice(
+        backend=Backend(chosen.backend),
+        network_host=chosen.net == "host",
+        read=chosen.read,
+        write=chosen.write,
+        environment=chosen.env,
+    )
+
+
+def find_interpreter(named: str | None) -> Path:
+    """Return the interpreter that commands get as `python`: the named one, else our own.
+
+    Raises `InvalidInput` where there is no such program.
+    """
+    if named is None:
+        return Path(sys.executable)
+    found = shutil.which(named)
+    if found is None:
+        raise InvalidInput(f"--python {named}: no such program", "give the path of an interpreter")
+    return Path(found).absolute()

@@ -1,0 +1,85 @@
+"""The private directory of a policy: what is made once for all its commands."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from factory.sandbox import environment, target_path
+from factory.sandbox.git_view import GitView, git_view
+from factory.sandbox.interpreter import interpreter_of, write_programs
+from factory.sandbox.policy import Policy
+from factory.sandbox.view import View, view_of
+
+_OWN_PACKAGES = ("llmch", "planner", "factory", "shared")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A policy with its paths resolved and everything it needs on the disk."""
+
+    policy: Policy
+    view: View
+    git: GitView | None
+    programs: Path
+    """`bin` (python, pytest, pip) and `site` (the command's sitecustomize); never writable."""
+    path: tuple[Path, ...]
+    """The folders in front of the system's on PATH."""
+
+    def environment(self, temporary: Path) -> dict[str, str]:
+        """The variables of a command that has its /tmp at `temporary`."""
+        return environment.build(
+            workspace=self.policy.workspace,
+            temporary=temporary,
+            path=self.path,
+            site=self.programs / "site",
+            extra=self.policy.environment,
+        )
+
+
+def lay_out(policy: Policy) -> Layout:
+    """Fill the policy's private directory; what an earlier call left there is replaced.
+
+    Raises `InvalidInput` for an interpreter or a path that cannot be used.
+    """
+    policy = _resolved(policy)
+    interpreter = interpreter_of(policy.python)
+    policy.temporary.mkdir(mode=0o700, exist_ok=True)
+    programs = policy.private / "programs"
+    if programs.exists():
+        shutil.rmtree(programs)
+    for folder in (programs, programs / "bin", programs / "site"):
+        folder.mkdir()
+    write_programs(interpreter, programs / "bin")
+    _write_site(policy, programs / "site")
+    return Layout(
+        policy=policy,
+        view=view_of(policy, interpreter, programs),
+        git=git_view(policy, policy.private / "git-config"),
+        programs=programs,
+        path=(programs / "bin", interpreter.executable.parent),
+    )
+
+
+def _resolved(policy: Policy) -> Policy:
+    own_git = policy.workspace / ".git"
+    git_dir = policy.git_dir or (own_git if own_git.is_dir() else None)
+    return replace(
+        policy,
+        workspace=policy.workspace.resolve(),
+        git_dir=git_dir and git_dir.resolve(),
+        private=policy.private.resolve(),
+        python=policy.python.absolute(),  # resolved, it would leave its virtual environment
+        read=tuple(each.absolute() for each in policy.read),
+        write=tuple(each.absolute() for each in policy.write),
+    )
+
+
+def _write_site(policy: Policy, folder: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    own = {name: str(root / name) for name in _OWN_PACKAGES}
+    shown = (policy.workspace, *policy.read, *policy.write)
+    source = Path(target_path.__file__).read_text(encoding="utf-8")
+    call = f"\n\ninstall({own!r}, {[str(each) for each in shown]!r})\n"
+    (folder / "sitecustomize.py").write_text(source + call, encoding="utf-8")

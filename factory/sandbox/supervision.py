@@ -1,0 +1,231 @@
+"""Runs one command through the warden: its output captured, its deadline kept."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from io import FileIO
+from pathlib import Path
+
+from factory.sandbox import warden
+from factory.sandbox.capture import Capture
+from shared.process import start_child
+
+# After the order to end, a tree of processes is normally gone in milliseconds. The caller was
+# promised an answer within a second of the deadline, so it gets one either way.
+GRACE_SECONDS = 0.8
+_CHUNK = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A command made ready: nothing in it is looked up any more."""
+
+    program: str
+    argv: Sequence[str]
+    cwd: Path
+    env: Mapping[str, str]
+    rlimits: tuple[tuple[int, int, int], ...]
+    inherit: tuple[int, ...] = ()
+    """Descriptors that the program finds at 3, 4, ..."""
+    ruleset: int | None = None
+    """A Landlock ruleset to live under, together with `seccomp`."""
+    seccomp: bytes = b""
+
+    def job(self) -> bytes:
+        """The job in the warden's form, its length in front."""
+        job = warden.Job(
+            program=self.program,
+            argv=list(self.argv),
+            cwd=str(self.cwd),
+            env=dict(self.env),
+            rlimits=list(self.rlimits),
+            confine=self.ruleset is not None,
+            seccomp=self.seccomp.hex(),
+        )
+        text = json.dumps(job).encode()
+        return len(text).to_bytes(4, "little") + text
+
+
+class Stop(Enum):
+    """Why a command was made to end."""
+
+    DEADLINE = auto()
+    OUTPUT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How it went; `status` as `os.waitpid` gives it."""
+
+    status: int
+    stop: Stop | None = None
+    failure: str = ""
+    """Why the program was not started."""
+    not_found: bool = False
+    clean: bool = True
+    """Whether every process of the command is known to be gone."""
+
+
+class Warden:
+    """The running warden; started again when something has ended it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._requests = self._start()
+        atexit.register(self.close)
+
+    def _start(self) -> socket.socket:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, Path(os.devnull).open("wb") as nowhere:
+            self._process = start_child(
+                [sys.executable, "-I", "-S", warden.__file__, str(theirs.fileno())],
+                cwd=Path("/"),
+                env={},
+                stdout=nowhere.fileno(),
+                stderr=nowhere.fileno(),
+                pass_fds=[theirs.fileno()],
+            )
+        return ours
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def request(self, fds: Sequence[int]) -> None:
+        """Have a supervisor started that owns `fds`: stdout, stderr, control and the job's own."""
+        with self._lock:
+            try:
+                socket.send_fds(self._requests, [b"+"], fds)
+            except OSError:
+                self.close()
+                self._requests = self._start()
+                socket.send_fds(self._requests, [b"+"], fds)
+
+    def close(self) -> None:
+        """End the warden; commands under way are ended by their supervisors."""
+        self._requests.close()
+        self._process.wait()
+
+
+@functools.cache
+def the_warden() -> Warden:
+    """The one of this process."""
+    return Warden()
+
+
+def supervise(
+    launch: Launch, *, deadline: float, stdout: Capture, stderr: Capture, output_bytes: int
+) -> Exit:
+    """Run `launch` until it ends, until `deadline` (of `time.monotonic`) or too much output.
+
+    Returns when all its processes are gone and the output is read, at the latest
+    `GRACE_SECONDS` after they were to end. Raises OSError when the logs cannot be written.
+    """
+    with contextlib.ExitStack() as stack:
+        out, out_write = _pipe(stack)
+        err, err_write = _pipe(stack)
+        control, theirs = socket.socketpair()
+        stack.enter_context(control)
+        stack.enter_context(theirs)
+        own = launch.inherit if launch.ruleset is None else (launch.ruleset, *launch.inherit)
+        the_warden().request([out_write.fileno(), err_write.fileno(), theirs.fileno(), *own])
+        for handed_over in (out_write, err_write, theirs):
+            handed_over.close()
+        watch = _Watch(control, {out.fileno(): stdout, err.fileno(): stderr}, output_bytes)
+        try:
+            with contextlib.suppress(BrokenPipeError):  # the supervisor died: no report says so
+                control.sendall(launch.job())
+            return watch.follow(deadline)
+        except BaseException:  # Ctrl-C, a full disk under the log: nothing is left running
+            watch.abandon()
+            raise
+
+
+def _pipe(stack: contextlib.ExitStack) -> tuple[FileIO, FileIO]:
+    reading, writing = os.pipe()
+    return stack.enter_context(FileIO(reading)), stack.enter_context(FileIO(writing, "w"))
+
+
+class _Watch:
+    """One command under way, seen from its output and its supervisor's socket."""
+
+    def __init__(
+        self, control: socket.socket, streams: Mapping[int, Capture], output_bytes: int
+    ) -> None:
+        self._control = control
+        self._streams: Mapping[int, Capture | None] = streams
+        self._room = output_bytes
+        self._reply = b""
+        self._stop: Stop | None = None
+        self._last_moment: float | None = None
+        self._open = {control.fileno(), *streams}
+        self._poll = select.poll()
+        for fd in self._open:
+            self._poll.register(fd, select.POLLIN)
+
+    def follow(self, deadline: float) -> Exit:
+        """Read until everything has ended, ordering that end at the deadline."""
+        while self._open:
+            remaining = (self._last_moment or deadline) - time.monotonic()
+            if remaining > 0:
+                for fd, _ in self._poll.poll(remaining * 1000):
+                    self._read(fd)
+            elif self._last_moment is None:
+                self.end(Stop.DEADLINE)
+            else:
+                break
+        return self._exit()
+
+    def abandon(self) -> None:
+        """Have every process killed, wait for that, and keep no more of the output."""
+        self._streams = dict.fromkeys(self._streams)
+        self.end(None)
+        self.follow(time.monotonic())
+
+    def end(self, stop: Stop | None) -> None:
+        """Have every process killed; reading goes on for the grace and no longer."""
+        self._stop = stop
+        self._last_moment = time.monotonic() + GRACE_SECONDS
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_WR)
+
+    def _read(self, fd: int) -> None:
+        data = os.read(fd, _CHUNK)
+        if not data:
+            self._poll.unregister(fd)
+            self._open.remove(fd)
+            if fd not in self._streams and self._last_moment is None:
+                self._last_moment = time.monotonic() + GRACE_SECONDS
+        elif fd not in self._streams:
+            self._reply += data
+        elif capture := self._streams[fd]:
+            capture.add(data)
+            self._room -= len(data)
+            if self._room < 0 and self._last_moment is None:
+                self.end(Stop.OUTPUT)
+
+    def _exit(self) -> Exit:
+        if not self._reply:
+            return Exit(status=signal.SIGKILL, stop=self._stop, clean=False)
+        report: warden.Report = json.loads(self._reply)
+        return Exit(
+            status=report["status"],
+            stop=self._stop,
+            failure=report["failure"],
+            not_found=report["not_found"],
+            clean=not self._open,
+        )

@@ -1,0 +1,270 @@
+"""Starts each untrusted command and leaves none of its processes behind.
+
+A program of its own (`python -I -S warden.py FD`): standard library only, one thread, an empty
+environment. So it can fork where a threaded llmch cannot, costs no interpreter start per command,
+and holds no secret that a command could find in its parent.
+
+On FD come requests: two descriptors for output, a control socket, and what else the command
+needs. Each is served by a fork, the command's supervisor. It reads the job from the control
+socket, runs it, and answers with one JSON report. When the command ends, or the other side of
+the socket closes (deadline, interrupt, death of llmch), it kills every descendant: as their
+subreaper it inherits even those that left their session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+from typing import NoReturn, TypedDict
+
+REQUEST_FDS = 3  # stdout, stderr, control; further ones are the job's own
+MAX_FDS = 8
+
+# linux/prctl.h, linux/capability.h, asm-generic/unistd.h
+_PR_SET_PDEATHSIG = 1
+_PR_SET_SECCOMP = 22
+_PR_CAPBSET_DROP = 24
+_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
+_SECCOMP_MODE_FILTER = 2
+_CAPABILITY_VERSION_3 = 0x20080522
+_SYS_LANDLOCK_RESTRICT_SELF = 446
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Job(TypedDict):
+    """What to run; the JSON text that comes first on the control socket."""
+
+    program: str  # absolute path
+    argv: list[str]
+    cwd: str
+    env: dict[str, str]
+    rlimits: list[tuple[int, int, int]]  # resource, soft, hard
+    confine: bool  # the job's first descriptor is a Landlock ruleset to live under
+    seccomp: str  # BPF program in hexadecimal, or empty
+
+
+class Report(TypedDict):
+    """How it went. `failure` says why the program was not started; then `status` means nothing."""
+
+    failure: str
+    not_found: bool
+    status: int  # as waitpid gives it
+
+
+def main() -> None:
+    """Serve requests until the other side closes the socket."""
+    requests = socket.socket(fileno=int(sys.argv[1]))
+    requests.set_inheritable(False)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors need no reaping
+    while True:
+        mark, fds, _, _ = socket.recv_fds(requests, 1, MAX_FDS, socket.MSG_CMSG_CLOEXEC)
+        if not mark:
+            return
+        if os.fork() == 0:
+            requests.close()
+            _supervise(fds)
+        for fd in fds:
+            os.close(fd)
+
+
+def _supervise(fds: list[int]) -> NoReturn:
+    code = 1
+    try:
+        control = socket.socket(fileno=fds[2])
+        report = _run(_read_job(control), control, fds)
+        with contextlib.suppress(OSError):  # llmch may be gone
+            control.sendall(json.dumps(report).encode())
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _read_job(control: socket.socket) -> Job:
+    size = int.from_bytes(control.recv(4, socket.MSG_WAITALL), "little")
+    job: Job = json.loads(control.recv(size, socket.MSG_WAITALL))
+    return job
+
+
+def _run(job: Job, control: socket.socket, fds: list[int]) -> Report:
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    wake, wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    signal.set_wakeup_fd(wake_write)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    failed, failed_write = os.pipe2(os.O_CLOEXEC)
+    supervisor = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        _become(job, fds, supervisor, failed_write)
+    os.close(failed_write)
+    for fd in (*fds[:2], *fds[REQUEST_FDS:]):  # held here, the output would never end
+        os.close(fd)
+    failure = _read_all(failed)
+    status = _wait(pid, control, wake)
+    status = _end_tree(wake).get(pid, status)
+    return Report(
+        failure=failure.decode("utf-8", "replace"),
+        not_found=failure.startswith(b"%d " % errno.ENOENT),
+        status=status,
+    )
+
+
+def _read_all(fd: int) -> bytes:
+    data = b""
+    while piece := os.read(fd, 4096):
+        data += piece
+    os.close(fd)
+    return data
+
+
+def _wait(pid: int, control: socket.socket, wake: int) -> int:
+    """The command's wait status once it has ended; that of a kill as soon as it is to end."""
+    poll = select.poll()
+    poll.register(control, select.POLLIN)
+    poll.register(wake, select.POLLIN)
+    while True:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return status
+        if any(fd != wake for fd, _ in poll.poll()):
+            return signal.SIGKILL
+        os.read(wake, 4096)
+
+
+def _end_tree(wake: int) -> dict[int, int]:
+    """Kill every descendant; returns the wait statuses of those that were reaped.
+
+    All are killed before any is reaped: the dead count against the limit on processes until
+    somebody waits for them, so a fork bomb cannot refill the gaps.
+    """
+    ended: dict[int, int] = {}
+    pause = 0.001
+    while _has_children():
+        while living := _living_descendants():
+            for pid in living:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            if select.select([wake], [], [], pause)[0]:
+                os.read(wake, 4096)
+            pause = min(2 * pause, 0.1)  # one that hangs in the kernel must not cost a core
+        ended |= _reap()
+    return ended
+
+
+def _has_children() -> bool:
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _reap() -> dict[int, int]:
+    """Wait for every child that is dead already."""
+    ended: dict[int, int] = {}
+    with contextlib.suppress(ChildProcessError):
+        while (dead := os.waitpid(-1, os.WNOHANG))[0]:
+            ended[dead[0]] = dead[1]
+    return ended
+
+
+def _living_descendants() -> list[int]:
+    children: dict[int, list[int]] = {}
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                parent = _living_parent(entry.name)
+                children.setdefault(parent, []).append(int(entry.name))
+    found = children.get(os.getpid(), [])
+    for pid in found:  # grows while it is walked
+        found += children.get(pid, [])
+    return found
+
+
+def _living_parent(name: str) -> int:
+    """The parent of a process that can still run; 0 for one that cannot."""
+    with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123  # pathlib is slow to import
+        fields = file.read().rpartition(b")")[2].split()  # before it comes a name of its choice
+    state, parent, threads = fields[0], int(fields[1]), int(fields[17])
+    # A process whose first thread has left looks dead while its other threads run on.
+    return 0 if state in b"ZX" and threads <= 1 else parent
+
+
+def _become(job: Job, fds: list[int], supervisor: int, failed: int) -> NoReturn:
+    """Turn this fork into the command, or say through `failed` why that is not possible."""
+    try:
+        os.setsid()
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != supervisor:
+            os._exit(1)
+        own = fds[REQUEST_FDS:]
+        # Out of the way of the numbers that the command is to find its descriptors at.
+        failed, *own = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64) for fd in (failed, *own))
+        ruleset = own.pop(0) if job["confine"] else -1
+        for number, fd in enumerate((*fds[:2], *own), start=1):
+            os.dup2(fd, number)
+        os.chdir(job["cwd"])
+        for kind, soft, hard in job["rlimits"]:
+            _limit(kind, soft, hard)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):  # Python ignores them
+            signal.signal(number, signal.SIG_DFL)
+        if job["confine"]:
+            _confine(ruleset, bytes.fromhex(job["seccomp"]))
+        os.execve(job["program"], job["argv"], job["env"])  # noqa: S606  # the point of it all
+    except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate
+        code = error.errno if isinstance(error, OSError) else None
+        os.write(failed, b"%d %s" % (code or 0, str(error).encode("utf-8", "replace")))
+    finally:
+        os._exit(127)
+
+
+def _limit(kind: int, soft: int, hard: int) -> None:
+    _, ceiling = resource.getrlimit(kind)
+    if ceiling != resource.RLIM_INFINITY:  # which is -1
+        soft, hard = min(soft, ceiling), min(hard, ceiling)
+    resource.setrlimit(kind, (soft, hard))
+
+
+def _confine(ruleset: int, program: bytes) -> None:
+    """Give up every capability and the way back to them, then enter ruleset and filter."""
+    for capability in range(64):
+        with contextlib.suppress(OSError):  # an ordinary user has none to drop
+            _prctl(_PR_CAPBSET_DROP, capability)
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()))
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    _checked(_libc.syscall(_SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0))
+    code = ctypes.create_string_buffer(program, len(program))
+    filter_ = _Filter(len(program) // 8, ctypes.addressof(code))
+    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(filter_))
+
+
+class _Filter(ctypes.Structure):
+    """struct sock_fprog of linux/filter.h."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
+
+
+def _prctl(option: int, value: int, extra: int = 0) -> None:
+    arguments = (ctypes.c_ulong(each) for each in (value, extra, 0, 0))
+    _checked(_libc.prctl(option, *arguments))
+
+
+def _checked(result: int) -> None:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""The flags that several verbs share, each declared once."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say how to print. They are read before parsing, in `llmch.boundary`."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="print one JSON document on stdout")
+    group.add_argument("--quiet", action="store_true", help="print the verdict and nothing else")
+    group.add_argument("--verbose", action="store_true", help="print more of everything")
+    group.add_argument("--no-color", action="store_true", help="no colours (NO_COLOR works too)")
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say where replies come from and what they may cost."""
+    group = parser.add_argument_group("model")
+    group.add_argument(
+        "--llm", choices=("live", "replay"), default="live",
+        help="ask a model, or answer from --transcript alone (default: live)",
+    )  # fmt: skip
+    group.add_argument(
+        "--transcript", type=Path, metavar="FILE",
+        help="the record to replay from, or to continue and record to",
+    )  # fmt: skip
+    group.add_argument("--max-cost", metavar="USD", help="stop before calls could cost more")
+    group.add_argument("--max-tokens", type=int, metavar="N", help="stop before calls take more")
+
+
+def add_record_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flag that says where the run's record goes."""
+    parser.add_argument(
+        "--artifacts-dir", type=Path, metavar="DIR", help="root of run records (./artifacts)"
+    )

@@ -1,0 +1,124 @@
+"""Runs a verb and turns whatever ends it into an exit code and words."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from types import FrameType
+from typing import NoReturn, Protocol, cast
+
+from llmch.console import Color, Console, Verbosity, open_console
+from llmch.verbs import VERBS, module_of
+from shared.errors import ExitCode, Interrupted, InvalidInput, LlmchError
+from shared.llm.redaction import redact, secret_values
+
+_BUG_HINT = "this is a bug in llmch; the traceback is in the run's folder, or set LLMCH_DEBUG=1"
+
+
+class Verb(Protocol):
+    """What a module under `llmch.commands` offers."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the verb's flags."""
+
+    def execute(self, args: argparse.Namespace, console: Console) -> ExitCode:
+        """Do it, and return how it went. Raises `LlmchError` where it cannot go on."""
+
+
+class UsageError(InvalidInput):
+    """The command line itself is wrong."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises instead of exiting, so that `--json` covers usage errors too."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, f"`{self.prog} --help` lists the options")
+
+
+def run_verb(arguments: Sequence[str]) -> int:
+    """Parse and run one verb's command line and return its exit code."""
+    try:
+        with _open_console(arguments) as console, _signals_as_exceptions():
+            return _guarded(arguments, console)
+    except BrokenPipeError:
+        # Whoever read our output has gone. Python would complain once more when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.FAILED
+
+
+def _guarded(arguments: Sequence[str], console: Console) -> ExitCode:
+    try:
+        return _dispatch(arguments, console)
+    except LlmchError as error:
+        return _report(console, error)
+    except KeyboardInterrupt:
+        return _report(
+            console, Interrupted("interrupted", "state is kept: the same command goes on from here")
+        )
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        if os.environ.get("LLMCH_DEBUG"):
+            raise
+        return _report(console, _Bug(f"{type(error).__name__}: {error}", _BUG_HINT))
+
+
+class _Bug(LlmchError):
+    exit_code = ExitCode.INTERNAL
+
+
+def _report(console: Console, error: LlmchError) -> ExitCode:
+    console.error(error.message, error.hint, error.exit_code, error.exit_code.name)
+    return error.exit_code
+
+
+def _dispatch(arguments: Sequence[str], console: Console) -> ExitCode:
+    name, *rest = arguments
+    if name not in VERBS:
+        near = difflib.get_close_matches(name, VERBS, n=1)
+        hint = f"did you mean `llmch {near[0]}`?" if near else "`llmch --help` lists the verbs"
+        raise UsageError(f"there is no verb {name!r}", hint)
+    verb = cast(Verb, import_module(module_of(name)))
+    parser = _Parser(prog=f"llmch {name}", description=_sentence(VERBS[name]), allow_abbrev=False)
+    verb.add_arguments(parser)
+    return verb.execute(parser.parse_args(rest), console)
+
+
+def _sentence(purpose: str) -> str:
+    return f"{purpose[0].upper()}{purpose[1:]}."
+
+
+def _open_console(arguments: Sequence[str]) -> Console:
+    # Looked for before parsing: how to print must be known to report a usage error.
+    quiet, verbose = "--quiet" in arguments, "--verbose" in arguments
+    secrets = secret_values(os.environ)
+    return open_console(
+        verbosity=Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else Verbosity.NORMAL,
+        color=Color.NEVER if "--no-color" in arguments else Color.AUTO,
+        json="--json" in arguments,
+        stdout=sys.stdout,
+        stderr=sys.stderr,
+        environ=os.environ,
+        mask=lambda text: redact(text, secrets),
+    )
+
+
+@contextlib.contextmanager
+def _signals_as_exceptions() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does: everything opened is closed on the way out."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

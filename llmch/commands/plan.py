@@ -1,0 +1,32 @@
+"""`llmch plan`: compile a specification into work orders."""
+
+from __future__ import annotations
+
+import argparse
+
+from llmch.arguments import add_model_arguments, add_output_arguments, add_record_arguments
+from llmch.console import Console
+from planner.cli import add_plan_arguments, plan_flags, plan_options
+from shared.errors import ExitCode
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of `plan`."""
+    add_plan_arguments(parser)
+    add_record_arguments(parser)
+    add_model_arguments(parser)
+    add_output_arguments(parser)
+
+
+def execute(args: argparse.Namespace, console: Console) -> ExitCode:
+    """Compile the spec; 0 for a valid plan, 2 where E-codes are left."""
+    from llmch.wiring import model_source, settings_for
+    from planner.run import plan_document, run_plan
+
+    settings = settings_for(args, console, plan_flags(args), repo=args.repo, spec=args.spec)
+    source = model_source(args, settings, settings.planner)
+    result = run_plan(plan_options(args, settings), source, console)
+    if result.error is not None:
+        raise result.error
+    console.result(plan_document(result))
+    return ExitCode.OK if result.ok else ExitCode.INVALID

@@ -1,0 +1,35 @@
+"""`llmch run-all`: execute a plan's work orders on one branch."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from factory.cli import add_run_arguments, run_flags, run_options
+from llmch.arguments import add_model_arguments, add_output_arguments, add_record_arguments
+from llmch.console import Console
+from shared.errors import ExitCode
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of `run-all`."""
+    parser.add_argument(
+        "--workdir", type=Path, required=True, metavar="DIR", help="the folder of the plan"
+    )
+    add_run_arguments(parser)
+    add_record_arguments(parser)
+    add_model_arguments(parser)
+    add_output_arguments(parser)
+
+
+def execute(args: argparse.Namespace, console: Console) -> ExitCode:
+    """Run the orders; 0 where all have landed, 1 where one failed."""
+    from factory.batch.coordinator import run_all
+    from factory.summary import public_json
+    from llmch.wiring import model_source, settings_for
+
+    settings = settings_for(args, console, run_flags(args), repo=args.repo)
+    source = model_source(args, settings, settings.factory)
+    summary = run_all(args.workdir, run_options(args, settings), source, console)
+    console.result(public_json(summary))
+    return ExitCode.OK if summary.verdict == "PASS" else ExitCode.FAILED

@@ -1,0 +1,65 @@
+"""The shipped examples: where they are and what each is."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from shared.errors import InvalidInput
+
+DEFAULT = "wordgame"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One example; `run` are the commands that show the program it builds."""
+
+    name: str
+    title: str
+    shows: str
+    folder: Path
+    run: tuple[tuple[str, ...], ...]
+
+    @property
+    def spec(self) -> Path:
+        return self.folder / "spec.md"
+
+    @property
+    def transcript(self) -> Path:
+        return self.folder / "transcript.jsonl"
+
+
+def list_examples() -> tuple[Example, ...]:
+    """Return all examples, by name."""
+    folders = sorted(each.parent for each in _root().glob("*/example.toml"))
+    return tuple(_read(folder) for folder in folders)
+
+
+def find_example(name: str) -> Example:
+    """Return the example called `name`. Raises `InvalidInput` naming those there are."""
+    examples = {each.name: each for each in list_examples()}
+    if name not in examples:
+        raise InvalidInput(f"there is no example {name!r}", f"there are: {', '.join(examples)}")
+    return examples[name]
+
+
+def _read(folder: Path) -> Example:
+    document = tomllib.loads((folder / "example.toml").read_text("utf-8"))
+    return Example(
+        name=folder.name,
+        title=document["title"],
+        shows=document["shows"],
+        folder=folder,
+        run=tuple(tuple(argv) for argv in document["run"]),
+    )
+
+
+@cache
+def _root() -> Path:
+    # In a wheel the examples travel inside the package, in a checkout they lie beside it.
+    package = Path(str(resources.files("llmch")))
+    installed = package / "_examples"
+    return installed if installed.is_dir() else package.parent / "examples"

@@ -1,0 +1,47 @@
+"""Shows what a demo built: the commits, and the program itself, run in the sandbox."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+
+from factory.sandbox import Policy, open_sandbox
+from llmch.console import Console
+from llmch.demo import DemoOptions
+from shared.events import Warned
+from shared.git import Git
+
+_TIMEOUT_SECONDS = 60.0
+
+
+def show_program(repo: Path, branch: str, options: DemoOptions, console: Console) -> bool:
+    """Print the branch's commits and run the example's commands on it.
+
+    Returns whether all of them ended with 0. The demo's own fresh repo is switched to the branch,
+    so that a person finds the program there.
+    """
+    git = Git(repo)
+    git.run("switch", "--quiet", branch)
+    console.lines("", f"$ git switch {branch}", "$ git log --oneline")
+    console.lines(git.run("log", "--oneline", "--no-decorate"))
+    results = [_run(argv, repo, options, console) for argv in options.example.run]
+    return all(results)
+
+
+def _run(argv: tuple[str, ...], repo: Path, options: DemoOptions, console: Console) -> bool:
+    console.lines("", f"$ {shlex.join(argv)}")
+    with tempfile.TemporaryDirectory(prefix="llmch-demo-") as scratch:
+        private = Path(scratch) / "private"
+        private.mkdir()
+        policy = Policy(
+            workspace=repo, git_dir=repo / ".git", private=private, python=Path(sys.executable)
+        )
+        sandbox = open_sandbox(options.sandbox.backend, policy)
+        ended = sandbox.run(argv, timeout_seconds=_TIMEOUT_SECONDS, log=Path(scratch) / "log")
+    console.lines(ended.stdout.text.rstrip("\n"))
+    if not ended.ok:
+        console.lines(ended.stderr.text.rstrip("\n"))
+        console(Warned(f"the program ended with exit code {ended.exit_code}"))
+    return ended.ok

@@ -1,0 +1,74 @@
+"""What a verb needs before it starts: its settings, and where its model's replies come from."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from shared.errors import InvalidInput
+from shared.events import Emit, Warned
+from shared.llm.access import check_access
+from shared.llm.client import LlmClient
+from shared.llm.stack import Mode, ModelSource
+from shared.llm.usage import Budget
+from shared.settings import RoleSettings, Settings, load_settings
+
+
+def settings_for(
+    args: argparse.Namespace,
+    emit: Emit,
+    flags: Mapping[str, object],
+    *,
+    repo: Path | None = None,
+    spec: Path | None = None,
+) -> Settings:
+    """Return the settings in force, having told what of them was ignored or changed.
+
+    Raises `InvalidInput` naming the source of a setting that cannot be used.
+    """
+    common = {
+        "artifacts_dir": getattr(args, "artifacts_dir", None),
+        "max_cost": getattr(args, "max_cost", None),
+        "max_tokens": getattr(args, "max_tokens", None),
+    }
+    loaded = load_settings(cwd=Path.cwd(), repo=repo, spec=spec, flags={**common, **flags})
+    for warning in loaded.warnings:
+        emit(Warned(warning))
+    return loaded.settings
+
+
+def model_source(args: argparse.Namespace, settings: Settings, role: RoleSettings) -> ModelSource:
+    """Return where replies come from, as `--llm` and `--transcript` say.
+
+    Raises `ModelUnavailable` where a live model has no key, before anything else happens, and
+    `InvalidInput` where a replay has no transcript.
+    """
+    if args.llm == Mode.LIVE:
+        return live_source(settings, role, args.transcript)
+    if args.transcript is None:
+        raise InvalidInput(
+            "--llm replay needs a transcript to answer from", "name it with --transcript FILE"
+        )
+    return ModelSource(Mode.REPLAY, transcript=args.transcript)
+
+
+def live_source(
+    settings: Settings, role: RoleSettings, transcript: Path | None = None
+) -> ModelSource:
+    """Return a model that is asked. Raises `ModelUnavailable` where there is no key for it."""
+    access = check_access(os.environ, role.base_url)
+
+    def open_live(emit: Emit) -> LlmClient:
+        from shared.llm.live import LiveClient  # not needed to replay
+
+        return LiveClient(access, emit)
+
+    return ModelSource(
+        Mode.LIVE,
+        open_live,
+        transcript,
+        budget=Budget(settings.max_tokens, settings.max_cost),
+        prices=settings.prices,
+    )

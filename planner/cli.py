@@ -1,0 +1,50 @@
+"""The flags of `plan`, and what they mean to the planner."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+from planner.openai_client import PlannerModel
+from planner.run import PlanOptions
+from shared.settings import Settings
+
+
+def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add everything that says what to plan and how."""
+    parser.add_argument("--spec", type=Path, required=True, metavar="FILE", help="what to build")
+    parser.add_argument("--repo", type=Path, metavar="DIR", help="the repo it is built in")
+    parser.add_argument("--outdir", type=Path, metavar="DIR", help="also write the plan here")
+    parser.add_argument("--overwrite", action="store_true", help="replace the plan in --outdir")
+    parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
+    parser.add_argument("--max-attempts", type=int, metavar="N", help="1 to 50 (5)")
+    parser.add_argument("--model", metavar="M", help="the model that plans")
+    parser.add_argument("--reasoning-effort", metavar="E", help="minimal, low, medium or high")
+    parser.add_argument("--max-output-tokens", type=int, metavar="N", help="room for the reply")
+    parser.add_argument("--print-summary", action="store_true", help="print compile_summary.json")
+
+
+def plan_flags(args: argparse.Namespace) -> Mapping[str, object]:
+    """Return the flags that are settings, by the settings' keys."""
+    return {
+        "planner.model": args.model,
+        "planner.reasoning_effort": args.reasoning_effort,
+        "planner.max_output_tokens": args.max_output_tokens,
+        "planner.attempts": args.max_attempts,
+    }
+
+
+def plan_options(args: argparse.Namespace, settings: Settings) -> PlanOptions:
+    """Return what is asked for, by the flags that are no settings and by the settings."""
+    role = settings.planner
+    return PlanOptions(
+        spec=args.spec,
+        artifacts=settings.artifacts_dir,
+        model=PlannerModel(role.model, role.reasoning_effort, role.max_output_tokens),
+        max_attempts=settings.planner_attempts,
+        repo=args.repo,
+        outdir=args.outdir,
+        template=args.template,
+        overwrite=args.overwrite,
+    )

@@ -1,0 +1,31 @@
+"""How the planner asks: the Responses API, with reasoning and room for a whole plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shared.llm.client import Api, Place, Request, Role
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerModel:
+    """The model that plans and how it is asked. `max_output_tokens` includes reasoning."""
+
+    model: str
+    reasoning_effort: str | None
+    max_output_tokens: int | None
+
+    def request(self, prompt: str, attempt: int) -> Request:
+        """Return the request of one attempt.
+
+        No schema goes along: a plan's shape is judged by rules that say what is wrong in words
+        the model can act on, and a bound reply of this size fails on more servers than it helps.
+        """
+        return Request(
+            api=Api.RESPONSES,
+            model=self.model,
+            prompt=prompt,
+            place=Place(Role.PLANNER, attempt),
+            max_output_tokens=self.max_output_tokens,
+            reasoning_effort=self.reasoning_effort,
+        )

@@ -1,0 +1,21 @@
+"""The repo that a plan is for, as far as the planner looks at it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shared.errors import InvalidInput
+from shared.git import Git
+
+
+def open_repo(folder: Path) -> Git:
+    """Return git at the root of the working tree that `folder` is in.
+
+    Raises `InvalidInput` where there is none.
+    """
+    if not folder.is_dir():
+        raise InvalidInput(f"--repo {folder}: no such folder", "name the root of a git repo")
+    layout = Git(folder.resolve()).layout()
+    if layout is None:
+        raise InvalidInput(f"--repo {folder} is no git working tree", "name the root of a git repo")
+    return Git(layout[0])

@@ -1,0 +1,234 @@
+"""`plan`: from a spec file to a plan on disk, recorded whatever comes of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from planner.compiler import CompileInputs, Judged, compile_plan
+from planner.io import check_export, export_plan, write_plan
+from planner.manifest import Origin, build_manifest, compile_hash
+from planner.openai_client import PlannerModel
+from planner.projection import exempted_orders
+from planner.prompt_template import default_doctrine, load_template
+from planner.repo import open_repo
+from planner.repo_hints import read_repo_hints
+from planner.spec import Spec, read_spec
+from planner.validation import Report, finding_document
+from shared.atomic_io import make_folder, write_json
+from shared.errors import InvalidInput, LlmchError, ModelUnavailable, ReplyUnparseable
+from shared.events import Emit, PlanEnded, PlanStarted
+from shared.llm.stack import ModelSource, open_model
+from shared.llm.usage import Tally, usage_counted, usage_document
+from shared.run_context import Recording, new_run_folder, new_run_id, recorded_run
+
+HINT_CHARACTERS = 24_000  # about 6,000 tokens: a tenth of what a plan's reply may take
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What to plan, with which model, and where to put it."""
+
+    spec: Path
+    artifacts: Path
+    model: PlannerModel
+    max_attempts: int
+    repo: Path | None = None
+    outdir: Path | None = None
+    template: Path | None = None
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlanResult:
+    """A valid plan, or the report of why there is none."""
+
+    ok: bool
+    attempts: int
+    work_orders: int
+    run_id: str
+    run_dir: Path
+    output_dir: Path | None
+    report: Report
+    tally: Tally
+    error: LlmchError | None
+    """What ends the command where the model's replies could not even be judged."""
+
+
+def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResult:
+    """Compile the spec and return what came of it.
+
+    Raises `InvalidInput` before any model call where an input or the export cannot be used, and
+    what the model layer raises where asking again would not help.
+    """
+    spec = read_spec(options.spec)
+    if options.outdir is not None:
+        check_export(options.outdir, overwrite=options.overwrite)
+    inputs = _gather(options, spec)
+    run_id = new_run_id()
+    digest = compile_hash(
+        spec=spec.sha256,
+        template=inputs.template.sha256,
+        model=options.model.model,
+        reasoning_effort=options.model.reasoning_effort,
+    )
+    folder = new_run_folder(options.artifacts, "planner", run_id)
+    with (
+        recorded_run(folder, _head(options, inputs, digest), emit) as recording,
+        open_model(source, folder.path, recording.emit) as model,
+    ):
+        recording.emit(PlanStarted(str(options.spec), run_id, options.max_attempts))
+        started = time.monotonic()
+        compile_folder = make_folder(folder.path / "compile")
+        attempts = compile_plan(
+            inputs,
+            options.model,
+            model.client,
+            compile_folder,
+            recording.emit,
+            options.max_attempts,
+        )
+        seconds = time.monotonic() - started
+        result = _conclude(
+            options, inputs, Origin(run_id, digest), attempts, recording, model.meter.run
+        )
+        _write_summary(result, options, attempts, seconds)
+        recording.results.update(ok=result.ok, attempts=result.attempts)
+    return result
+
+
+def plan_document(result: PlanResult) -> dict[str, Any]:
+    """Return what `plan --json` prints."""
+    return {
+        "ok": result.ok,
+        "attempts": result.attempts,
+        "work_orders": result.work_orders,
+        "run_id": result.run_id,
+        "run_dir": str(result.run_dir),
+        "output_dir": str(result.output_dir) if result.output_dir else None,
+        "findings": result.report.to_json()["findings"],
+        "usage": usage_document(result.tally),
+    }
+
+
+def _gather(options: PlanOptions, spec: Spec) -> CompileInputs:
+    template = load_template(options.template)
+    files: tuple[str, ...] = ()
+    hints = ""
+    if options.repo is not None:
+        git = open_repo(options.repo)
+        if options.outdir and options.outdir.resolve().is_relative_to(git.folder.resolve()):
+            raise InvalidInput(
+                f"--outdir {options.outdir} is inside the target repo",
+                "choose a folder outside of it",
+            )
+        files = git.tracked_files()
+        hints = read_repo_hints(git.folder, files, spec.text, HINT_CHARACTERS).text
+    return CompileInputs(spec, template, default_doctrine(), files, hints)
+
+
+def _conclude(
+    options: PlanOptions,
+    inputs: CompileInputs,
+    origin: Origin,
+    attempts: tuple[Judged, ...],
+    recording: Recording,
+    tally: Tally,
+) -> PlanResult:
+    last, folder = attempts[-1], recording.folder
+    output: Path | None = None
+    titles: tuple[str, ...] = ()
+    if last.ok:
+        manifest = _manifest(inputs, origin, last)
+        titles = tuple(f"{order['id']}  {order['title']}" for order in manifest["work_orders"])
+        output = folder.path / "output"
+        write_plan(output, manifest)
+        if options.outdir is not None:
+            export_plan(options.outdir, manifest)
+            output = options.outdir
+    else:
+        write_json(folder.path / "validation_errors.json", last.report.to_json())
+    recording.emit(usage_counted(tally))
+    recording.emit(PlanEnded(last.ok, len(attempts), titles, str(output or ""), str(folder.path)))
+    return PlanResult(
+        ok=last.ok,
+        attempts=len(attempts),
+        work_orders=len(titles),
+        run_id=folder.run_id,
+        run_dir=folder.path,
+        output_dir=output,
+        report=last.report,
+        tally=tally,
+        error=_error(last, folder.path),
+    )
+
+
+def _manifest(inputs: CompileInputs, origin: Origin, judged: Judged) -> dict[str, Any]:
+    plan = judged.plan
+    assert plan is not None, "a valid plan was parsed"
+    orders = exempted_orders(plan, inputs.repo_files)
+    return build_manifest(plan.overview, plan.contract, orders, origin)
+
+
+def _error(last: Judged, run_dir: Path) -> LlmchError | None:
+    if last.failure:
+        return ModelUnavailable(
+            f"the model gave no usable reply: {last.failure}", f"what was asked is in {run_dir}"
+        )
+    if last.plan is not None and not last.plan.is_json:
+        return ReplyUnparseable(
+            "the model's last reply was no JSON document",
+            f"see {run_dir}/compile; another --model may do better",
+        )
+    return None
+
+
+def _write_summary(
+    result: PlanResult, options: PlanOptions, attempts: tuple[Judged, ...], seconds: float
+) -> None:
+    write_json(
+        result.run_dir / "compile_summary.json",
+        {
+            "success": result.ok,
+            "compile_attempts": result.attempts,
+            "work_orders": result.work_orders,
+            "errors": [finding_document(finding) for finding in result.report.errors],
+            "warnings": [finding_document(finding) for finding in result.report.warnings],
+            "attempts": [
+                {
+                    "attempt": each.attempt,
+                    "failure": each.failure or None,
+                    "errors": [finding_document(finding) for finding in each.report.errors],
+                }
+                for each in attempts
+            ],
+            "seconds": round(seconds, 3),
+            "defaults": _settings(options),
+        },
+    )
+
+
+def _head(options: PlanOptions, inputs: CompileInputs, digest: str) -> Mapping[str, Any]:
+    return {
+        "command": "plan",
+        "spec": str(options.spec),
+        "spec_sha256": inputs.spec.sha256,
+        "template_sha256": inputs.template.sha256,
+        "compile_hash": digest,
+        "repo": str(options.repo.resolve()) if options.repo else None,
+        "repo_files": len(inputs.repo_files),
+        "outdir": str(options.outdir) if options.outdir else None,
+        **_settings(options),
+    }
+
+
+def _settings(options: PlanOptions) -> dict[str, Any]:
+    return {
+        "model": options.model.model,
+        "reasoning_effort": options.model.reasoning_effort,
+        "max_output_tokens": options.model.max_output_tokens,
+        "max_attempts": options.max_attempts,
+    }

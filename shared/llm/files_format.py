@@ -1,0 +1,245 @@
+"""The reply format `files`: a summary line, then one fenced block per file. Pure.
+
+Code in a JSON string is hard for a small model; code in a fence is what it has seen all its life.
+The format is byte-exact: what stands between the fence lines is the file, final newline included.
+A fence is longer than any in the file. What a model gets wrong in an unambiguous way is read all
+the same, and reported as a repair; what could be read in two ways is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from shared.llm.reply import ReplyMalformed, strip_reasoning
+
+NO_FINAL_NEWLINE = "\\ No newline at end of file"
+
+# A whole line that is a fence, or a closing tag whose opening one a chat template wrote.
+_MARK = re.compile(
+    r"^(?: {0,3}(?P<fence>`{3,})(?P<info>[^`\n]*)|[ \t]*</think(?:ing)?>[ \t\r]*)$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_FENCE_IN_TEXT = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
+_PLAIN_PATH = re.compile(r"[\w.@+-]*[./][\w./@+-]*")
+_NAMED_PATH = re.compile(r"(?:.*\s)?(?:path|file|filename|title|name)\s*[=:]\s*(?P<path>\S.*)")
+_LANGUAGE = re.compile(
+    r"bash|c|cpp|css|csv|diff|go|html|ini|java|javascript|js|jsonc?|jsx|kotlin|markdown|md|perl|php"
+    r"|plaintext|pyi?|python3?|r|ruby|rust|sh|shell|sql|svg|text|toml|tsx?|txt|typescript|xml"
+    r"|ya?ml|console|zsh",
+    re.IGNORECASE,
+)
+# Blocks in these show how to run something; they are no files.
+_COMMENTARY = frozenset({"bash", "sh", "shell", "console", "zsh"})
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedFile:
+    """One file of a reply: its path as the model wrote it, and its whole content."""
+
+    path: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilesReply:
+    """A reply in this format; `repairs` says in words where it was read leniently."""
+
+    summary: str
+    files: tuple[ProposedFile, ...]
+    repairs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    info: str
+    content: str
+    nested: bool
+
+
+def parse_files_reply(text: str, allowed: Sequence[str] = ()) -> FilesReply:
+    """Return the summary and files of a reply.
+
+    `allowed` are the paths that may be written: they settle a header that could be read in two
+    ways, and name the one file of a reply that gives no path. Raises `ReplyMalformed` where there
+    is no block, where one never closes, or where one names no file.
+    """
+    prose, blocks = _split(strip_reasoning(text))
+    if not blocks:
+        raise ReplyMalformed("the reply holds no fenced block with a file")
+    repairs: list[str] = []
+    files = _named_files(blocks, allowed, repairs)
+    return FilesReply(_summary(prose), files, tuple(repairs))
+
+
+def render_files_reply(summary: str, files: Iterable[ProposedFile]) -> str:
+    """Return the reply that parses to just this; `summary` is put on one line."""
+    parts = [f"Summary: {' '.join(summary.split())}".rstrip() + "\n"]
+    parts += [f"\n{_render_file(file)}" for file in files]
+    return "".join(parts)
+
+
+def render_files_example() -> str:
+    """Return an example of the format, to be shown to a model."""
+    greeting = ProposedFile("app/greeting.py", 'def greet(name):\n    return f"Hello, {name}!"\n')
+    test = ProposedFile(
+        "tests/test_greeting.py",
+        "from app.greeting import greet\n\n\n"
+        'def test_greet():\n    assert greet("Ada") == "Hello, Ada!"\n',
+    )
+    return render_files_reply("Add a greeting and its test.", (greeting, test))
+
+
+def fence_for(text: str) -> str:
+    """Return a fence longer than any that begins a line of `text`."""
+    longest = max((len(fence) for fence in _FENCE_IN_TEXT.findall(text)), default=2)
+    return "`" * max(3, longest + 1)
+
+
+def unwrap_fenced_content(content: str) -> tuple[str, bool]:
+    """Return the content without the one fence that wraps all of it, and whether there was one.
+
+    For a file inside a JSON string, where a model may fence it out of habit. A text that merely
+    begins and ends with fenced parts is left as it is.
+    """
+    text = content.strip()
+    if not text.startswith("```"):
+        return content, False
+    try:
+        _, blocks = _split(text)
+    except ReplyMalformed:
+        return content, False
+    # Were there anything outside the block, the fences would not add up to the whole text.
+    _, _, rest = text.partition("\n")
+    if len(blocks) != 1 or rest.rpartition("\n")[0] != blocks[0].content.removesuffix("\n"):
+        return content, False
+    return blocks[0].content, True
+
+
+def _split(text: str) -> tuple[str, list[_Block]]:
+    """Return the text before the first block, and all blocks."""
+    prose_start, prose_end = 0, len(text)
+    blocks: list[_Block] = []
+    opening: re.Match[str] | None = None
+    depth, nested = 0, False
+    for mark in _MARK.finditer(text):
+        if opening is None and mark["fence"] is None:
+            prose_start, prose_end, blocks = mark.end(), len(text), []  # all of it was thought
+        elif opening is None:
+            opening, depth, nested = mark, 1, False
+            if not blocks:
+                prose_end = mark.start()
+        elif mark["fence"] is None or len(mark["fence"]) < len(opening["fence"]):
+            continue
+        elif mark["info"].strip():
+            # A fence as long as the block's own opens a block within the file ...
+            depth, nested = depth + 1, True
+        elif depth > 1:
+            depth -= 1  # ... which the next bare one closes.
+        else:
+            blocks.append(_Block(opening["info"].strip(), _content(text, opening, mark), nested))
+            opening = None
+    if opening is not None:
+        raise ReplyMalformed(
+            f"the block opened by {opening[0].strip()[:80]!r} never closes; if the file holds "
+            "fences itself, open and close its block with a longer one"
+        )
+    return text[prose_start:prose_end], blocks
+
+
+def _content(text: str, opening: re.Match[str], closing: re.Match[str]) -> str:
+    content = text[opening.end() + 1 : closing.start()]
+    if text.startswith(f"\n{NO_FINAL_NEWLINE}", closing.end()):
+        return content.removesuffix("\n")
+    return content
+
+
+def _named_files(
+    blocks: Sequence[_Block], allowed: Sequence[str], repairs: list[str]
+) -> tuple[ProposedFile, ...]:
+    named = [(parse_header(block.info, allowed), block) for block in blocks]
+    if len(named) > 1:
+        named = [each for each in named if not _is_commentary(*each)]
+        if len(named) < len(blocks):
+            repairs.append("blocks with shell commands name no file and were left out")
+    files: list[ProposedFile] = []
+    only = allowed[0] if len(named) == len(allowed) == 1 else None
+    for header, block in named:
+        path = only if header is None else header
+        if path is None:
+            raise ReplyMalformed(
+                f"the block opened by {f'```{block.info}'[:80]!r} names no file: "
+                "write its path after the opening fence"
+            )
+        if header is None:
+            repairs.append(f"the block names no file; read as {path}, the only one allowed")
+        if block.nested:
+            repairs.append(f"{path} holds fences as long as its own; read as nested")
+        files.append(ProposedFile(path, block.content))
+    if not files:
+        raise ReplyMalformed("no block of the reply names a file")
+    return tuple(files)
+
+
+def _is_commentary(path: str | None, block: _Block) -> bool:
+    """Return whether the block shows how to run something, as models like to add."""
+    return path is None and block.info.lower() in _COMMENTARY
+
+
+def parse_header(info: str, allowed: Sequence[str] = ()) -> str | None:
+    """Return the path that the header of a block names, or `None`.
+
+    Knows `path`, `language path`, `language:path`, `path=...`, and the path as a JSON string.
+    """
+    if not info:
+        return None
+    if info.startswith('"') and (quoted := _json_string(info)) is not None:
+        return quoted
+    first, _, rest = info.partition(" ")
+    language, colon, after = info.partition(":")
+    readings = [info, rest.strip(), after.strip()]
+    if match := _NAMED_PATH.fullmatch(info):
+        readings.append(_unquoted(match["path"]))
+    for reading in readings:
+        if reading in allowed:
+            return reading
+    if match:
+        return readings[-1]
+    if _LANGUAGE.fullmatch(first):
+        return _unquoted(rest.strip()) or None
+    if colon and _LANGUAGE.fullmatch(language):
+        return _unquoted(after.strip()) or None
+    return info
+
+
+def _render_file(file: ProposedFile) -> str:
+    plain = _PLAIN_PATH.fullmatch(file.path) and parse_header(file.path) == file.path
+    # Escaped by JSON, any path fits into one line; a backtick would end the header.
+    header = file.path if plain else json.dumps(file.path).replace("`", "\\u0060")
+    fence = fence_for(file.content)
+    if not file.content or file.content.endswith("\n"):
+        return f"{fence}{header}\n{file.content}{fence}\n"
+    return f"{fence}{header}\n{file.content}\n{fence}\n{NO_FINAL_NEWLINE}\n"
+
+
+def _summary(prose: str) -> str:
+    line = prose.lstrip().partition("\n")[0].rstrip()
+    if line[:8].lower() == "summary:":
+        line = line[8:]
+    return line.strip()
+
+
+def _json_string(text: str) -> str | None:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, str) else None
+
+
+def _unquoted(text: str) -> str:
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1]
+    return text

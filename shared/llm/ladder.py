@@ -1,0 +1,62 @@
+"""A ladder of models: later attempts may climb to a larger one. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shared.errors import InvalidInput
+
+_STEP = re.compile(r"(?P<model>.+)@(?P<attempt>[1-9]\d?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """A model, and the attempt from which on it is asked; `None` where that is left open."""
+
+    model: str
+    from_attempt: int | None = None
+
+
+def parse_ladder(text: str) -> tuple[Rung, ...]:
+    """Return the rungs of `small,large` or `small,large@4` (`large` from attempt 4 on).
+
+    Raises `InvalidInput` for an empty name, or for attempts that do not rise.
+    """
+    rungs = tuple(_parse_rung(part.strip()) for part in text.split(","))
+    if not all(rung.model for rung in rungs):
+        raise InvalidInput(
+            f"the model ladder {text!r} holds an empty name",
+            hint="give model names separated by commas, the one to begin with first",
+        )
+    starts = [rung.from_attempt for rung in rungs if rung.from_attempt is not None]
+    if starts != sorted(set(starts)) or rungs[0].from_attempt not in (None, 1):
+        raise InvalidInput(
+            f"the attempts of the model ladder {text!r} do not rise from 1",
+            hint="write it like small,large@4: large is asked from attempt 4 on",
+        )
+    return rungs
+
+
+def model_for_attempt(ladder: Sequence[Rung], attempt: int, max_attempts: int) -> str:
+    """Return the model to ask on the `attempt`-th of `max_attempts`, counted from 1.
+
+    Rungs without an attempt of their own share the attempts evenly, the earlier ones first.
+    """
+    starts = enumerate(ladder)
+    reached = [rung for n, rung in starts if _start(rung, n, len(ladder), max_attempts) <= attempt]
+    return (reached[-1] if reached else ladder[0]).model
+
+
+def _start(rung: Rung, index: int, rungs: int, max_attempts: int) -> int:
+    if rung.from_attempt is not None:
+        return rung.from_attempt
+    # The first attempt a with (a - 1) * rungs // max_attempts >= index, by ceiling division.
+    return 1 - (-index * max_attempts // rungs)
+
+
+def _parse_rung(text: str) -> Rung:
+    if step := _STEP.fullmatch(text):
+        return Rung(step["model"], int(step["attempt"]))
+    return Rung(text)

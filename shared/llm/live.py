@@ -1,0 +1,168 @@
+"""The live client: one request, brought through whatever a server does, to one completion.
+
+Here the parts meet: the form of the request (`quirks`), the wire (`transport`), the reading of
+replies (`chat`, `responses`), patience (`retry`) and recovery (`polling`).
+"""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Self
+
+from shared.errors import ModelUnavailable
+from shared.events import Emit, ModelTextArrived, Noted, ignore
+from shared.llm.access import ModelAccess
+from shared.llm.answer import Answer, answer_usage
+from shared.llm.chat import chat_body, read_chat
+from shared.llm.client import Api, Completion, ReplyBroken, Request
+from shared.llm.faults import Refused, final_error
+from shared.llm.polling import recover
+from shared.llm.quirks import Quirks, adjusted, initial_quirks
+from shared.llm.responses import ResponseStream, read_response, response_body
+from shared.llm.retry import Clock, Patience, RetryPolicy, SystemClock, with_retries
+from shared.llm.sse import NotJson, iter_documents
+from shared.llm.transport import Transport
+
+_USAGE_ESTIMATED = "the server reports no usage; tokens are estimated"
+
+
+class LiveClient:
+    """Asks one model server, and remembers what its models refuse. Safe for threads."""
+
+    def __init__(
+        self,
+        access: ModelAccess,
+        emit: Emit = ignore,
+        *,
+        policy: RetryPolicy | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._access = access
+        self._emit = emit
+        # A reply that nobody watches need not come in pieces.
+        self._streams = emit is not ignore
+        clock = clock or SystemClock()
+        self._patience = Patience(policy or RetryPolicy(), clock, emit)
+        self._transport = Transport(access, clock)
+        self._lock = threading.Lock()
+        self._quirks: dict[tuple[str, Api], Quirks] = {}
+        self._learned: dict[tuple[str, Api], tuple[str, ...]] = {}
+
+    def complete(self, request: Request) -> Completion:
+        """Return the model's reply; see `LlmClient`."""
+        try:
+            answer = self._in_accepted_form(request)
+        except NotJson as fault:
+            raise ModelUnavailable(
+                f"the server at {self._access.display_url} answered with {fault.what}, "
+                "not with a model's reply",
+                hint="check OPENAI_BASE_URL: it usually ends in /v1",
+            ) from None
+        adjustments = self._learned.get((request.model, request.api), ())
+        if answer.usage is None:
+            adjustments = (*adjustments, _USAGE_ESTIMATED)
+        return Completion(
+            text=answer.text,
+            model=answer.model,
+            usage=answer_usage(answer, request),
+            reasoning=answer.reasoning,
+            adjustments=adjustments,
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _in_accepted_form(self, request: Request) -> Answer:
+        """Ask, changing the form of the request after each refusal that names a part of it."""
+        deadline = self._patience.clock.now() + self._access.deadline_seconds
+        tried: set[Quirks] = set()
+        while True:
+            quirks = self._quirks_of(request)
+            tried.add(quirks)
+            try:
+                return self._ask(request, quirks, deadline)
+            except Refused as refused:
+                change = adjusted(quirks, request, refused)
+                if change is None or change.quirks in tried:
+                    raise final_error(refused, request.model, self._access.display_url) from None
+                self._learn(request, change.quirks, change.words)
+
+    def _ask(self, request: Request, quirks: Quirks, deadline: float) -> Answer:
+        match quirks.api:
+            case Api.CHAT:
+                return with_retries(
+                    lambda: self._ask_chat(request, quirks), self._patience, deadline
+                )
+            case Api.RESPONSES:
+                return self._ask_responses(request, quirks, deadline)
+
+    def _ask_chat(self, request: Request, quirks: Quirks) -> Answer:
+        body = chat_body(request, quirks, stream=self._streams)
+        with self._transport.create_chat(body) as reply:
+            return read_chat(iter_documents(reply), request, self._watch)
+
+    def _ask_responses(self, request: Request, quirks: Quirks, deadline: float) -> Answer:
+        stream = ResponseStream(self._watch)
+        body = response_body(request, quirks)
+
+        def ask() -> None:
+            with self._transport.create_response(body) as reply:
+                stream.read(iter_documents(reply))
+
+        try:
+            with_retries(ask, self._patience, deadline)
+        except ReplyBroken as broken:
+            if stream.response_id is None or not quirks.background:
+                partial = Answer(stream.text, "", request.model, None)
+                raise ReplyBroken(broken.message, answer_usage(partial, request)) from None
+            final = recover(self._transport, stream, self._patience, deadline, broken.message)
+        else:
+            assert stream.final is not None
+            final = stream.final
+        # Only a stream that was followed to its end holds the whole text.
+        return read_response(final, request, stream.text if stream.final else "")
+
+    def _watch(self, channel: str, piece: str) -> None:
+        self._emit(ModelTextArrived(channel, piece))
+
+    def _quirks_of(self, request: Request) -> Quirks:
+        with self._lock:
+            known = self._quirks.get((request.model, request.api))
+        return known or initial_quirks(request.api, is_openai=self._access.is_openai)
+
+    def _learn(self, request: Request, quirks: Quirks, words: str) -> None:
+        key = (request.model, request.api)
+        with self._lock:
+            if self._quirks.get(key) == quirks:
+                return  # another thread met the same refusal
+            self._quirks[key] = quirks
+            self._learned[key] = (*self._learned.get(key, ()), words)
+        self._emit(Noted(f"{request.model}: {words}"))
+
+
+def open_client(
+    access: ModelAccess,
+    emit: Emit = ignore,
+    *,
+    policy: RetryPolicy | None = None,
+    clock: Clock | None = None,
+) -> LiveClient:
+    """Return a client of the server that `access` names; nothing is sent, or loaded, before a call.
+
+    Close it after use. What happens on the way (text arriving, waits, changes of form) goes to
+    `emit`; with a sink other than `ignore`, chat replies are streamed.
+    """
+    return LiveClient(access, emit, policy=policy, clock=clock)
