@@ -106,7 +106,9 @@ def test_every_repetition_is_weighed_against_the_budget() -> None:
 
 def source(mode: Mode, model: LlmClient, path: Path | None = None) -> ModelSource:
     prices = {"small-1": Price(Decimal(1), Decimal(1), Decimal(1))}
-    return ModelSource(mode, lambda emit: model, path, Budget(max_tokens=10_000_000), prices)
+    return ModelSource(
+        mode, lambda emit: model, path, budget=Budget(max_tokens=10_000_000), prices=prices
+    )
 
 
 def test_a_live_run_records_in_its_folder_and_a_replay_answers_from_there(tmp_path: Path) -> None:

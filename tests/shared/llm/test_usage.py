@@ -102,8 +102,8 @@ def test_each_call_is_announced_and_concluded() -> None:
     client = MeteredClient(Answers(USED), Meter(), emit=events.append, clock=lambda: next(ticks))
     client.complete(chat_request())
     assert events == [
-        ModelCallStarted("factory WO-01 attempt 1", "small-1"),
-        ModelCallEnded("factory WO-01 attempt 1", "small-1", 2.5, 1000, 100, False),
+        ModelCallStarted("factory WO-01 attempt 1", "small-1", "WO-01"),
+        ModelCallEnded("factory WO-01 attempt 1", "small-1", 2.5, 1000, 100, False, "WO-01"),
     ]
 
 
