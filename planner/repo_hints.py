@@ -18,11 +18,8 @@ from planner.relevance import definition_score, path_score, spec_stems
 from planner.signatures import outline
 from shared.paths import PathProblem, check_path
 
-# About 6,000 tokens: as much again as the rest of the prompt and a long spec together.
-DEFAULT_BUDGET = 24_000  # characters
-
 # Bounds on the work, whatever the repo holds. Reading 400 sources takes some 30 ms; the parser
-# does about a megabyte in a second, and 24,000 characters of outlines need about a fifth of that.
+# does about a megabyte in a second, and the outlines of a usual budget need a fifth of that.
 MAX_READ_FILES = 400
 MAX_READ_BYTES = 4_000_000
 MAX_PARSED_CHARACTERS = 1_000_000
@@ -63,7 +60,7 @@ class _Module:
 
 
 def read_repo_hints(
-    root: Path, tracked: Sequence[str], spec_text: str, budget_chars: int = DEFAULT_BUDGET
+    root: Path, tracked: Sequence[str], spec_text: str, budget_chars: int
 ) -> RepoHints:
     """Return the hints for the working tree at `root`, of at most `budget_chars` characters.
 
@@ -115,16 +112,20 @@ def _render(hints: RepoHints, paths: Sequence[str], nearest: Sequence[str], outl
     tracked = hints.listed + hints.left_out
     if not tracked:
         return "The repository has no files yet."
-    text = f"The repository has {tracked:,} tracked files"
+    text = f"The repository has {_counted(tracked, 'tracked file')}"
     if hints.left_out:
         text += f". Listed are the {hints.listed:,} that seem nearest to the specification; "
         text += f"{hints.left_out:,} are left out{_folders_left_out(nearest, paths)}"
     text += ":\n\n" + "\n".join(paths)
     if outlines:
-        text += f"\n\nPublic names of {hints.outlined:,} Python modules"
+        text += f"\n\nPublic names of {_counted(hints.outlined, 'Python module')}"
         text += f" ({hints.not_outlined:,} left out)" if hints.not_outlined else ""
         text += ":\n\n" + fenced(outlines, "python")
     return text
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def _folders_left_out(nearest: Sequence[str], paths: Sequence[str]) -> str:

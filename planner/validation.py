@@ -107,8 +107,8 @@ def judge_text(text: str, repo_files: Collection[str] = ()) -> tuple[Plan, Repor
 
 
 def _step(draft: Draft, plan: Plan, chain: Projection) -> Step:
-    commands = tuple((index, analyse_command(text)) for index, text in draft.commands())
-    return Step(draft, commands, plan, chain)
+    commands = [(index, analyse_command(text)) for index, text in draft.commands()]
+    return Step(draft, tuple(commands), plan, chain)
 
 
 def _sort_key(finding: Finding) -> tuple[int, str, str, str]:

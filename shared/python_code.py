@@ -108,6 +108,8 @@ def _imports(source: str) -> tuple[Import, ...]:
 
 
 def _without_aliases(names: str) -> tuple[str, ...]:
+    if " as " not in names:
+        return tuple(names.replace(" ", "").split(","))
     return tuple(name.split(" as ")[0].strip() for name in names.split(","))
 
 

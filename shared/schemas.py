@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
@@ -157,7 +157,7 @@ def parse_document(schema: type[D], value: object) -> D:
 def unknown_keys(schema: type[BaseModel], value: object) -> tuple[str, ...]:
     """Return the keys of the JSON object `value` that `schema` does not have, sorted."""
     known = _keys_of(schema)
-    if not isinstance(value, Mapping) or value.keys() <= known:
+    if not isinstance(value, dict) or value.keys() <= known:
         return ()
     return tuple(sorted(value.keys() - known))
 
@@ -179,17 +179,22 @@ def order_id(number: int) -> str:
 
 def glob_paths(order: WorkOrder) -> tuple[tuple[str, str], ...]:
     """Return field and path of every path of the order that holds glob characters."""
-    return tuple(each for each in order_paths(order) if glob_characters(each[1]))
+    return tuple(_glob_paths(order))
 
 
-def order_paths(order: WorkOrder) -> tuple[tuple[str, str], ...]:
-    """Return field and path of every path in the order, in the order of the schema."""
-    return (
-        *((f"preconditions[{i}].path", each.path) for i, each in enumerate(order.preconditions)),
-        *((f"postconditions[{i}].path", each.path) for i, each in enumerate(order.postconditions)),
-        *((f"allowed_files[{i}]", path) for i, path in enumerate(order.allowed_files)),
-        *((f"context_files[{i}]", path) for i, path in enumerate(order.context_files)),
-    )
+def _glob_paths(order: WorkOrder) -> Iterator[tuple[str, str]]:
+    for index, condition in enumerate(order.preconditions):
+        if glob_characters(condition.path):
+            yield f"preconditions[{index}].path", condition.path
+    for index, condition in enumerate(order.postconditions):
+        if glob_characters(condition.path):
+            yield f"postconditions[{index}].path", condition.path
+    for index, path in enumerate(order.allowed_files):
+        if glob_characters(path):
+            yield f"allowed_files[{index}]", path
+    for index, path in enumerate(order.context_files):
+        if glob_characters(path):
+            yield f"context_files[{index}]", path
 
 
 def blockers(order: WorkOrder) -> tuple[SchemaProblem, ...]:

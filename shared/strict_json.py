@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 from shared.schemas import MAX_DOCUMENT_BYTES
@@ -18,6 +17,7 @@ JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | flo
 
 # Five levels are in use; the bound keeps every later walk of a value clear of Python's own.
 MAX_DEPTH: Final = 64
+_CONTAINERS: Final = (dict, list)
 
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _TOKEN = re.compile(
@@ -104,25 +104,16 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse
 def _deeper_than(value: JsonValue, limit: int) -> bool:
     level = [value]
     for _ in range(limit):
-        level = [
-            child
-            for parent in level
-            for child in _children(parent)
-            if isinstance(child, (dict, list))
-        ]
-        if not level:
+        below: list[JsonValue] = []
+        for parent in level:
+            if isinstance(parent, dict):
+                below += [each for each in parent.values() if each.__class__ in _CONTAINERS]
+            elif isinstance(parent, list):
+                below += [each for each in parent if each.__class__ in _CONTAINERS]
+        if not below:
             return False
+        level = below
     return True
-
-
-def _children(value: JsonValue) -> Iterable[JsonValue]:
-    match value:
-        case dict():
-            return value.values()
-        case list():
-            return value
-        case _:
-            return ()
 
 
 def _first_refusal(text: str) -> JsonProblem | None:

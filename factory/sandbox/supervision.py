@@ -100,6 +100,11 @@ class Warden:
             )
         return ours
 
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
     def request(self, fds: Sequence[int]) -> None:
         """Have a supervisor started that owns `fds`: stdout, stderr, control and the job's own."""
         with self._lock:
@@ -146,8 +151,7 @@ def supervise(
                 control.sendall(launch.job())
             return watch.follow(deadline)
         except BaseException:  # Ctrl-C, a full disk under the log: nothing is left running
-            watch.end()
-            watch.follow(deadline)
+            watch.abandon()
             raise
 
 
@@ -163,7 +167,7 @@ class _Watch:
         self, control: socket.socket, streams: Mapping[int, Capture], output_bytes: int
     ) -> None:
         self._control = control
-        self._streams = streams
+        self._streams: Mapping[int, Capture | None] = streams
         self._room = output_bytes
         self._reply = b""
         self._stop: Stop | None = None
@@ -186,7 +190,13 @@ class _Watch:
                 break
         return self._exit()
 
-    def end(self, stop: Stop | None = None) -> None:
+    def abandon(self) -> None:
+        """Have every process killed, wait for that, and keep no more of the output."""
+        self._streams = dict.fromkeys(self._streams)
+        self.end(None)
+        self.follow(time.monotonic())
+
+    def end(self, stop: Stop | None) -> None:
         """Have every process killed; reading goes on for the grace and no longer."""
         self._stop = stop
         self._last_moment = time.monotonic() + GRACE_SECONDS
@@ -200,9 +210,9 @@ class _Watch:
             self._open.remove(fd)
             if fd not in self._streams and self._last_moment is None:
                 self._last_moment = time.monotonic() + GRACE_SECONDS
-        elif (capture := self._streams.get(fd)) is None:
+        elif fd not in self._streams:
             self._reply += data
-        else:
+        elif capture := self._streams[fd]:
             capture.add(data)
             self._room -= len(data)
             if self._room < 0 and self._last_moment is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from shared.errors import ModelUnavailable
@@ -20,7 +22,7 @@ from tests.shared.llm.edge import (
 )
 from tests.shared.llm.scripted_server import Send, Stream
 
-FULL = {
+FULL: dict[str, Any] = {
     "reply_schema": SCHEMA,
     "max_output_tokens": 100,
     "temperature": 0.0,
@@ -60,7 +62,7 @@ def test_reasoning_of_open_models_is_shown_and_kept_apart(name: str) -> None:
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("settings", [{}, FULL])
-def test_every_request_fits_the_published_schema(stream: bool, settings: dict[str, object]) -> None:
+def test_every_request_fits_the_published_schema(stream: bool, settings: dict[str, Any]) -> None:
     answer = chat_stream("x") if stream else Send(chat_document())
     with edge(answer, stream=stream) as it:
         it.client.complete(chat_request(**settings))
