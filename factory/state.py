@@ -13,6 +13,7 @@ from factory.sandbox import Sandbox
 from factory.schemas import AttemptRecord, CmdResult, FailureBrief, WriteProposal
 from factory.verdict import Verdict
 from factory.workspace import Workspace
+from shared.atomic_io import make_folder
 from shared.events import Emit
 from shared.git import CommitFacts
 from shared.llm.client import LlmClient
@@ -81,6 +82,4 @@ class FactoryContext:
 
     def attempt_folder(self, attempt: int) -> Path:
         """Return (and make) the folder of one attempt's artifacts."""
-        folder = self.folder / f"attempt_{attempt}"
-        folder.mkdir(exist_ok=True)
-        return folder
+        return make_folder(self.folder / f"attempt_{attempt}")
