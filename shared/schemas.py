@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from shared.paths import check_path, glob_characters
+from shared.paths import PathProblem, check_path, glob_characters
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -52,7 +52,12 @@ T = TypeVar("T")
 
 
 def _check_order_path(text: str) -> str:
-    return text if glob_characters(text) else check_path(text)
+    try:
+        return check_path(text)
+    except PathProblem:
+        if glob_characters(text):
+            return text
+        raise
 
 
 OrderPath = Annotated[str, AfterValidator(_check_order_path)]
