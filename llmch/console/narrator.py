@@ -107,11 +107,8 @@ class Narrator:
                 yield Line(Mark.STEP, model, order or PLAN, "ask", weight=Weight.PASSING)
             case ModelCallEnded():
                 yield from _thought_lines(self._thoughts.end())
-                tokens = f"{event.input_tokens:,} tokens in, {event.output_tokens:,} out"
                 aside = "replayed" if event.replayed else duration(event.seconds)
-                yield Line(
-                    Mark.STEP, f"{event.model}: {tokens}", event.order or PLAN, "reply", aside
-                )
+                yield Line(Mark.STEP, _reply(event), event.order or PLAN, "reply", aside)
             case ModelRetryScheduled(reason, wait, retry):
                 text = f"{reason}; trying again in {duration(wait)}"
                 yield Line(Mark.RETRY, text, MODEL, "wait", f"retry {retry}")
@@ -207,7 +204,7 @@ class Narrator:
             case CommandEnded(order, purpose, command, exit_code, seconds, note):
                 passed = exit_code == 0 or bool(note)
                 ended = f": exit {exit_code}{f', {note}' if note else ''}" if exit_code else ""
-                text = f"{self._command(command)}{ended}"
+                text = f"{self._command(command, _MAX_REPEATED)}{ended}"
                 mark = Mark.DONE if passed else Mark.FAILED
                 yield Line(mark, text, order, purpose, duration(seconds))
             case AttemptFailed():
@@ -298,6 +295,12 @@ class Narrator:
 
     def _files(self, files: tuple[str, ...]) -> str:
         return listed(files, len(files) if self._verbose else _MAX_FILES)
+
+
+def _reply(event: ModelCallEnded) -> str:
+    if not (event.input_tokens or event.output_tokens):  # as with an authored reply
+        return event.model
+    return f"{event.model}: {event.input_tokens:,} tokens in, {event.output_tokens:,} out"
 
 
 def _thought_lines(thoughts: list[str]) -> Iterator[Line]:
