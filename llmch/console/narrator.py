@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from llmch.console.clean import shorten
+from llmch.console.clean import on_event, shorten
 from llmch.console.details import excerpt_lines, item_lines, look_lines, usage_text
 from llmch.console.figures import count, duration, listed, short
 from llmch.console.line import Line, Mark, Weight
@@ -50,14 +50,14 @@ _MAX_SUMMARY = 160
 class Narrator:
     """Turns events, in the order they happen, into lines.
 
-    `cwd` is left out of commands that are shown to be copied. Events must be fit to be shown
-    already, but for the pieces of a model's text, which may begin and end anywhere: `protect` is
-    applied to these once they are whole lines.
+    `cwd` is left out of commands that are shown to be copied. `protect` makes a text fit to be
+    shown: events pass through `fit` first, and the pieces of a model's text once they are lines.
     """
 
     def __init__(self, *, verbose: bool, cwd: str, protect: Callable[[str], str]) -> None:
         self._verbose = verbose
         self._cwd = cwd
+        self._protect = protect
         self._thoughts = Thoughts(protect)
         self._max_attempts: dict[str, int] = {}
         self._failures: dict[str, AttemptFailed] = {}
@@ -68,6 +68,10 @@ class Narrator:
     @property
     def _in_batch(self) -> bool:
         return self._whole == BATCH
+
+    def fit(self, event: Event) -> Event:
+        """Return the event fit to be shown; but not a piece, which may end within a sequence."""
+        return event if isinstance(event, ModelTextArrived) else on_event(event, self._protect)
 
     def tell(self, event: Event) -> tuple[Line, ...]:
         """Return the lines that say what happened."""
