@@ -15,8 +15,10 @@ from typing import Protocol
 from factory.sandbox.capture import Capture, log_files
 from factory.sandbox.git_view import Pointer
 from factory.sandbox.guarantees import Guarantees, render
+from factory.sandbox.layout import Layout
 from factory.sandbox.outcome import Cause, Ended
-from factory.sandbox.policy import Backend, Limits, Policy
+from factory.sandbox.policy import Backend, Limits
+from factory.sandbox.reclaim import regain
 from factory.sandbox.supervision import Exit, Launch, Stop, supervise
 
 _KILLED = 128 + signal.SIGKILL
@@ -48,11 +50,16 @@ class Confinement(Protocol):
     def prepare(self, program: str, argv: Sequence[str]) -> AbstractContextManager[Prepared]:
         """Everything for one command; what it holds open is closed on leaving."""
 
+    def admit_temporary(self) -> None:
+        """Let commands use the directory that is now the command's /tmp."""
+
 
 class Runner:
     """The `Sandbox` of a confinement."""
 
-    def __init__(self, policy: Policy, confinement: Confinement) -> None:
+    def __init__(self, layout: Layout, confinement: Confinement) -> None:
+        policy = layout.policy
+        self._layout = layout
         self._policy = policy
         self._confinement = confinement
         self._pointer = Pointer.of(policy.workspace)
@@ -87,6 +94,11 @@ class Runner:
             reason=reason,
         )
 
+    def clear(self) -> None:
+        """Give the commands that follow an empty /tmp; see `Sandbox.clear`."""
+        self._layout.renew_temporary()
+        self._confinement.admit_temporary()
+
     def _run(
         self, argv: tuple[str, ...], deadline: float, stdout: Capture, stderr: Capture
     ) -> _End:
@@ -110,7 +122,8 @@ class Runner:
         notes = [end.reason] if end.reason else []
         if not done.clean:
             notes.append("some of its processes may still run")
-        if self._pointer.restore(self._policy.temporary):
+        regain(self._policy.workspace)
+        if self._pointer.restore(self._layout.aside):
             notes.append("it changed the workspace's .git, which was put back")
         return replace(end, reason="; ".join(notes))
 
