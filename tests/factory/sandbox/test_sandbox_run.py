@@ -54,7 +54,9 @@ def test_output_need_not_be_text(sandbox: Sandbox, tmp_path: Path) -> None:
     assert ended.stdout.log.read_bytes() == b"\xff\0x"
 
 
-@pytest.mark.parametrize("name", ["no-such-program", "./no-such-program", "/no/such/program", ""])
+@pytest.mark.parametrize(
+    "name", ["no-such-program", "./no-such-program", "/no/such/program", "a\0b", ""]
+)
 def test_a_program_that_is_not_there_is_told_apart(
     sandbox: Sandbox, tmp_path: Path, name: str
 ) -> None:
