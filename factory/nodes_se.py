@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from langgraph.runtime import Runtime
 
 from factory.excerpt import cut
-from factory.prompt import ShownFile, reminder, render_prompt
+from factory.llm import build_request
+from factory.prompt import ShownFile, hashes_of, reminder, render_prompt
 from factory.proposal import ProposalInvalid, parse_proposal
 from factory.schemas import FailureBrief, Stage
-from factory.scope import FileKind, FileState
+from factory.scope import DESCRIPTIONS, FileKind, FileState
 from factory.state import FactoryContext, FactoryState
 from factory.tree import NotReadable, Tree
 from factory.verification import verification_of
 from shared.atomic_io import write_json, write_text
-from shared.events import StageStarted
+from shared.events import AttemptStarted, StageStarted
 from shared.hashing import EMPTY_SHA256, sha256_bytes
-from shared.llm.client import Api, Completion, Place, ReplyFailed, Request, Role
+from shared.llm.client import ReplyFailed, Request
+from shared.llm.reply_format import ReplyFormat
 from shared.schemas import MAX_CONTEXT_BYTES, WorkOrder
+
+_SATISFYING = {
+    "file_exists": frozenset({FileKind.FILE, FileKind.LINK}),
+    "file_absent": frozenset({FileKind.ABSENT, FileKind.BEHIND_FILE}),
+}
 
 
 class _Refused(Exception):
@@ -30,13 +36,15 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, 
     """Return the model's proposal, or the brief of why there is none."""
     context, attempt = runtime.context, state["attempt"]
     order = context.order
+    context.emit(AttemptStarted(order.id, attempt))
     context.emit(StageStarted(order.id, attempt, "propose"))
     try:
         check_preconditions(order, context.workspace.tree)
         shown = read_shown_files(order, context.workspace.tree)
     except _Refused as refused:
         return {"brief": _brief(order, Stage.PREFLIGHT, str(refused))}
-    request = _request(state, context, shown)
+    asked = context.models.format_for(state["records"])
+    request = _request(state, context, shown, asked)
     folder = context.attempt_folder(attempt)
     write_text(folder / "se_prompt.txt", request.prompt, sync=False)
     try:
@@ -44,18 +52,25 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, 
     except ReplyFailed as failed:
         return {"shown": shown, "brief": _brief(order, Stage.EXCEPTION, str(failed))}
     write_text(folder / "raw_llm_response.txt", completion.text, sync=False)
-    return {"shown": shown, "model": completion.model, **_parse(completion, order, context, state)}
+    known = {"shown": shown, "model": completion.model, "repairs": completion.adjustments}
+    try:
+        parsed = parse_proposal(completion.text, asked, hashes_of(shown), order.allowed_files)
+    except ProposalInvalid as invalid:
+        return {**known, "brief": _brief(order, Stage.LLM_OUTPUT_INVALID, str(invalid))}
+    document = parsed.proposal.model_dump(mode="json")
+    write_json(folder / "proposed_writes.json", document, sync=False)
+    repairs = (*completion.adjustments, *parsed.repairs)
+    return {**known, "proposal": parsed.proposal, "repairs": repairs}
 
 
 def check_preconditions(order: WorkOrder, tree: Tree) -> None:
     """Raise where a precondition does not hold: the plan is at fault, and no model can mend it."""
     for condition in order.preconditions:
-        there = tree.state_of(condition.path).kind is not FileKind.ABSENT
-        if there != (condition.kind == "file_exists"):
-            what = "does not exist" if not there else "exists"
+        kind = tree.kind_of(condition.path)
+        if kind not in _SATISFYING[condition.kind]:
             raise _Refused(
-                f"precondition {condition.kind} {condition.path!r} does not hold: the file "
-                f"{what} at this point of the chain. The plan is wrong, not the code."
+                f"precondition {condition.kind} {condition.path!r} does not hold at this point of "
+                f"the chain: it {DESCRIPTIONS[kind]}. The plan is wrong, not the code."
             )
 
 
@@ -84,46 +99,24 @@ def _show(path: str, tree: Tree) -> ShownFile:
     except NotReadable as problem:
         if problem.kind is FileKind.ABSENT:
             return ShownFile(path, FileState(FileKind.ABSENT, EMPTY_SHA256), "")
-        raise _Refused(f"{path!r} cannot be shown: it is {_described(problem.kind)}") from None
+        raise _Refused(f"{path!r} cannot be shown: it {DESCRIPTIONS[problem.kind]}") from None
     except UnicodeDecodeError:
         raise _Refused(f"{path!r} cannot be shown: it is not UTF-8 text") from None
 
 
-def _described(kind: FileKind) -> str:
-    return {
-        FileKind.LINK: "a symbolic link",
-        FileKind.FOLDER: "a folder",
-        FileKind.OTHER: "no regular file",
-    }.get(kind, str(kind))
-
-
-def _request(state: FactoryState, context: FactoryContext, shown: Iterable[ShownFile]) -> Request:
+def _request(
+    state: FactoryState,
+    context: FactoryContext,
+    shown: tuple[ShownFile, ...],
+    asked: ReplyFormat,
+) -> Request:
     attempt, order = state["attempt"], context.order
     checks = verification_of(context.workspace.tree, exempt=context.exempt)
-    prompt = render_prompt(
-        order, tuple(shown), tuple(str(check) for check in checks), state["previous"]
+    commands = tuple(check.text for check in checks)
+    prompt = render_prompt(order, shown, commands, state["previous"], asked)
+    return build_request(
+        order, attempt, prompt, asked, [file.state for file in shown], context.models
     )
-    return Request(
-        api=Api.CHAT,
-        model=context.models.model(attempt),
-        prompt=prompt,
-        place=Place(Role.FACTORY, attempt, order.id),
-        reply_schema=context.models.reply_schema,
-        temperature=context.models.temperature,
-        max_output_tokens=context.models.max_output_tokens,
-    )
-
-
-def _parse(
-    completion: Completion, order: WorkOrder, context: FactoryContext, state: FactoryState
-) -> dict[str, Any]:
-    try:
-        proposal = parse_proposal(completion.text)
-    except ProposalInvalid as invalid:
-        return {"brief": _brief(order, Stage.LLM_OUTPUT_INVALID, str(invalid))}
-    folder = context.attempt_folder(state["attempt"])
-    write_json(folder / "proposed_writes.json", proposal.model_dump(mode="json"), sync=False)
-    return {"proposal": proposal}
 
 
 def _brief(order: WorkOrder, stage: Stage, message: str) -> FailureBrief:

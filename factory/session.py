@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -11,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from factory.commit_facts import NOTES_REF, describe_commit, identify
+from factory.excerpt import python_paths
+from factory.journal import Journal, Step
 from factory.landing import Landing
-from factory.lock import hold
 from factory.options import RunOptions
 from factory.orders import LoadedOrder
 from factory.preflight import Repo, Target
@@ -21,13 +23,16 @@ from factory.schemas import AttemptRecord, RunSummary
 from factory.state import FactoryContext
 from factory.summary import Circumstances, summarise_order
 from factory.verdict import Errored, Passed, Verdict
-from factory.workspace import Workspace, open_workspace, workspaces_root
+from factory.workspace import Workspace, close_workspace, open_workspace, workspaces_root
 from shared.atomic_io import make_folder, write_json
 from shared.errors import LlmchError
 from shared.events import Emit, Noted, OrderEnded, OrderStarted, Warned
-from shared.git import NO_COMMIT
+from shared.git import NO_COMMIT, GitFailed
 from shared.llm.stack import Model
+from shared.llm.usage import usage_counted
 from shared.run_context import RunFolder, commit_date
+
+_CREDENTIALS = re.compile(r"://[^/@\s]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +55,11 @@ class Session:
     sandbox: Sandbox
     model: Model
     folder: RunFolder
+    journal: Journal
     emit: Emit
     date: str
     branch_exists: bool
+    used: bool = False
 
     @property
     def tip(self) -> str:
@@ -63,10 +70,14 @@ class Session:
         """Run one order to its end: it has landed, or left no trace. Records go to `folder`."""
         order = loaded.order
         started, parent = time.monotonic(), self.tip
+        self.journal.record(Step.ORDER_BEGUN, order=order.id, baseline=parent)
         self.emit(
             OrderStarted(order.id, order.title, self.branch, parent, self.options.max_attempts)
         )
         write_json(make_folder(folder) / "work_order.json", order.model_dump(mode="json"))
+        if self.used:
+            self.workspace.reset()
+        self.used = True
         records: tuple[AttemptRecord, ...] = ()
         verdict: Verdict
         failure: LlmchError | None = None
@@ -77,9 +88,11 @@ class Session:
         except LlmchError as error:
             verdict, failure = Errored(error.message), error
         except BaseException as error:
-            self._summarise(folder, loaded, Errored(repr(error)), records, parent)
+            cause = "interrupted" if isinstance(error, KeyboardInterrupt) else repr(error)
+            self._summarise(folder, loaded, Errored(cause), records, parent)
             raise
         summary = self._summarise(folder, loaded, verdict, records, parent)
+        self.journal.record(Step.ORDER_ENDED, order=order.id, verdict=summary.verdict)
         self._announce(summary, verdict, time.monotonic() - started)
         return Executed(summary, failure)
 
@@ -90,7 +103,8 @@ class Session:
         done = self.repo.git.push("origin", self.branch)
         if done.exit_code:
             said = done.stderr.decode(errors="replace").strip()
-            self.emit(Warned(f"the branch was not pushed: {said}"))
+            # Git repeats the remote's URL, and a token may be in it.
+            self.emit(Warned(f"the branch was not pushed: {_CREDENTIALS.sub('://', said)}"))
         else:
             self.emit(Noted(f"pushed {self.branch} to origin"))
 
@@ -126,13 +140,28 @@ class Session:
         records: tuple[AttemptRecord, ...],
         parent: str,
     ) -> None:
-        self.landing.land(passed.commit, parent if self.branch_exists else NO_COMMIT)
+        order, commit = loaded.order.id, passed.commit
+        old = parent if self.branch_exists else NO_COMMIT
+        self.journal.record(
+            Step.LANDING, sync=True, order=order, branch=self.branch, old=old, new=commit
+        )
+        self.landing.land(commit, old)
+        self.journal.record(Step.LANDED, order=order, commit=commit)
         self.branch_exists = True
+        self.workspace.advance(commit)
+        self._annotate(commit, loaded, records)
+
+    def _annotate(
+        self, commit: str, loaded: LoadedOrder, records: tuple[AttemptRecord, ...]
+    ) -> None:
+        """Note how the commit came about; it has landed, whatever becomes of the note."""
         model = records[-1].model or "unknown"
         note = f"run: {self.folder.run_id}\nmodel: {model}\nattempts: {len(records)}\n"
         facts = describe_commit(loaded.order, identify(loaded.order, ""), self.date)
-        self.workspace.git.add_note(NOTES_REF, passed.commit, note, facts)
-        self.workspace.advance(passed.commit)
+        try:
+            self.workspace.git.add_note(NOTES_REF, commit, note, facts)
+        except GitFailed as failed:
+            self.emit(Warned(f"no note was added to {commit[:12]}: {failed.message}"))
 
     def _summarise(
         self,
@@ -157,6 +186,7 @@ class Session:
 
     def _announce(self, summary: RunSummary, verdict: Verdict, seconds: float) -> None:
         files = verdict.files if isinstance(verdict, Passed) else ()
+        self.emit(usage_counted(self.model.meter.of_order(summary.work_order), summary.work_order))
         self.emit(
             OrderEnded(
                 order=summary.work_order,
@@ -166,18 +196,20 @@ class Session:
                 branch=self.branch,
                 seconds=seconds,
                 files=files,
+                repo=str(self.repo.tree),
+                run_dir=summary.run_dir,
             )
         )
 
     def _path_names(self) -> Mapping[str, str]:
         """Paths of this machine that may show up in output, and what stands for each."""
-        python = self.options.python
+        workspace = self.workspace
         return {
-            f"{self.workspace.root}/": "",
-            str(self.workspace.root): ".",
-            str(self.workspace.private): "/tmp",  # noqa: S108  # as the sandbox shows it
-            str(python): "python",
-            str(python.parent.parent): "<python>",
+            f"{workspace.root}/": "",
+            str(workspace.root): ".",
+            str(workspace.temporary): "/tmp",  # noqa: S108  # as the sandbox shows it
+            str(workspace.private): "<private>",
+            **python_paths(self.options.python),
         }
 
 
@@ -188,35 +220,38 @@ def open_session(
     target: Target,
     model: Model,
     folder: RunFolder,
+    journal: Journal,
     emit: Emit,
 ) -> Iterator[Session]:
-    """Hold the repo and open workspace and sandbox for as long as the block runs.
+    """Open workspace and sandbox for as long as the block runs.
 
-    Raises `Busy` where another run holds the repo and `SandboxUnavailable` where none works; what
-    was opened is closed again in any case.
+    Raises `SandboxUnavailable` where none works; what was opened is closed again in any case.
     """
     _import_ahead()
-    with hold(repo.common_dir):
-        root = workspaces_root() / folder.run_id / repo.tree.name
+    date = commit_date(folder.started)
+    root = workspaces_root() / folder.run_id / repo.tree.name
+    journal.record(Step.WORKSPACE_OPENING, root=root)
+    try:
         workspace = open_workspace(repo.git, root, target.tip)
-        try:
-            sandbox = open_sandbox(options.sandbox.backend, _policy(options, repo, workspace))
-            emit(Noted(sandbox.describe()))
-            yield Session(
-                options=options,
-                repo=repo,
-                branch=target.branch,
-                landing=Landing(repo.git, target.branch, folder.run_id),
-                workspace=workspace,
-                sandbox=sandbox,
-                model=model,
-                folder=folder,
-                emit=emit,
-                date=commit_date(folder.started),
-                branch_exists=target.exists,
-            )
-        finally:
-            workspace.close()
+        journal.record(Step.WORKSPACE_OPENED, root=root)
+        sandbox = open_sandbox(options.sandbox.backend, _policy(options, repo, workspace))
+        emit(Noted(sandbox.describe()))
+        yield Session(
+            options=options,
+            repo=repo,
+            branch=target.branch,
+            landing=Landing(repo.git, target.branch, folder.run_id),
+            workspace=workspace,
+            sandbox=sandbox,
+            model=model,
+            folder=folder,
+            journal=journal,
+            emit=emit,
+            date=date,
+            branch_exists=target.exists,
+        )
+    finally:
+        close_workspace(repo.git, root)
 
 
 def _policy(options: RunOptions, repo: Repo, workspace: Workspace) -> Policy:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
+from factory.llm import ModelChoice
 from factory.prompt import ShownFile
 from factory.sandbox import Sandbox
 from factory.schemas import AttemptRecord, CmdResult, FailureBrief, WriteProposal
 from factory.verdict import Verdict
 from factory.workspace import Workspace
+from shared.atomic_io import make_folder
 from shared.events import Emit
 from shared.git import CommitFacts
-from shared.llm.client import LlmClient, ReplySchema
+from shared.llm.client import LlmClient
 from shared.schemas import WorkOrder
 
 
 class FactoryState(TypedDict):
-    """One order's progress. The fields below `verdict` belong to the attempt under way."""
+    """One order's progress. The fields below `verdict` belong to the attempt under way.
+
+    `touched` says that the workspace may differ from the baseline, `tree` what git made of the
+    files written.
+    """
 
     attempt: int
     previous: FailureBrief | None
@@ -27,11 +33,14 @@ class FactoryState(TypedDict):
     verdict: Verdict | None
     shown: tuple[ShownFile, ...]
     proposal: WriteProposal | None
+    touched: bool
     write_ok: bool
+    tree: str
     verify: tuple[CmdResult, ...]
     acceptance: tuple[CmdResult, ...]
     brief: FailureBrief | None
     model: str | None
+    repairs: tuple[str, ...]
 
 
 def fresh_attempt(attempt: int) -> FactoryState:
@@ -43,22 +52,15 @@ def fresh_attempt(attempt: int) -> FactoryState:
         verdict=None,
         shown=(),
         proposal=None,
+        touched=False,
         write_ok=False,
+        tree="",
         verify=(),
         acceptance=(),
         brief=None,
         model=None,
+        repairs=(),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
-    """Which model answers on which attempt, and how it is asked."""
-
-    model: Callable[[int], str]
-    reply_schema: ReplySchema | None
-    temperature: float | None
-    max_output_tokens: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,4 @@ class FactoryContext:
 
     def attempt_folder(self, attempt: int) -> Path:
         """Return (and make) the folder of one attempt's artifacts."""
-        folder = self.folder / f"attempt_{attempt}"
-        folder.mkdir(exist_ok=True)
-        return folder
+        return make_folder(self.folder / f"attempt_{attempt}")

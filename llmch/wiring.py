@@ -7,14 +7,13 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from shared.settings import RoleSettings, Settings, load_settings
-
 from shared.errors import InvalidInput
 from shared.events import Emit, Warned
 from shared.llm.access import check_access
 from shared.llm.client import LlmClient
 from shared.llm.stack import Mode, ModelSource
-from shared.llm.usage import Budget
+from shared.llm.budget import Budget
+from shared.settings import RoleSettings, Settings, load_settings
 
 
 def settings_for(

@@ -6,10 +6,9 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from shared.settings import Settings
-
 from planner.openai_client import PlannerModel
 from planner.run import PlanOptions
+from shared.settings import Settings
 
 
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:

@@ -36,7 +36,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
 
     if args.list:
         examples = list_examples()
-        console.lines([f"{each.name:<10} {each.shows}" for each in examples])
+        console.lines(*[f"{each.name:<10} {each.shows}" for each in examples])
         console.result({"examples": [{"name": e.name, "shows": e.shows} for e in examples]})
         return ExitCode.OK
     return _build(args, console, find_example(args.name or DEFAULT).name)
@@ -56,13 +56,13 @@ def _build(args: argparse.Namespace, console: Console, name: str) -> ExitCode:
     example = find_example(name)
     settings = settings_for(args, console, {"sandbox.backend": args.sandbox})
     source = demo_source(args.llm, example, settings)
-    planner_model, factory_model = demo_models(args.llm, example, settings)
+    planner, factory = demo_models(args.llm, example, settings)
     options = DemoOptions(
         example=example,
         folder=args.dir or free_folder(_ROOT, example.name),
         artifacts=settings.artifacts_dir,
-        planner_model=planner_model,
-        factory_model=factory_model,
+        planner=planner,
+        factory=factory,
         sandbox=sandbox_choice(settings),
     )
     console(Noted(f"example {example.name}: {example.shows}"))
