@@ -9,6 +9,7 @@ from pathlib import Path
 from shared.errors import InvalidInput
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+BYTECODE = "pycache"  # in the private /tmp
 _SECRET_NAME = re.compile(r"API_?KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE_?KEY", re.IGNORECASE)
 
 
@@ -40,7 +41,7 @@ def build(
         "TMPDIR": str(temporary),
         "PYTHONPATH": ":".join(map(str, roots)),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONPYCACHEPREFIX": str(temporary / "pycache"),
+        "PYTHONPYCACHEPREFIX": str(temporary / BYTECODE),
         # The second comes with the graph library: its import takes longer than many a test suite.
         "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:langsmith_plugin",
     }

@@ -113,7 +113,7 @@ def _run(job: Job, control: socket.socket, fds: list[int]) -> Report:
     status = _wait(pid, control, wake)
     status = _end_tree(wake).get(pid, status)
     return Report(
-        failure=failure.decode("utf-8", "replace"),
+        failure=failure.partition(b" ")[2].decode("utf-8", "replace"),
         not_found=failure.startswith(b"%d " % errno.ENOENT),
         status=status,
     )
