@@ -10,9 +10,9 @@ from pathlib import Path
 from shared.errors import InvalidInput
 from shared.events import Emit, Warned
 from shared.llm.access import check_access
+from shared.llm.budget import Budget
 from shared.llm.client import LlmClient
 from shared.llm.stack import Mode, ModelSource
-from shared.llm.budget import Budget
 from shared.settings import RoleSettings, Settings, load_settings
 
 
