@@ -162,7 +162,7 @@ _UNDER_WAY: set[_Watch] = set()
 def end_all() -> None:
     """Have every command of this process killed, whichever thread waits for it."""
     for watch in tuple(_UNDER_WAY):
-        watch.end()
+        watch.end(Stop.DEADLINE)
 
 
 def _pipe(stack: contextlib.ExitStack) -> tuple[FileIO, FileIO]:
