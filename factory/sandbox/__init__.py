@@ -1,6 +1,6 @@
 """One way to run an untrusted command: `open_sandbox(choice, policy).run(argv, ...)`."""
 
-from factory.sandbox.detect import Sandbox, open_sandbox
+from factory.sandbox.detect import Found, Sandbox, find_backends, open_sandbox
 from factory.sandbox.guarantees import Guarantee, Guarantees
 from factory.sandbox.outcome import Captured, Cause, Ended
 from factory.sandbox.policy import Backend, Limits, Policy
@@ -10,10 +10,12 @@ __all__ = [
     "Captured",
     "Cause",
     "Ended",
+    "Found",
     "Guarantee",
     "Guarantees",
     "Limits",
     "Policy",
     "Sandbox",
+    "find_backends",
     "open_sandbox",
 ]

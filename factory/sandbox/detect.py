@@ -187,7 +187,7 @@ def _check_landlock() -> None:
 
 
 # A backend that has worked is not probed again in this process, for whatever policy.
-_proven: dict[Backend, str] = {}
+_proven: set[tuple[Backend, str]] = set()
 
 _USER_NAMESPACES = (
     "let bwrap make user namespaces: on Ubuntu its AppArmor profile (apt install apparmor-profiles"
@@ -198,11 +198,11 @@ _USER_NAMESPACES = (
 
 def _probe(runner: Runner, log: Path) -> None:
     """Run a command that does nothing, exactly as any other would be run."""
-    if runner.backend in _proven:
+    if (runner.backend, runner.version) in _proven:
         return
     ended = runner.run(["true"], timeout_seconds=_PROBE_SECONDS, log=log)
     if ended.ok:
-        _proven[runner.backend] = runner.version
+        _proven.add((runner.backend, runner.version))
         return
     problem = ended.reason or ended.stderr.text.strip() or f"the probe ended: {ended.cause}"
     remedy = _USER_NAMESPACES if runner.backend is Backend.BWRAP else ""

@@ -48,10 +48,11 @@ def interpreter_of(python: Path) -> Interpreter:
         done = run_tool(
             [str(python), "-I", "-c", _QUESTION], cwd=Path("/"), env={}, timeout_seconds=30
         )
-        executable, *places, base = json.loads(done.stdout)
+        answer = done.stdout.splitlines()[-1]  # before it comes what its start-up prints
+        executable, *places, base = json.loads(answer)
     except (ToolMissing, ToolFailed) as error:
         raise InvalidInput(str(error), hint) from error
-    except ValueError as error:
+    except (ValueError, IndexError) as error:
         said = done.stderr.decode("utf-8", "replace").strip()[-300:]
         raise InvalidInput(f"{python} is no working Python interpreter: {said}", hint) from error
     return _interpreter(executable, places, base)

@@ -79,7 +79,7 @@ def _resolved(policy: Policy) -> Policy:
 def _write_site(policy: Policy, folder: Path) -> None:
     root = Path(__file__).resolve().parents[2]
     own = {name: str(root / name) for name in _OWN_PACKAGES}
-    shown = (policy.workspace, policy.temporary, Path("/tmp"), *policy.read, *policy.write)  # noqa: S108  # where bwrap shows it
+    shown = (policy.workspace, *policy.read, *policy.write)
     source = Path(target_path.__file__).read_text(encoding="utf-8")
     call = f"\n\ninstall({own!r}, {[str(each) for each in shown]!r})\n"
     (folder / "sitecustomize.py").write_text(source + call, encoding="utf-8")

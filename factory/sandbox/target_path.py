@@ -74,7 +74,8 @@ def install(own: dict[str, str], visible: list[str]) -> None:
     """Apply to this interpreter, then run the `sitecustomize` that this one stands before."""
     here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120  # pathlib is slow
     prefixes = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix]
-    visible = [*visible, *prefixes, *map(os.path.realpath, prefixes)]
+    home = os.environ.get("HOME", sys.prefix)  # private, so what is installed there is its own
+    visible = [*visible, home, *prefixes, *map(os.path.realpath, prefixes)]
     sys.path[:] = [each for each in sys.path if each != here and inside(each, visible)]
     editable = [each for each in sys.meta_path if "editable" in getattr(each, "__module__", "")]
     rest = [each for each in sys.meta_path if each not in editable]

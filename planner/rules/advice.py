@@ -16,6 +16,7 @@ from shared.schemas import WorkOrder
 
 # Acceptance runs where pytest and pip are installed, whatever the project depends on.
 _ALWAYS_THERE: Final = sys.stdlib_module_names | {"pytest", "_pytest", "pip", "__main__"}
+_DEFAULT_ROOTS: Final = ("", "src/")
 _MODULE_SUFFIXES: Final = (".py", "/__init__.py", "/__init__.pyi", ".pyi")
 
 
@@ -50,17 +51,22 @@ def _unprovided(command: Command, chain: Projection, after: int) -> Iterator[tup
 
 def _import_roots(command: Command) -> tuple[str, ...]:
     """Return the folders that modules are looked for in, each with its closing slash."""
+    if not command.environment:
+        return _DEFAULT_ROOTS
     given = dict(command.environment).get("PYTHONPATH", "")
     named = [folder for each in given.split(":") if (folder := _inside(each))]
-    return ("", "src/", *(f"{folder}/" for folder in named))
+    return (*_DEFAULT_ROOTS, *(f"{folder}/" for folder in named))
 
 
 def _missing_module(
     needed: Import, chain: Projection, after: int, roots: tuple[str, ...]
 ) -> str | None:
     """Return the module that the import asks for and that nobody provides, if there is one."""
-    stems = [root + needed.module.replace(".", "/") for root in roots]
-    if any(_has_module(stem, chain, after) for stem in stems):
+    path = needed.module.replace(".", "/")
+    if _has_module(path, chain, after):
+        return None
+    stems = [root + path for root in roots]
+    if any(_has_module(stem, chain, after) for stem in stems[1:]):
         return None
     folders = [stem for stem in stems if chain.may_be_folder(stem, after)]
     if not folders:

@@ -18,6 +18,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from factory.sandbox import Backend, Guarantee
 
 HERE = Path(__file__).resolve().parent
@@ -62,9 +64,11 @@ class Driver:
         return json.loads(reply)
 
     def close(self) -> None:
-        with self.process:
+        """End it; one that a test has killed is only reaped."""
+        with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
-            self.process.stdout.close()
+        self.process.stdout.close()
+        self.process.wait()
 
 
 @contextlib.contextmanager
@@ -157,6 +161,8 @@ class Arena:
             assert not harmed, f"{guarantee} was promised"
         else:
             assert guarantee in self.opened["describe"].partition("does not hold: ")[2]
+        if self.backend is Backend.OFF:
+            assert harmed, "the attack does not work at all"
 
     def snapshot(self) -> dict[str, tuple[object, ...]]:
         """Everything outside: type, mode, times, content."""
@@ -169,6 +175,19 @@ class Arena:
 
     def close(self) -> None:
         shutil.rmtree(self.base)
+
+
+@contextlib.contextmanager
+def opened_arena(backend: Backend, user: User, driver: Driver) -> Iterator[Arena]:
+    """An arena whose sandbox is open; skips the test where the backend is missing."""
+    arena = Arena(driver, backend)
+    try:
+        refused = arena.open().get("refused")
+        if refused:
+            pytest.skip(f"{backend} as {user}: {refused}")
+        yield arena
+    finally:
+        arena.close()
 
 
 def processes_with(marker: str) -> list[int]:
