@@ -23,6 +23,7 @@ from shared.llm.responses import ResponseStream, read_response, response_body
 from shared.llm.retry import Clock, Patience, RetryPolicy, SystemClock, with_retries
 from shared.llm.sse import Document, NotJson, iter_documents
 from shared.llm.transport import Transport
+from shared.llm.unicode_text import well_formed
 
 _USAGE_ESTIMATED = "the server reports no usage; tokens are estimated"
 
@@ -63,10 +64,10 @@ class LiveClient:
         if answer.usage is None:
             adjustments = (*adjustments, _USAGE_ESTIMATED)
         return Completion(
-            text=answer.text,
-            model=answer.model,
+            text=well_formed(answer.text),
+            model=well_formed(answer.model),
             usage=answer_usage(answer, request),
-            reasoning=answer.reasoning,
+            reasoning=well_formed(answer.reasoning),
             adjustments=adjustments,
         )
 
@@ -146,7 +147,7 @@ class LiveClient:
         return stream.final
 
     def _watch(self, channel: str, piece: str) -> None:
-        self._emit(ModelTextArrived(channel, piece))
+        self._emit(ModelTextArrived(channel, well_formed(piece)))
 
     def _quirks_of(self, request: Request) -> Quirks:
         with self._lock:

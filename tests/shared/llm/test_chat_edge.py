@@ -88,6 +88,14 @@ def test_threads_share_one_client() -> None:
         assert list(texts) == ["hi"] * 8
 
 
+def test_a_character_cut_in_two_is_joined_and_half_a_character_replaced() -> None:
+    with edge(chat_stream("smile \ud83d", "\ude00 \ud83d!")) as it:
+        completion = it.client.complete(chat_request("half \ud83d"))
+        assert completion.text == "smile \U0001f600 \ufffd!"
+        assert it.seen("text") == "smile \ufffd\ufffd \ufffd!"
+        assert it.server.bodies[0]["messages"][0]["content"] == "half \ufffd"
+
+
 def test_missing_usage_is_estimated_and_said() -> None:
     with edge(Stream([chat_chunk("stop", content="x" * 300)])) as it:
         completion = it.client.complete(chat_request("y" * 30))
