@@ -83,5 +83,6 @@ def _record(
         acceptance=state["acceptance"],
         drift=drift,
         model=state["model"],
+        repairs=state["repairs"],
         failure_brief=brief,
     )

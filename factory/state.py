@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
+from factory.llm import ModelChoice
 from factory.prompt import ShownFile
 from factory.sandbox import Sandbox
 from factory.schemas import AttemptRecord, CmdResult, FailureBrief, WriteProposal
@@ -15,7 +16,7 @@ from factory.workspace import Workspace
 from shared.atomic_io import make_folder
 from shared.events import Emit
 from shared.git import CommitFacts
-from shared.llm.client import LlmClient, ReplySchema
+from shared.llm.client import LlmClient
 from shared.schemas import WorkOrder
 
 
@@ -39,6 +40,7 @@ class FactoryState(TypedDict):
     acceptance: tuple[CmdResult, ...]
     brief: FailureBrief | None
     model: str | None
+    repairs: tuple[str, ...]
 
 
 def fresh_attempt(attempt: int) -> FactoryState:
@@ -57,17 +59,8 @@ def fresh_attempt(attempt: int) -> FactoryState:
         acceptance=(),
         brief=None,
         model=None,
+        repairs=(),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
-    """Which model answers on which attempt, and how it is asked."""
-
-    model: Callable[[int], str]
-    reply_schema: ReplySchema | None
-    temperature: float | None
-    max_output_tokens: int | None
 
 
 @dataclass(frozen=True, slots=True)

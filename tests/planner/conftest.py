@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.planner.planning import Planner
+
+
+@pytest.fixture
+def planner(tmp_path: Path) -> Planner:
+    """Plans a spec with a scripted model."""
+    return Planner(tmp_path)
