@@ -46,7 +46,14 @@ def recover(git: Git, common_dir: Path, emit: Emit) -> Leftover:
         _undo_half_checkout(git, entries)
         _finish_records(Path(begun.facts["folder"]), entries)
     transcript = Path(begun.facts["transcript"])
-    return Leftover(transcript if transcript.is_file() else None)
+    return Leftover(transcript if transcript.is_file() and not _gave_up(entries) else None)
+
+
+def _gave_up(entries: tuple[Entry, ...]) -> bool:
+    """Say whether an order used up its attempts: asked for again, it is tried with new replies."""
+    return any(
+        entry.step is Step.ORDER_ENDED and entry.facts["verdict"] == "FAIL" for entry in entries
+    )
 
 
 def _finish_records(folder: Path, entries: tuple[Entry, ...]) -> None:
