@@ -13,6 +13,11 @@ BYTECODE = "pycache"  # in the private /tmp
 _SECRET_NAME = re.compile(r"API_?KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE_?KEY", re.IGNORECASE)
 
 
+def import_roots(workspace: Path) -> tuple[Path, Path]:
+    """Where the target's modules are looked for; its `src` may come with the first order."""
+    return workspace, workspace / "src"
+
+
 def build(
     *,
     workspace: Path,
@@ -32,7 +37,7 @@ def build(
                 f"the sandbox does not pass {name} on: commands run code that a model wrote",
                 "take it out of the sandbox's environment",
             )
-    roots = (site, workspace, workspace / "src")  # a `src` may come with the first order
+    roots = (site, *import_roots(workspace))
     return {
         **extra,
         "PATH": ":".join((*map(str, path), SYSTEM_PATH)),

@@ -100,7 +100,8 @@ def _resolved(policy: Policy) -> Policy:
 def _write_site(policy: Policy, folder: Path) -> None:
     root = Path(__file__).resolve().parents[2]
     own = {name: str(root / name) for name in _OWN_PACKAGES}
-    shown = (policy.workspace, *policy.read, *policy.write)
+    roots = [str(each) for each in environment.import_roots(policy.workspace)]
+    visible = [str(each) for each in (*policy.read, *policy.write)]
     source = Path(target_path.__file__).read_text(encoding="utf-8")
-    call = f"\n\ninstall({own!r}, {[str(each) for each in shown]!r})\n"
+    call = f"\n\ninstall({own!r}, {roots!r}, {visible!r})\n"
     (folder / "sitecustomize.py").write_text(source + call, encoding="utf-8")

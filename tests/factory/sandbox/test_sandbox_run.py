@@ -199,6 +199,17 @@ def test_the_answer_comes_as_soon_as_the_command_ends(sandbox: Sandbox, tmp_path
     assert time.monotonic() - started < 1
 
 
+def test_a_command_has_no_descriptors_but_its_streams(sandbox: Sandbox, tmp_path: Path) -> None:
+    code = """
+import os
+def is_open(number):
+    try: return bool(os.fstat(number))
+    except OSError: return False
+print([number for number in range(256) if is_open(number)])
+"""
+    assert run(sandbox, tmp_path, "python", "-c", code).stdout.text == "[0, 1, 2]\n"
+
+
 def test_what_a_command_leaves_in_tmp_is_there_until_it_is_cleared(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
