@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from factory.llm import ModelChoice
 from factory.options import RunOptions, SandboxChoice
 from factory.preflight import BranchPolicy
 from factory.sandbox import Backend
-from factory.state import ModelChoice
 from shared.errors import InvalidInput
+from shared.llm.access import is_openai
 from shared.llm.ladder import model_for_attempt, parse_ladder
+from shared.llm.reply_format import ReplyFormat
 from shared.settings import Settings
 
 
@@ -48,7 +51,9 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
     return RunOptions(
         repo=args.repo,
         artifacts=settings.artifacts_dir,
-        models=_model_choice(settings),
+        models=model_choice(
+            settings, ReplyFormat(args.reply_format) if args.reply_format else None
+        ),
         sandbox=sandbox_choice(settings),
         python=find_interpreter(settings.python),
         branch=args.branch,
@@ -82,6 +87,12 @@ def _add_attempt_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--llm-model", metavar="M", help="the model; a list `small,large` escalates")
     group.add_argument("--llm-temperature", type=float, metavar="T", help="0 to 2 (0)")
     group.add_argument(
+        "--reply-format",
+        type=ReplyFormat,
+        choices=list(ReplyFormat),
+        help="how the model writes its files (default: json where schemas bind, else files)",
+    )
+    group.add_argument(
         "--allow-verify-exempt", action="store_true",
         help="believe an order that asks to be exempt from verification",
     )  # fmt: skip
@@ -110,14 +121,17 @@ def _policy(args: argparse.Namespace) -> BranchPolicy:
     return BranchPolicy.REUSE if args.reuse_branch else BranchPolicy.EITHER
 
 
-def _model_choice(settings: Settings) -> ModelChoice:
+def model_choice(settings: Settings, forced: ReplyFormat | None = None) -> ModelChoice:
+    """Return which model is asked on which attempt, and how, as the settings say."""
     role, attempts = settings.factory, settings.factory_attempts
     rungs = parse_ladder(",".join(role.ladder))
     return ModelChoice(
         model=lambda attempt: model_for_attempt(rungs, attempt, attempts),
-        reply_schema=None,
         temperature=role.temperature,
         max_output_tokens=role.max_output_tokens,
+        reasoning_effort=role.reasoning_effort,
+        trusted_schemas=is_openai(os.environ, role.base_url),
+        reply_format=forced,
     )
 
 

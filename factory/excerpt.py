@@ -8,10 +8,13 @@ that differ from one Python version to the next.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from shared.schemas import MAX_EXCERPT_CHARACTERS
 
+# `/`, `/usr` and `/usr/local` are the prefix of far more than an interpreter.
+_PARTS_OF_A_COMMON_PREFIX = 3
 _CUT = "\n[... cut ...]\n"
 _CARETS = re.compile(r"^[ \t]*[\^~][\^~ ]*$")
 _DURATION = re.compile(r"\bin \d+(?:\.\d+)?s\b")
@@ -27,11 +30,22 @@ def stable_excerpt(output: str, paths: Iterable[tuple[str, str]] = ()) -> str:
     `paths` are pairs of a path on this machine and what stands for it, applied longest first.
     """
     for path, name in sorted(paths, key=lambda pair: -len(pair[0])):
-        output = output.replace(path, name)
+        while path in output and path not in name:  # what is left may make up the path again
+            output = output.replace(path, name)
     lines = _without_volatile_lines(output.splitlines())
     text = "\n".join(lines).strip()
     text = _ADDRESS.sub("0x...", _DURATION.sub("in ...s", text))
     return cut(text)
+
+
+def python_paths(python: Path) -> Mapping[str, str]:
+    """Return the places of an interpreter that tracebacks show, and what stands for each."""
+    names = {str(python): "python"}
+    for prefix in {python.parent.parent, python.resolve().parent.parent}:
+        names[f"{prefix}/lib/python".replace("//", "/")] = "<python>/lib/python"
+        if len(prefix.parts) > _PARTS_OF_A_COMMON_PREFIX:
+            names[str(prefix)] = "<python>"
+    return names
 
 
 def cut(text: str, limit: int = MAX_EXCERPT_CHARACTERS) -> str:

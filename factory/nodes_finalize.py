@@ -8,6 +8,7 @@ from langgraph.runtime import Runtime
 
 from factory.schemas import AttemptRecord, FailureBrief
 from factory.state import FactoryContext, FactoryState, fresh_attempt
+from factory.summary import drift_warning
 from factory.verdict import Failed, Passed
 from shared.atomic_io import write_json
 from shared.events import AttemptFailed, StageStarted, Warned
@@ -27,9 +28,7 @@ def _pass(state: FactoryState, context: FactoryContext) -> dict[str, Any]:
     commit = context.workspace.commit(state["tree"], context.commit_facts)
     drift = context.workspace.drift(files)
     if drift:
-        context.emit(
-            Warned(f"{order.id}: changed outside the proposal, not committed: {', '.join(drift)}")
-        )
+        context.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
     record = _record(state, context, drift=drift)
     return {"records": (*state["records"], record), "verdict": Passed(commit, state["tree"], files)}
 
@@ -84,5 +83,6 @@ def _record(
         acceptance=state["acceptance"],
         drift=drift,
         model=state["model"],
+        repairs=state["repairs"],
         failure_brief=brief,
     )

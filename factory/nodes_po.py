@@ -15,7 +15,8 @@ from factory.schemas import CmdResult, FailureBrief, Stage, WriteProposal
 from factory.scope import FileKind, FileState
 from factory.state import FactoryContext, FactoryState
 from factory.verification import Check, parse_check, verification_of
-from shared.atomic_io import write_json
+from factory.wording import name_paths
+from shared.atomic_io import make_folder, write_json, write_refused
 from shared.events import CommandEnded, CommandStarted, StageStarted
 from shared.hashing import sha256_bytes
 
@@ -48,7 +49,7 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, An
     missing = [each.path for each in order.postconditions if not tree.exists(each.path)]
     if missing:
         acceptance.brief = _brief(
-            context, acceptance.stage, f"postcondition not met, no such file: {', '.join(missing)}"
+            context, acceptance.stage, f"postcondition not met, no such file: {name_paths(missing)}"
         )
     else:
         commands = tuple(parse_check(each) for each in order.acceptance_commands)
@@ -73,7 +74,8 @@ def _run_phase(
     for number, check in enumerate(checks, 1):
         result, ended = _run_one(check, context, attempt, f"{phase.purpose}_{number}")
         phase.results.append(result)
-        if not ended.ok and not (ended.cause is Cause.EXITED and result.note):
+        tolerated = ended.cause is Cause.EXITED and check.note_for(ended.exit_code)
+        if not (ended.ok or tolerated):
             phase.brief = _failed_command(phase.stage, check, ended, context)
             return
     tampered = _changed_by_commands(context, proposal)
@@ -81,7 +83,7 @@ def _run_phase(
         phase.brief = _brief(
             context,
             phase.stage,
-            f"a command changed {', '.join(tampered)} after it was written; what is committed "
+            f"a command changed {name_paths(tampered)} after it was written; what is committed "
             "must be exactly what was proposed",
         )
 
@@ -91,9 +93,11 @@ def _run_one(
 ) -> tuple[CmdResult, Ended]:
     order, purpose = context.order.id, name.rpartition("_")[0]
     context.emit(CommandStarted(order, purpose, check.text))
-    log = context.attempt_folder(attempt) / "logs" / name
-    log.parent.mkdir(exist_ok=True)
-    ended = context.sandbox.run(check.argv, timeout_seconds=context.timeout_seconds, log=log)
+    log = make_folder(context.attempt_folder(attempt) / "logs") / name
+    try:
+        ended = context.sandbox.run(check.argv, timeout_seconds=context.timeout_seconds, log=log)
+    except OSError as error:
+        raise write_refused(log, error) from error
     note = check.note_for(ended.exit_code) or ""
     context.emit(
         CommandEnded(order, purpose, check.text, ended.exit_code, ended.duration_seconds, note)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from factory.llm import ModelChoice
 from factory.preflight import BranchPolicy
 from factory.sandbox import Backend
-from factory.state import ModelChoice
 
 
 @dataclass(frozen=True, slots=True)

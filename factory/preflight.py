@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from factory.wording import name_paths
 from shared.errors import CommandFailed, InvalidInput, PreflightRefused
 from shared.git import (
     NO_COMMIT,
@@ -26,7 +27,6 @@ _UNDER_WAY = {
     "REVERT_HEAD": "a revert",
     "BISECT_LOG": "a bisect",
 }
-_PATHS_SHOWN = 5
 
 
 class BranchPolicy(StrEnum):
@@ -218,10 +218,8 @@ def _refuse_unready(tree: Path, git_dir: Path, changes: Changes) -> None:
             f"HEAD of {tree} is detached", "check out a branch: `git switch BRANCH`"
         )
     if not changes.clean:
-        paths = (*changes.changed, *changes.untracked)
-        more = f" and {len(paths) - _PATHS_SHOWN} more" if len(paths) > _PATHS_SHOWN else ""
         raise PreflightRefused(
-            f"{tree} has uncommitted changes: {', '.join(paths[:_PATHS_SHOWN])}{more}",
+            f"{tree} has uncommitted changes: {name_paths((*changes.changed, *changes.untracked))}",
             "commit or stash them (`git stash -u`), or add them to .gitignore",
         )
 

@@ -18,7 +18,7 @@ from factory.recovery import Leftover, recover
 from factory.schemas import RunSummary
 from factory.session import Session, open_session
 from factory.summary import public_json
-from shared.atomic_io import write_json
+from shared.atomic_io import make_folder, write_json
 from shared.errors import InvalidInput
 from shared.events import Emit, Warned
 from shared.llm.stack import ModelSource, open_model, transcript_of
@@ -33,7 +33,7 @@ def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) 
     """
     loaded = read_order(path)
     with hold_repo(options, emit) as held:
-        refuse_inside(held.repo, options.out, "--out")
+        prepare_export(held.repo, options.out, "--out")
         exempt, warning = decide_exempt(loaded, allow=options.allow_verify_exempt)
         run_id = new_run_id()
         branch = options.branch or default_branch(loaded.plan, run_id)
@@ -130,9 +130,16 @@ def describe_options(options: RunOptions, target: Target) -> dict[str, Any]:
     }
 
 
-def refuse_inside(repo: Repo, path: Path | None, flag: str) -> None:
-    """Raise `InvalidInput` where an export would land in the repo it is about."""
-    if path is not None and path.resolve().is_relative_to(repo.tree.resolve()):
+def prepare_export(repo: Repo, folder: Path | None, flag: str) -> None:
+    """Make the folder that a summary is exported to, before anything else is done.
+
+    Raises `InvalidInput` where it would lie in the repo it is about, `CommandFailed` where the
+    disk refuses.
+    """
+    if folder is None:
+        return
+    if folder.resolve().is_relative_to(repo.tree.resolve()):
         raise InvalidInput(
-            f"{flag} {path} is inside the target repo", "choose a folder outside of it"
+            f"{flag} {folder} is inside the target repo", "choose a folder outside of it"
         )
+    make_folder(folder)

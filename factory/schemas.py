@@ -96,6 +96,7 @@ class AttemptRecord(_Record):
     acceptance: tuple[CmdResult, ...] = ()
     drift: tuple[str, ...] = ()
     model: str | None = None
+    repairs: tuple[str, ...] = ()
     failure_brief: FailureBrief | None = None
 
 

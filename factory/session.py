@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from factory.commit_facts import NOTES_REF, describe_commit, identify
+from factory.excerpt import python_paths
 from factory.journal import Journal, Step
 from factory.landing import Landing
 from factory.options import RunOptions
@@ -25,10 +27,12 @@ from factory.workspace import Workspace, close_workspace, open_workspace, worksp
 from shared.atomic_io import make_folder, write_json
 from shared.errors import LlmchError
 from shared.events import Emit, Noted, OrderEnded, OrderStarted, Warned
-from shared.git import NO_COMMIT
+from shared.git import NO_COMMIT, GitFailed
 from shared.llm.stack import Model
 from shared.llm.usage import usage_counted
 from shared.run_context import RunFolder, commit_date
+
+_CREDENTIALS = re.compile(r"://[^/@\s]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,8 @@ class Session:
         except LlmchError as error:
             verdict, failure = Errored(error.message), error
         except BaseException as error:
-            self._summarise(folder, loaded, Errored(repr(error)), records, parent)
+            cause = "interrupted" if isinstance(error, KeyboardInterrupt) else repr(error)
+            self._summarise(folder, loaded, Errored(cause), records, parent)
             raise
         summary = self._summarise(folder, loaded, verdict, records, parent)
         self.journal.record(Step.ORDER_ENDED, order=order.id, verdict=summary.verdict)
@@ -98,7 +103,8 @@ class Session:
         done = self.repo.git.push("origin", self.branch)
         if done.exit_code:
             said = done.stderr.decode(errors="replace").strip()
-            self.emit(Warned(f"the branch was not pushed: {said}"))
+            # Git repeats the remote's URL, and a token may be in it.
+            self.emit(Warned(f"the branch was not pushed: {_CREDENTIALS.sub('://', said)}"))
         else:
             self.emit(Noted(f"pushed {self.branch} to origin"))
 
@@ -142,11 +148,20 @@ class Session:
         self.landing.land(commit, old)
         self.journal.record(Step.LANDED, order=order, commit=commit)
         self.branch_exists = True
+        self.workspace.advance(commit)
+        self._annotate(commit, loaded, records)
+
+    def _annotate(
+        self, commit: str, loaded: LoadedOrder, records: tuple[AttemptRecord, ...]
+    ) -> None:
+        """Note how the commit came about; it has landed, whatever becomes of the note."""
         model = records[-1].model or "unknown"
         note = f"run: {self.folder.run_id}\nmodel: {model}\nattempts: {len(records)}\n"
         facts = describe_commit(loaded.order, identify(loaded.order, ""), self.date)
-        self.workspace.git.add_note(NOTES_REF, passed.commit, note, facts)
-        self.workspace.advance(passed.commit)
+        try:
+            self.workspace.git.add_note(NOTES_REF, commit, note, facts)
+        except GitFailed as failed:
+            self.emit(Warned(f"no note was added to {commit[:12]}: {failed.message}"))
 
     def _summarise(
         self,
@@ -188,13 +203,13 @@ class Session:
 
     def _path_names(self) -> Mapping[str, str]:
         """Paths of this machine that may show up in output, and what stands for each."""
-        python = self.options.python
+        workspace = self.workspace
         return {
-            f"{self.workspace.root}/": "",
-            str(self.workspace.root): ".",
-            str(self.workspace.private): "/tmp",  # noqa: S108  # as the sandbox shows it
-            str(python): "python",
-            str(python.parent.parent): "<python>",
+            f"{workspace.root}/": "",
+            str(workspace.root): ".",
+            str(workspace.temporary): "/tmp",  # noqa: S108  # as the sandbox shows it
+            str(workspace.private): "<private>",
+            **python_paths(self.options.python),
         }
 
 
@@ -213,6 +228,7 @@ def open_session(
     Raises `SandboxUnavailable` where none works; what was opened is closed again in any case.
     """
     _import_ahead()
+    date = commit_date(folder.started)
     root = workspaces_root() / folder.run_id / repo.tree.name
     journal.record(Step.WORKSPACE_OPENING, root=root)
     try:
@@ -231,7 +247,7 @@ def open_session(
             folder=folder,
             journal=journal,
             emit=emit,
-            date=commit_date(folder.started),
+            date=date,
             branch_exists=target.exists,
         )
     finally:

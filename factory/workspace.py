@@ -14,6 +14,7 @@ from pathlib import Path
 
 from factory.leftovers import discard, sweep
 from factory.tree import Tree
+from factory.wording import printable
 from shared.errors import CommandFailed
 from shared.git import CommitFacts, Git
 
@@ -80,9 +81,13 @@ class Workspace:
         return self.git.write_commit(tree, self.baseline, facts)
 
     def drift(self, paths: Sequence[str]) -> tuple[str, ...]:
-        """Return what differs from the baseline outside `paths`, ignored files left out."""
+        """Return what differs from the baseline outside `paths`, ignored files left out.
+
+        Names that are no text are given with escapes.
+        """
         changes = self.git.changes(own_tree=True)
-        return tuple(sorted({*changes.changed, *changes.untracked}.difference(paths)))
+        differing = {*changes.changed, *changes.untracked}.difference(paths)
+        return tuple(sorted(map(printable, differing)))
 
     def advance(self, commit: str) -> None:
         """Take a commit made here as the baseline of what comes next."""

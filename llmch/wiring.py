@@ -12,7 +12,7 @@ from shared.events import Emit, Warned
 from shared.llm.access import check_access
 from shared.llm.client import LlmClient
 from shared.llm.stack import Mode, ModelSource
-from shared.llm.usage import Budget
+from shared.llm.budget import Budget
 from shared.settings import RoleSettings, Settings, load_settings
 
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from shared.paths import glob_characters
 from shared.schemas import (
+    MAX_COMMANDS,
+    MAX_LISTED,
+    MAX_ORDERS,
     Condition,
     DocumentInvalid,
     Manifest,
@@ -50,7 +54,7 @@ class Draft:
         """Return index and text of each acceptance command that can be read."""
         if self.order is not None:
             return enumerate(self.order.acceptance_commands)
-        return strings(self.raw.get("acceptance_commands"))
+        return islice(strings(self.raw.get("acceptance_commands")), MAX_COMMANDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +97,10 @@ def parse_plan(document: JsonValue) -> Plan:
 
 def _read_entries(document: RawOrder) -> tuple[list[JsonValue], tuple[SchemaProblem, ...]]:
     match document:
-        case {"work_orders": [*entries]} if entries:
+        case {"work_orders": [_, *_] as entries} if len(entries) <= MAX_ORDERS:
             return entries, ()
+        case {"work_orders": [_, *_] as entries}:
+            problem = f"has {len(entries)} entries, at most {MAX_ORDERS} may be"
         case {"work_orders": []}:
             problem = "is empty: a plan has at least one order"
         case {"work_orders": _}:
@@ -166,7 +172,7 @@ def _unknown_in_contract(document: RawOrder) -> tuple[str, ...]:
 def _unknown_in_conditions(field: str, value: JsonValue) -> list[str]:
     return [
         f"{field}[{index}].{key}"
-        for index, condition in enumerate(value if isinstance(value, list) else ())
+        for index, condition in enumerate(_first_of(value))
         for key in unknown_keys(Condition, condition)
     ]
 
@@ -182,13 +188,18 @@ def _readable_paths(raw: RawOrder) -> Iterator[tuple[str, str]]:
 
 def strings(value: JsonValue) -> Iterator[tuple[int, str]]:
     """Yield index and text of each string in what should be a list of strings."""
-    for index, each in enumerate(value if isinstance(value, list) else ()):
+    for index, each in enumerate(_first_of(value)):
         if isinstance(each, str):
             yield index, each
 
 
 def condition_paths(value: JsonValue) -> Iterator[tuple[int, str]]:
     """Yield index and path of each condition in what should be a list of conditions."""
-    for index, each in enumerate(value if isinstance(value, list) else ()):
+    for index, each in enumerate(_first_of(value)):
         if isinstance(each, dict) and isinstance(path := each.get("path"), str):
             yield index, path
+
+
+def _first_of(value: JsonValue) -> list[JsonValue]:
+    """Return as much of a list as the schema lets it hold; nothing of anything else."""
+    return value[:MAX_LISTED] if isinstance(value, list) else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypedDict
 
 from planner.plan import Draft, Plan
@@ -15,6 +16,7 @@ from planner.rules.model import Finding, PlanView, Severity, Step
 from shared.commands import analyse_command
 
 _INDEX = re.compile(r"\d+")
+_MAX_FINDINGS = 1000
 
 
 class FindingDocument(TypedDict):
@@ -91,12 +93,13 @@ def render_finding(finding: Finding) -> str:
 def judge(plan: Plan, repo_files: Collection[str] = ()) -> Report:
     """Return what all rules say of `plan`, on a repo that holds `repo_files`.
 
-    Paths in `repo_files` are as git lists them. Never raises, whatever a model wrote.
+    Paths in `repo_files` are as git lists them. Never raises, whatever a model wrote. Of one rule
+    the first thousand findings count: more show nothing that these do not.
     """
     chain = project(plan.drafts, repo_files)
     steps = tuple(_step(draft, plan, chain) for draft in plan.drafts)
     view = PlanView(plan, steps, chain)
-    findings = [finding for rule in RULES for finding in rule.check(view)]
+    findings = [each for rule in RULES for each in islice(rule.check(view), _MAX_FINDINGS)]
     return Report(tuple(sorted(findings, key=_sort_key)))
 
 

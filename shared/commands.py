@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared.python_code import PythonCode, read_code
-from shared.shell_words import UnsplittableError, Words, split_words
+from shared.shell_words import (
+    MAX_ARGUMENT_BYTES,
+    UnsplittableError,
+    Words,
+    is_too_long,
+    split_words,
+)
 
 _PYTHON = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
@@ -114,9 +120,18 @@ def _analyse(text: str, words: Words) -> Command:
     if not argv[start]:
         raise _NothingToRun("names no program")
     run = _run(program, words, start)
-    if "\0" in text and not (isinstance(run, CodeRun) and "\0" in run.code.source):
-        raise _NothingToRun("holds a NUL, which no argument can")
+    suspect = "\0" in text or is_too_long(text)
+    if suspect and not (isinstance(run, CodeRun) and run.code.problem):
+        _refuse_impossible_arguments(argv)
     return Command(text, argv, None, words.operator, program, run, environment)
+
+
+def _refuse_impossible_arguments(argv: Sequence[str]) -> None:
+    for word in argv:
+        if "\0" in word:
+            raise _NothingToRun("holds a NUL, which no argument can")
+        if is_too_long(word):
+            raise _NothingToRun(f"has an argument of over {MAX_ARGUMENT_BYTES} bytes")
 
 
 def _base_name(path: str) -> str:

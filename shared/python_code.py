@@ -8,10 +8,8 @@ import threading
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
-# Linux takes no longer single argument (MAX_ARG_STRLEN, 32 pages, with its closing NUL).
-MAX_CODE_BYTES: Final = 128 * 1024 - 1
+from shared.shell_words import MAX_ARGUMENT_BYTES, is_too_long
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*+"
 _DOTTED = rf"{_NAME}(?:\.{_NAME})*+"
@@ -82,8 +80,8 @@ def read_code(source: str) -> PythonCode:
 def _limit(source: str) -> CodeProblem | None:
     if "\0" in source:
         return CodeProblem("it holds a NUL", False)
-    if len(source) * 4 > MAX_CODE_BYTES and len(source.encode(errors="replace")) > MAX_CODE_BYTES:
-        return CodeProblem(f"it is over {MAX_CODE_BYTES} bytes, too long for an argument", False)
+    if is_too_long(source):
+        return CodeProblem(f"it is over {MAX_ARGUMENT_BYTES} bytes, too long an argument", False)
     return None
 
 

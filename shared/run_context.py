@@ -59,26 +59,30 @@ class Recording:
 class EventLog:
     """Appends each event to `events.jsonl`, stamped with the seconds since the run began.
 
-    Not synced: it tells what happened, and nothing is decided by it.
+    Not synced: it tells what happened, and nothing is decided by it. Raises `CommandFailed` where
+    the disk refuses.
     """
 
     def __init__(self, folder: RunFolder) -> None:
         self._started = folder.started
-        path = folder.path / "events.jsonl"
+        self._path = folder.path / "events.jsonl"
         try:
-            self._file = path.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
+            self._file = self._path.open("ab", buffering=0)
         except OSError as error:
-            raise write_refused(path, error) from error
+            raise write_refused(self._path, error) from error
         self._lock = threading.Lock()
 
     def __call__(self, event: Event) -> None:
         seconds = (datetime.now(UTC) - self._started).total_seconds()
         line = json.dumps({"at": round(seconds, 3), **event_to_json(event)}, ensure_ascii=False)
-        with self._lock:
-            self._file.write(line + "\n")
+        try:
+            with self._lock:
+                self._file.write((line + "\n").encode("utf-8", "backslashreplace"))
+        except OSError as error:
+            raise write_refused(self._path, error) from error
 
     def close(self) -> None:
-        """End the log; a full disk at this point loses only its tail."""
+        """End the log."""
         self._file.close()
 
 

@@ -12,11 +12,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from shared.paths import check_path, glob_characters
+from shared.paths import PathProblem, check_path, glob_characters
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -30,6 +31,12 @@ VERIFY_SCRIPT: Final = "scripts/verify.sh"
 # document has to be read whole before it can be judged, hence its bound.
 MAX_DOCUMENT_BYTES: Final = 10 * 1024 * 1024
 MAX_CONTEXT_FILES: Final = 10
+# No honest plan comes near these: a reply of 64,000 tokens holds some hundred orders, a proposal
+# some hundred files. They keep ten megabytes of nonsense from costing minutes and gigabytes.
+MAX_ORDERS: Final = 2000
+MAX_COMMANDS: Final = 100
+MAX_LISTED: Final = 1000
+"""Of any other list in an order or contract."""
 MAX_CONTEXT_BYTES: Final = 200 * 1024
 """Of one context file, and of all of an order's together."""
 MAX_WRITE_BYTES: Final = 200 * 1024
@@ -45,12 +52,17 @@ T = TypeVar("T")
 
 
 def _check_order_path(text: str) -> str:
-    return text if glob_characters(text) else check_path(text)
+    try:
+        return check_path(text)
+    except PathProblem:
+        if glob_characters(text):
+            return text
+        raise
 
 
 OrderPath = Annotated[str, AfterValidator(_check_order_path)]
 # Strict mode would refuse the lists that JSON gives for tuples; what they hold stays strict.
-Listed = Annotated[tuple[T, ...], Field(strict=False)]
+Listed = Annotated[tuple[T, ...], Field(strict=False, max_length=MAX_LISTED)]
 
 
 # One paragraph or several: models write either.
@@ -99,7 +111,7 @@ class WorkOrder(_Document):
     postconditions: Listed[Postcondition] = ()
     allowed_files: Listed[OrderPath]
     forbidden: Listed[str] = ()
-    acceptance_commands: Annotated[Listed[str], Field(min_length=1)]
+    acceptance_commands: Annotated[Listed[str], Field(min_length=1, max_length=MAX_COMMANDS)]
     context_files: Annotated[Listed[OrderPath], Field(max_length=MAX_CONTEXT_FILES)] = ()
     depends_on: Listed[str] = ()
     notes: str | None = None
@@ -120,7 +132,7 @@ class Manifest(_Document):
     schema_version: str = SCHEMA_VERSION
     system_overview: Overview = ()
     verify_contract: VerifyContract | None = None
-    work_orders: Listed[WorkOrder]
+    work_orders: Annotated[Listed[WorkOrder], Field(max_length=MAX_ORDERS)]
     provenance: Provenance | None = None
 
 
@@ -133,7 +145,7 @@ class SchemaProblem:
 
 
 class DocumentInvalid(ValueError):
-    """A document does not conform to its schema; `problems` has one entry per field."""
+    """A document does not conform to its schema; `problems` has one entry per field, 50 at most."""
 
     def __init__(self, problems: tuple[SchemaProblem, ...]) -> None:
         super().__init__("; ".join(f"{each.field}: {each.message}" for each in problems))
@@ -148,18 +160,33 @@ def parse_document(schema: type[D], value: object) -> D:
 
     Raises `DocumentInvalid`, with one problem for each field that is at fault.
     """
+    if problems := _oversized_lists(value):
+        raise DocumentInvalid(problems)
     try:
         return schema.model_validate(value)
     except ValidationError as error:
         raise DocumentInvalid(_problems(error)) from None
 
 
+def _oversized_lists(value: object) -> tuple[SchemaProblem, ...]:
+    """Find lists over all bounds: the validator would look at every element before it says so."""
+    if not isinstance(value, dict):
+        return ()
+    return tuple(
+        [
+            SchemaProblem(str(key), f"has {len(each)} entries, at most {MAX_LISTED} may be")
+            for key, each in value.items()
+            if each.__class__ is list and len(each) > MAX_LISTED and key != "work_orders"
+        ]
+    )
+
+
 def unknown_keys(schema: type[BaseModel], value: object) -> tuple[str, ...]:
-    """Return the keys of the JSON object `value` that `schema` does not have, sorted."""
+    """Return the keys of the JSON object `value` that `schema` does not have: the first, sorted."""
     known = _keys_of(schema)
     if not isinstance(value, dict) or value.keys() <= known:
         return ()
-    return tuple(sorted(value.keys() - known))
+    return tuple(sorted(value.keys() - known)[:_MAX_UNKNOWN])
 
 
 @cache
@@ -209,12 +236,16 @@ def blockers(order: WorkOrder) -> tuple[SchemaProblem, ...]:
 
 
 def _problems(error: ValidationError) -> tuple[SchemaProblem, ...]:
+    if error.error_count() > _MAX_FAULTS:
+        message = f"does not fit the schema in {error.error_count()} places"
+        return (SchemaProblem("", message),)
     first: dict[str, str] = {}
     for each in error.errors(include_url=False):
         if each["type"] == "too_short" and each["input"]:
             continue  # what the list holds has problems of its own, and nothing else is left
         first.setdefault(_field(each["loc"]), _message(each))
-    return tuple(SchemaProblem(field, message) for field, message in first.items())
+    problems = (SchemaProblem(field, message) for field, message in first.items())
+    return tuple(islice(problems, _MAX_PROBLEMS))
 
 
 def _field(location: tuple[int | str, ...]) -> str:
@@ -252,6 +283,9 @@ _WANTED = {
     "model_attributes_type": "an object",
 }
 _MAX_SHOWN = 80
+_MAX_UNKNOWN = 50
+_MAX_PROBLEMS = 50
+_MAX_FAULTS = 500  # more are not even listed: that alone would take a minute for ten megabytes
 
 
 def _shown(value: object) -> str:

@@ -14,6 +14,7 @@ import tomllib
 from pathlib import Path
 
 from llmch.demo import DemoOptions, build_demo
+from llmch.demo_replies import recorded_models
 from llmch.examples import Example, list_examples
 from shared.events import ignore
 from shared.hashing import EMPTY_SHA256
@@ -60,12 +61,13 @@ def make_transcript(example: Example, target: Path) -> None:
         source = ModelSource(
             Mode.LIVE, lambda emit: AuthoredModel(example), target, origin=ORIGIN, dated=False
         )
+        planner, factory = recorded_models(ORIGIN)
         options = DemoOptions(
             example=example,
             folder=Path(scratch) / example.name,
             artifacts=Path(scratch) / "artifacts",
-            planner_model=ORIGIN["model"],
-            factory_model=ORIGIN["model"],
+            planner=planner,
+            factory=factory,
         )
         result = build_demo(options, source, ignore)
     if result.summary is None or result.summary.verdict != "PASS":

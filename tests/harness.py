@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from factory.batch.coordinator import run_all
+from factory.llm import ModelChoice
 from factory.options import RunOptions, SandboxChoice
 from factory.run import run_order
 from factory.sandbox import Backend
 from factory.schemas import AttemptRecord, BatchSummary, RunSummary
-from factory.state import ModelChoice
 from shared.events import Event
 from shared.hashing import manifest_sha256
+from shared.llm.reply_format import ReplyFormat
 from shared.llm.stack import Mode, ModelSource
 from tests.fakes import Reply, ScriptedModel
 
@@ -166,7 +167,7 @@ class Factory:
         defaults = RunOptions(
             repo=self.repo,
             artifacts=self.artifacts,
-            models=ModelChoice(lambda attempt: "scripted", None, 0.0, None),
+            models=ModelChoice(lambda attempt: "scripted", reply_format=ReplyFormat.JSON),
             sandbox=SandboxChoice(Backend.OFF),
             python=Path(sys.executable),
             branch="work",

@@ -11,7 +11,7 @@ from factory.commit_facts import OrderIdentity, identify, landed_orders
 from factory.options import RunOptions
 from factory.orders import LoadedOrder, decide_exempt, read_workdir
 from factory.preflight import Repo, Target, choose_target
-from factory.run import begin_run, default_branch, describe_options, hold_repo, refuse_inside
+from factory.run import begin_run, default_branch, describe_options, hold_repo, prepare_export
 from factory.schemas import BatchSummary, RunSummary
 from factory.session import Session
 from factory.summary import (
@@ -39,7 +39,7 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
     """
     orders = read_workdir(workdir)
     with hold_repo(options, emit) as held:
-        refuse_inside(held.repo, options.out, "--out")
+        prepare_export(held.repo, options.out, "--out")
         exemptions = [decide_exempt(each, allow=options.allow_verify_exempt) for each in orders]
         run_id = new_run_id()
         branch = options.branch or default_branch(orders[0].plan, run_id)
@@ -52,10 +52,10 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
             batch = _Batch(session, recording, target.tip, _landed(held.repo, target))
             error = batch.run(orders, [exempt for exempt, _ in exemptions])
             summary = batch.summarise()
+            if any(each.state in ("landed", "skipped") for each in summary.orders):
+                session.push()
             if error:
                 raise error
-            if summary.tip != target.tip:
-                session.push()
     if options.out is not None:
         write_json(options.out / f"{run_id}.json", public_json(summary))
     return summary

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import functools
 import json
 import os
 import select
@@ -21,7 +20,7 @@ from pathlib import Path
 
 from factory.sandbox import warden
 from factory.sandbox.capture import Capture
-from shared.process import start_child
+from shared.process import Service, start_service
 
 # After the order to end, a tree of processes is normally gone in milliseconds. The caller was
 # promised an answer within a second of the deadline, so it gets one either way.
@@ -80,51 +79,50 @@ class Exit:
 
 
 class Warden:
-    """The running warden; started again when something has ended it."""
+    """The warden of this process: started by the first request, and again when it has died."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._requests = self._start()
-        atexit.register(self.close)
-
-    def _start(self) -> socket.socket:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs, Path(os.devnull).open("wb") as nowhere:
-            self._process = start_child(
-                [sys.executable, "-I", "-S", warden.__file__, str(theirs.fileno())],
-                cwd=Path("/"),
-                env={},
-                stdout=nowhere.fileno(),
-                stderr=nowhere.fileno(),
-                pass_fds=[theirs.fileno()],
-            )
-        return ours
+        self._running: tuple[socket.socket, Service] | None = None
 
     @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._process.pid
+    def pid(self) -> int | None:
+        """Its process id, once it was started."""
+        return self._running[1].pid if self._running else None
 
     def request(self, fds: Sequence[int]) -> None:
         """Have a supervisor started that owns `fds`: stdout, stderr, control and the job's own."""
         with self._lock:
             try:
-                socket.send_fds(self._requests, [b"+"], fds)
-            except OSError:
+                self._send(fds)
+            except ConnectionError:
                 self.close()
-                self._requests = self._start()
-                socket.send_fds(self._requests, [b"+"], fds)
+                self._send(fds)
+
+    def _send(self, fds: Sequence[int]) -> None:
+        if self._running is None:
+            self._running = self._start()
+        socket.send_fds(self._running[0], [b"+"], fds)
+
+    def _start(self) -> tuple[socket.socket, Service]:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            fd = theirs.fileno()
+            program = [sys.executable, "-I", "-S", warden.__file__, str(fd)]
+            service = start_service(program, cwd=Path("/"), env={}, pass_fds=[fd])
+        atexit.register(self.close)
+        return ours, service
 
     def close(self) -> None:
-        """End the warden; commands under way are ended by their supervisors."""
-        self._requests.close()
-        self._process.wait()
+        """End the warden; commands under way go on under their supervisors."""
+        if self._running is not None:
+            requests, service = self._running
+            self._running = None
+            requests.close()
+            service.wait()
 
 
-@functools.cache
-def the_warden() -> Warden:
-    """The one of this process."""
-    return Warden()
+WARDEN = Warden()
 
 
 def supervise(
@@ -142,12 +140,12 @@ def supervise(
         stack.enter_context(control)
         stack.enter_context(theirs)
         own = launch.inherit if launch.ruleset is None else (launch.ruleset, *launch.inherit)
-        the_warden().request([out_write.fileno(), err_write.fileno(), theirs.fileno(), *own])
+        WARDEN.request([out_write.fileno(), err_write.fileno(), theirs.fileno(), *own])
         for handed_over in (out_write, err_write, theirs):
             handed_over.close()
         watch = _Watch(control, {out.fileno(): stdout, err.fileno(): stderr}, output_bytes)
         try:
-            with contextlib.suppress(BrokenPipeError):  # the supervisor died: no report says so
+            with contextlib.suppress(ConnectionError):  # the supervisor died: no report will come
                 control.sendall(launch.job())
             return watch.follow(deadline)
         except BaseException:  # Ctrl-C, a full disk under the log: nothing is left running
@@ -204,7 +202,10 @@ class _Watch:
             self._control.shutdown(socket.SHUT_WR)
 
     def _read(self, fd: int) -> None:
-        data = os.read(fd, _CHUNK)
+        try:
+            data = os.read(fd, _CHUNK)
+        except ConnectionResetError:  # the supervisor died before it had read its job
+            data = b""
         if not data:
             self._poll.unregister(fd)
             self._open.remove(fd)

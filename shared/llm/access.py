@@ -76,6 +76,12 @@ def check_access(environ: Mapping[str, str], base_url: str | None = None) -> Mod
     )
 
 
+def is_openai(environ: Mapping[str, str], base_url: str | None = None) -> bool:
+    """Return whether requests go to OpenAI's own server, whose schemas bind."""
+    url = base_url or environ.get("OPENAI_BASE_URL", "").strip() or None
+    return ModelAccess(base_url=url, api_key="").is_openai
+
+
 def is_loopback(host: str) -> bool:
     """Return whether `host` names this machine."""
     name = host.lower().rstrip(".")

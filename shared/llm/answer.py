@@ -8,7 +8,7 @@ from typing import Any
 
 from shared.llm.client import ReplyCutShort, ReplyFailed, Request, Usage
 from shared.llm.faults import ErrorBody, Refused
-from shared.llm.usage import estimate_tokens
+from shared.llm.tokens import estimate_tokens
 
 # Told each piece of a streamed reply: its channel ("text" or "reasoning") and its text.
 Watch = Callable[[str, str], None]

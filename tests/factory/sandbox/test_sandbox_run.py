@@ -15,7 +15,7 @@ import pytest
 from sandbox_arena import processes_with, wait_until
 
 from factory.sandbox import Backend, Cause, Ended, Limits, Policy, Sandbox, open_sandbox
-from factory.sandbox.supervision import the_warden
+from factory.sandbox.supervision import WARDEN
 from shared.errors import SandboxUnavailable
 
 
@@ -147,7 +147,7 @@ def test_a_killed_warden_ends_no_command_and_is_replaced(sandbox: Sandbox, tmp_p
         )
         os.mkfifo(tmp_path / "workspace" / "go")
         assert wait_until(started.exists)
-        os.kill(the_warden().pid, signal.SIGKILL)
+        os.kill(WARDEN.pid, signal.SIGKILL)
         with (tmp_path / "workspace" / "go").open("w") as go:
             go.write("on\n")
         assert running.result().stdout.text == "end\n"
@@ -163,7 +163,7 @@ def test_commands_leave_no_descriptor_and_no_zombie_behind(
         run(sandbox, tmp_path, "sh", "-c", "sleep 0 & true")
         run(sandbox, tmp_path, "no-such-program")
     assert sorted(Path("/proc/self/fd").iterdir()) == before
-    assert wait_until(lambda: not _children_of(the_warden().pid))
+    assert wait_until(lambda: not _children_of(WARDEN.pid))
 
 
 def _children_of(pid: int) -> str:

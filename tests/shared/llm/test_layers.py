@@ -9,6 +9,7 @@ import pytest
 
 from shared.errors import BudgetReached
 from shared.events import Event, ModelRetryScheduled, Warned
+from shared.llm.budget import Budget, CappedClient, Purse
 from shared.llm.client import (
     Completion,
     LlmClient,
@@ -24,7 +25,6 @@ from shared.llm.retry import Patience
 from shared.llm.second_chance import SecondChanceClient
 from shared.llm.stack import Mode, ModelSource, open_model
 from shared.llm.transcript import Transcript
-from shared.llm.usage import Budget, CappedClient
 from tests.shared.llm.edge import POLICY, FakeClock, chat_request
 
 TAKEN = Usage(1, 10, 0, 5)
@@ -90,7 +90,7 @@ def test_a_reply_cut_by_the_servers_own_limit_gets_twice_of_what_it_used() -> No
 
 
 def test_a_cut_reply_that_no_budget_can_mend_stays_a_cut_reply() -> None:
-    capped = CappedClient(Scripted(ReplyCutShort("cut", TAKEN)), Budget(max_tokens=150))
+    capped = CappedClient(Scripted(ReplyCutShort("cut", TAKEN)), Purse(Budget(max_tokens=150)))
     with pytest.raises(ReplyCutShort):
         chance(capped).complete(chat_request(max_output_tokens=100))
 
@@ -98,7 +98,7 @@ def test_a_cut_reply_that_no_budget_can_mend_stays_a_cut_reply() -> None:
 def test_every_repetition_is_weighed_against_the_budget() -> None:
     broken = ReplyBroken("it broke off", Usage(1, 10, 0, 60))
     model = Scripted(broken, broken, GOOD)
-    capped = CappedClient(model, Budget(max_tokens=200))
+    capped = CappedClient(model, Purse(Budget(max_tokens=200)))
     with pytest.raises(BudgetReached):
         chance(capped).complete(chat_request(max_output_tokens=100))
     assert len(model.limits) == 2
@@ -106,7 +106,9 @@ def test_every_repetition_is_weighed_against_the_budget() -> None:
 
 def source(mode: Mode, model: LlmClient, path: Path | None = None) -> ModelSource:
     prices = {"small-1": Price(Decimal(1), Decimal(1), Decimal(1))}
-    return ModelSource(mode, lambda emit: model, path, Budget(max_tokens=10_000_000), prices)
+    return ModelSource(
+        mode, lambda emit: model, path, budget=Budget(max_tokens=10_000_000), prices=prices
+    )
 
 
 def test_a_live_run_records_in_its_folder_and_a_replay_answers_from_there(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ class Mock:
             self.call("POST", "/_llmock/scenario", {"behaviors": list(behaviors)})
 
     def ask(self, request: Request, *, stream: bool = True) -> Completion:
-        access = ModelAccess(f"http://127.0.0.1:{self.port}/v1", "k", stall_seconds=0.5)
+        access = ModelAccess(f"http://127.0.0.1:{self.port}/v1", "k", stall_seconds=3.0)
         emit = (lambda event: None) if stream else ignore
         with open_client(access, emit, policy=POLICY) as client:
             patience = Patience(POLICY, SystemClock())
@@ -108,7 +108,7 @@ def _listens(port: int) -> bool:
         [{"type": "stream_fault", "kind": "disconnect", "after_chunks": 3}],
         [{"type": "stream_fault", "kind": "truncate", "after_chunks": 3}],
         [{"type": "stream_fault", "kind": "malformed", "after_chunks": 3}],
-        [{"type": "stream_fault", "kind": "stall", "after_chunks": 3, "stall_seconds": 3}],
+        [{"type": "stream_fault", "kind": "stall", "after_chunks": 3, "stall_seconds": 9}],
         [{"type": "delay", "seconds": 0.2}],
     ],
     ids=lambda fault: "-".join(str(value) for each in fault for value in each.values()) or "none",

@@ -289,7 +289,7 @@ def test_a_reply_that_never_ends_is_cancelled_at_the_deadline() -> None:
 
 def test_a_silent_server_is_left_and_polled() -> None:
     silent = Stream([created_event(), text_event(1, "the ")], end="silence")
-    with edge(silent, Silence(), Send(DONE)) as it:
+    with edge(silent, Silence(), Send(DONE), stall_seconds=0.5) as it:
         assert it.client.complete(planner_request()).text == "the plan"
         assert it.server.left == 0
 

@@ -31,6 +31,7 @@ from shared.llm.client import (
     Role,
     Usage,
 )
+from shared.llm.recording import NotOnRecord, RecordingClient, ReplayClient
 from shared.llm.records import (
     AUTHORED,
     Failure,
@@ -44,7 +45,7 @@ from shared.llm.records import (
     request_key,
     request_to_json,
 )
-from shared.llm.transcript import NotOnRecord, RecordingClient, ReplayClient, Transcript
+from shared.llm.transcript import Transcript
 from tests.shared.llm.edge import chat_document, chat_request
 from tests.shared.llm.scripted_server import Send, scripted_server
 
@@ -362,7 +363,8 @@ RUN = """
     from shared.llm.client import *
     from shared.llm.live import open_client
     from shared.llm.records import AUTHORED
-    from shared.llm.transcript import RecordingClient, Transcript
+    from shared.llm.recording import RecordingClient
+    from shared.llm.transcript import Transcript
 
     url, path, at, number = sys.argv[1:]
 

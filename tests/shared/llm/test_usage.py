@@ -13,18 +13,11 @@ from hypothesis import strategies as st
 
 from shared.errors import BudgetReached, InvalidInput
 from shared.events import Event, ModelCallEnded, ModelCallStarted
+from shared.llm.budget import Budget, CappedClient, Purse, bound_of
 from shared.llm.client import Completion, Place, ReplyFailed, Request, Role, Usage
 from shared.llm.prices import KNOWN_PRICES, Price, cost_of, extend_prices, price_of
-from shared.llm.usage import (
-    DEFAULT_OUTPUT_LIMIT,
-    Budget,
-    CappedClient,
-    Meter,
-    MeteredClient,
-    Tally,
-    estimate_tokens,
-    worst_case,
-)
+from shared.llm.tokens import DEFAULT_OUTPUT_LIMIT, estimate_tokens, worst_case
+from shared.llm.usage import Meter, MeteredClient, Tally
 from tests.shared.llm.edge import SCHEMA, chat_request
 
 PRICES = {"small-1": Price(Decimal(1), Decimal("0.5"), Decimal(10))}
@@ -102,20 +95,20 @@ def test_each_call_is_announced_and_concluded() -> None:
     client = MeteredClient(Answers(USED), Meter(), emit=events.append, clock=lambda: next(ticks))
     client.complete(chat_request())
     assert events == [
-        ModelCallStarted("factory WO-01 attempt 1", "small-1"),
-        ModelCallEnded("factory WO-01 attempt 1", "small-1", 2.5, 1000, 100, False),
+        ModelCallStarted("factory WO-01 attempt 1", "small-1", "WO-01"),
+        ModelCallEnded("factory WO-01 attempt 1", "small-1", 2.5, 1000, 100, False, "WO-01"),
     ]
 
 
 def test_without_caps_requests_pass_as_they_are() -> None:
     model = Answers(USED)
-    CappedClient(model, Budget()).complete(chat_request())
+    CappedClient(model, Purse(Budget())).complete(chat_request())
     assert model.requests == [chat_request()]
 
 
 def test_under_a_cap_every_call_has_a_limit() -> None:
     model = Answers(USED)
-    CappedClient(model, Budget(max_tokens=10**6)).complete(chat_request())
+    CappedClient(model, Purse(Budget(max_tokens=10**6))).complete(chat_request())
     assert model.requests[0].max_output_tokens == DEFAULT_OUTPUT_LIMIT
 
 
@@ -134,7 +127,7 @@ def test_under_a_cap_every_call_has_a_limit() -> None:
 )
 def test_the_call_that_could_exceed_a_cap_is_not_made(budget: Budget, words: str) -> None:
     model = Answers(USED)
-    client = CappedClient(model, budget, PRICES)
+    client = CappedClient(model, Purse(budget), PRICES)
     request = chat_request("x" * 15, max_output_tokens=500)
     client.complete(request)
     client.complete(request)
@@ -146,7 +139,7 @@ def test_the_call_that_could_exceed_a_cap_is_not_made(budget: Budget, words: str
 
 
 def test_failed_calls_are_spent_too() -> None:
-    client = CappedClient(Answers(USED, fails=True), Budget(max_tokens=2_000))
+    client = CappedClient(Answers(USED, fails=True), Purse(Budget(max_tokens=2_000)))
     request = chat_request(max_output_tokens=500)
     with pytest.raises(ReplyFailed):
         client.complete(request)
@@ -157,7 +150,7 @@ def test_failed_calls_are_spent_too() -> None:
 def test_a_cost_cap_needs_a_price() -> None:
     model = Answers(USED)
     with pytest.raises(InvalidInput, match="price of small-1 is not known") as caught:
-        CappedClient(model, Budget(max_cost_usd=Decimal(1))).complete(chat_request())
+        CappedClient(model, Purse(Budget(max_cost_usd=Decimal(1)))).complete(chat_request())
     assert "--max-tokens" in caught.value.hint
     assert model.requests == []
 
@@ -171,7 +164,7 @@ def test_calls_under_way_count_with_their_worst_case() -> None:
             assert leave.wait(10)
             return Completion("x", request.model, Usage(1, 10, 0, 10))
 
-    client = CappedClient(Slow(), Budget(max_tokens=1_500), PRICES)
+    client = CappedClient(Slow(), Purse(Budget(max_tokens=1_500)), PRICES)
     request = chat_request(max_output_tokens=900)
     first = threading.Thread(target=lambda: client.complete(request))
     first.start()
@@ -195,7 +188,7 @@ def test_no_series_of_calls_exceeds_a_cap(calls: list[tuple[int, int]]) -> None:
         def complete(self, request: Request) -> Completion:
             return answer(request)
 
-    client = CappedClient(Obedient(), Budget(max_tokens=1_000))
+    client = CappedClient(Obedient(), Purse(Budget(max_tokens=1_000)))
     for limit, wanted in calls:
         answer = model(limit, wanted)
         try:
@@ -204,6 +197,20 @@ def test_no_series_of_calls_exceeds_a_cap(calls: list[tuple[int, int]]) -> None:
             continue
         spent += completion.usage.input_tokens + completion.usage.output_tokens
     assert spent <= 1_000
+
+
+def test_several_clients_share_one_purse() -> None:
+    purse = Purse(Budget(max_tokens=2_000))
+    first, second = (CappedClient(Answers(USED), purse) for _ in range(2))
+    first.complete(chat_request(max_output_tokens=500))
+    with pytest.raises(BudgetReached, match="1,100 are spent"):
+        second.complete(chat_request(max_output_tokens=1_000))
+
+
+def test_the_bound_of_a_plan_is_told_before_it_is_run() -> None:
+    bound = bound_of(6, 1_000, 500, "small-1", PRICES)
+    assert bound == Usage(6, 6_000, 0, 3_000, 0, Decimal("0.036"))
+    assert bound_of(6, 1_000, 500, "nobody-knows").cost_usd is None
 
 
 @pytest.mark.parametrize(
