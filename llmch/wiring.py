@@ -51,6 +51,10 @@ def model_source(args: argparse.Namespace, settings: Settings, role: RoleSetting
         raise InvalidInput(
             "--llm replay needs a transcript to answer from", "name it with --transcript FILE"
         )
+    if not args.transcript.is_file():
+        raise InvalidInput(
+            f"--transcript {args.transcript} is no file", "name the record of an earlier run"
+        )
     return ModelSource(Mode.REPLAY, transcript=args.transcript)
 
 

@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from factory.verification import VERIFY_SCRIPT
-from shared.schemas import WorkOrder
+from shared.schemas import VERIFY_SCRIPT, WorkOrder
 
 # Files that tools rewrite as a whole, from everything else in the repo.
 _GENERATED = frozenset(

@@ -9,12 +9,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shared.llm.access import OPENAI_HOST, ModelAccess
 from shared.llm.client import ReplyBroken, ReplyFailed
 from shared.llm.faults import Refused, Unreachable, parse_error_body
+from shared.llm.redaction import redact, secret_values
 from shared.llm.retry import Clock, parse_retry_after
 
 if TYPE_CHECKING:
@@ -142,9 +143,12 @@ class Transport:
 
     def _refused(self, error: openai.APIStatusError) -> Refused:
         headers = {name.lower(): value for name, value in error.response.headers.items()}
+        body = parse_error_body(error.body)
+        # Servers quote the key that they refuse, and what they say goes on record.
+        secrets = secret_values({"OPENAI_API_KEY": self._access.api_key})
         return Refused(
             error.status_code,
-            parse_error_body(error.body),
+            replace(body, text=redact(body.text, secrets)),
             parse_retry_after(headers, self._clock.wall()),
         )
 
