@@ -6,10 +6,10 @@ bypassed, because both hide what a caller must know (a stream that just ends, an
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from shared.llm.access import OPENAI_HOST, ModelAccess
@@ -44,6 +44,8 @@ class Transport:
     def __init__(self, access: ModelAccess, clock: Clock) -> None:
         self._access = access
         self._clock = clock
+        self._lock = threading.Lock()
+        self._opened: openai.OpenAI | None = None
 
     def create_chat(self, body: Mapping[str, Any]) -> AbstractContextManager[HttpReply]:
         """POST /chat/completions."""
@@ -77,11 +79,18 @@ class Transport:
 
     def close(self) -> None:
         """Close all connections."""
-        if "_sdk" in self.__dict__:
-            self._sdk.close()
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
 
-    @cached_property
     def _sdk(self) -> openai.OpenAI:
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._open()
+            return self._opened
+
+    def _open(self) -> openai.OpenAI:
         import openai
 
         timeout = openai.Timeout(self._access.stall_seconds, connect=_CONNECT_SECONDS)
@@ -103,7 +112,7 @@ class Transport:
     ) -> Iterator[HttpReply]:
         import openai
 
-        call = send(self._sdk)
+        call = send(self._sdk())
         try:
             response = call.__enter__()
         except openai.APIStatusError as error:
