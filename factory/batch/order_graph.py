@@ -1,18 +1,20 @@
 """Which orders need which: derived from what each reads, writes and promises. Pure.
 
 For orders i < j there is an edge from i to j where j can't be worked on before i is there: a
-precondition of j that i promises, a file that j is shown and i writes, a file that both write. An
-order that may touch anything (no allowed files, or a lock file) is a barrier: it needs all before
-it, and all after it need it. What i reads and j writes is no edge: i works on a snapshot, and the
-order of landing keeps the rest.
+precondition of j that i promises, a file that i writes and that j is shown, writes too, or names
+in a command (a module it imports, a script, a folder of tests). An order that may touch anything
+(no allowed files, or a lock file) is a barrier: it needs all before it, and all after it need it.
+What i reads and j writes is no edge: i works on a snapshot, and the order of landing keeps the
+rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from factory.batch.command_reads import named_paths
 from shared.schemas import VERIFY_SCRIPT, WorkOrder
 
 # Files that tools rewrite as a whole, from everything else in the repo.
@@ -80,6 +82,7 @@ class OrderGraph:
 def derive_graph(orders: Sequence[WorkOrder]) -> OrderGraph:
     """Return the graph of a plan's orders, in their sequence. Linear in the paths they name."""
     writers: dict[str, list[int]] = {}
+    below: dict[str, list[int]] = {}
     positions = {order.id: position for position, order in enumerate(orders)}
     needs: list[frozenset[int]] = []
     barrier: int | None = None
@@ -89,12 +92,16 @@ def derive_graph(orders: Sequence[WorkOrder]) -> OrderGraph:
             barrier = position
         else:
             needed = {writer for path in _touched(order) for writer in writers.get(path, ())}
+            for path in named_paths(order):
+                needed.update(writers.get(path, ()), below.get(path, ()))
             needed.update(_declared(order, positions, position))
             if barrier is not None:
                 needed.add(barrier)
         needs.append(_direct(needed, needs))
         for path in {*order.allowed_files, *(each.path for each in order.postconditions)}:
             writers.setdefault(path, []).append(position)
+            for folder in _folders(path):
+                below.setdefault(folder, []).append(position)
     return OrderGraph(
         tuple(order.id for order in orders), tuple(order.title for order in orders), tuple(needs)
     )
@@ -114,6 +121,11 @@ def _touched(order: WorkOrder) -> set[str]:
         *order.context_files,
         *(each.path for each in order.preconditions),
     }
+
+
+def _folders(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
 
 
 def _declared(order: WorkOrder, positions: Mapping[str, int], position: int) -> set[int]:
