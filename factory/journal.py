@@ -29,6 +29,8 @@ class Step(StrEnum):
     WORKSPACE_OPENING = "workspace_opening"
     WORKSPACE_OPENED = "workspace_opened"
     ORDER_BEGUN = "order_begun"
+    STAGE = "stage"
+    ATTEMPT_FAILED = "attempt_failed"
     LANDING = "landing"
     LANDED = "landed"
     ORDER_ENDED = "order_ended"

@@ -18,6 +18,7 @@ from factory.recovery import Leftover, recover
 from factory.schemas import RunSummary
 from factory.session import Session, open_session
 from factory.summary import public_json
+from factory.task import OrderTask
 from shared.atomic_io import make_folder, write_json
 from shared.errors import InvalidInput
 from shared.events import Emit, Warned
@@ -42,11 +43,11 @@ def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) 
         with begin_run(options, source, held, target, run_id, head, emit) as (session, recording):
             for each in (*loaded.warnings, *filter(None, (warning,))):
                 recording.emit(Warned(each))
-            executed = session.execute(loaded, exempt, recording.folder.path)
-            summary = executed.summary
+            task = OrderTask(loaded, exempt, session.tip, recording.folder.path)
+            summary, error = session.execute(task)
             recording.results["summary"] = public_json(summary)
-            if executed.error:
-                raise executed.error
+            if error:
+                raise error
             if summary.state == "landed":
                 session.push()
     if options.out is not None:

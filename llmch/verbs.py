@@ -7,6 +7,7 @@ VERBS = {
     "check": "judge a plan by all rules, without a model",
     "run": "execute one work order on a repo",
     "run-all": "execute a plan's work orders on one branch",
+    "graph": "show which of a plan's orders need which",
     "explain": "say what a rule's code means and how to mend it",
     "demo": "build a shipped example from its specification",
 }

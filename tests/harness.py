@@ -157,7 +157,7 @@ class Factory:
     @property
     def workspace(self) -> Path:
         """The tree of the one run under way."""
-        (found,) = self.workspaces.glob(f"*/{self.repo.name}")
+        (found,) = self.workspaces.glob(f"*/*/{self.repo.name}")
         return found
 
     @property

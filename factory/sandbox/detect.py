@@ -59,6 +59,12 @@ class Sandbox(Protocol):
         raised, with nothing left running. Safe from several threads.
         """
 
+    def clear(self) -> None:
+        """Give the commands that follow an empty /tmp and HOME, as between two attempts.
+
+        No command may be under way. Raises OSError where the disk refuses.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -118,13 +124,13 @@ def _opened(backend: Backend, layout: Layout) -> Sandbox:
     """The backend for this policy, probed unless it was already. Raises `_Unusable`."""
     match backend:
         case Backend.OFF:
-            return Runner(layout.policy, Bare(layout))
+            return Runner(layout, Bare(layout))
         case Backend.BWRAP:
             program = find_bwrap(layout.policy)
-            runner = Runner(layout.policy, Bubblewrapped(layout, program, _bwrap_version(program)))
+            runner = Runner(layout, Bubblewrapped(layout, program, _bwrap_version(program)))
         case Backend.LANDLOCK:
             _check_landlock()
-            runner = Runner(layout.policy, Landlocked(layout))
+            runner = Runner(layout, Landlocked(layout))
         case Backend.AUTO:
             raise AssertionError("the candidates of AUTO are tried one by one")
     _probe(runner, layout.policy.private / "probe")

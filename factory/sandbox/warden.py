@@ -68,9 +68,11 @@ def main() -> None:
     requests.set_inheritable(False)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors need no reaping
     while True:
-        mark, fds, _, _ = socket.recv_fds(requests, 1, MAX_FDS, socket.MSG_CMSG_CLOEXEC)
+        mark, fds, _, _ = socket.recv_fds(requests, 1, MAX_FDS)
         if not mark:
             return
+        for fd in fds:  # recv_fds takes MSG_CMSG_CLOEXEC and, in Python 3.11, forgets it
+            os.set_inheritable(fd, False)
         if os.fork() == 0:
             requests.close()
             _supervise(fds)
@@ -113,7 +115,7 @@ def _run(job: Job, control: socket.socket, fds: list[int]) -> Report:
     status = _wait(pid, control, wake)
     status = _end_tree(wake).get(pid, status)
     return Report(
-        failure=failure.decode("utf-8", "replace"),
+        failure=failure.partition(b" ")[2].decode("utf-8", "replace"),
         not_found=failure.startswith(b"%d " % errno.ENOENT),
         status=status,
     )

@@ -17,12 +17,13 @@ from shared.llm.answer import Answer, answer_usage
 from shared.llm.chat import chat_body, read_chat
 from shared.llm.client import Api, Completion, ReplyBroken, Request
 from shared.llm.faults import Refused, final_error
-from shared.llm.polling import recover
+from shared.llm.polling import cancel, recover
 from shared.llm.quirks import Quirks, adjusted, initial_quirks
 from shared.llm.responses import ResponseStream, read_response, response_body
 from shared.llm.retry import Clock, Patience, RetryPolicy, SystemClock, with_retries
-from shared.llm.sse import NotJson, iter_documents
+from shared.llm.sse import Document, NotJson, iter_documents
 from shared.llm.transport import Transport
+from shared.llm.unicode_text import well_formed
 
 _USAGE_ESTIMATED = "the server reports no usage; tokens are estimated"
 
@@ -63,10 +64,10 @@ class LiveClient:
         if answer.usage is None:
             adjustments = (*adjustments, _USAGE_ESTIMATED)
         return Completion(
-            text=answer.text,
-            model=answer.model,
+            text=well_formed(answer.text),
+            model=well_formed(answer.model),
             usage=answer_usage(answer, request),
-            reasoning=answer.reasoning,
+            reasoning=well_formed(answer.reasoning),
             adjustments=adjustments,
         )
 
@@ -116,6 +117,19 @@ class LiveClient:
 
     def _ask_responses(self, request: Request, quirks: Quirks, deadline: float) -> Answer:
         stream = ResponseStream(self._watch)
+        try:
+            final = self._final_response(request, quirks, stream, deadline)
+        except KeyboardInterrupt:
+            # In the background the server would go on, and charge, for nobody.
+            if quirks.background and stream.response_id is not None:
+                cancel(self._transport, stream.response_id)
+            raise
+        # Only a stream that was followed to its end holds the whole text.
+        return read_response(final, request, stream.text if stream.final else "")
+
+    def _final_response(
+        self, request: Request, quirks: Quirks, stream: ResponseStream, deadline: float
+    ) -> Document:
         body = response_body(request, quirks)
 
         def ask() -> None:
@@ -128,15 +142,12 @@ class LiveClient:
             if stream.response_id is None or not quirks.background:
                 partial = Answer(stream.text, "", request.model, None)
                 raise ReplyBroken(broken.message, answer_usage(partial, request)) from None
-            final = recover(self._transport, stream, self._patience, deadline, broken.message)
-        else:
-            assert stream.final is not None
-            final = stream.final
-        # Only a stream that was followed to its end holds the whole text.
-        return read_response(final, request, stream.text if stream.final else "")
+            return recover(self._transport, stream, self._patience, deadline, broken.message)
+        assert stream.final is not None
+        return stream.final
 
     def _watch(self, channel: str, piece: str) -> None:
-        self._emit(ModelTextArrived(channel, piece))
+        self._emit(ModelTextArrived(channel, well_formed(piece)))
 
     def _quirks_of(self, request: Request) -> Quirks:
         with self._lock:

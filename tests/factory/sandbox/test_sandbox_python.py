@@ -250,3 +250,10 @@ def test_programs_cannot_be_replaced_for_the_commands_that_follow(target: Arena)
     programs = target.private / "programs" / "bin"
     assert "runpy" in (programs / "pytest").read_text()
     assert (programs / "pip").exists()
+
+
+def test_a_workspace_with_a_colon_in_its_name_is_imported_from(target: Arena) -> None:
+    target.workspace = target.workspace.rename(target.base / "repo:name, odd")
+    write(target.workspace, module="print('found')", src__other="print('found too')")
+    target.open()
+    assert printed(target, "import module, other") == "found\nfound too\n"

@@ -54,7 +54,9 @@ def test_output_need_not_be_text(sandbox: Sandbox, tmp_path: Path) -> None:
     assert ended.stdout.log.read_bytes() == b"\xff\0x"
 
 
-@pytest.mark.parametrize("name", ["no-such-program", "./no-such-program", "/no/such/program", ""])
+@pytest.mark.parametrize(
+    "name", ["no-such-program", "./no-such-program", "/no/such/program", "a\0b", ""]
+)
 def test_a_program_that_is_not_there_is_told_apart(
     sandbox: Sandbox, tmp_path: Path, name: str
 ) -> None:
@@ -195,3 +197,45 @@ def test_the_answer_comes_as_soon_as_the_command_ends(sandbox: Sandbox, tmp_path
     started = time.monotonic()
     run(sandbox, tmp_path, "sh", "-c", "sleep 60 & true")
     assert time.monotonic() - started < 1
+
+
+def test_a_command_has_no_descriptors_but_its_streams(sandbox: Sandbox, tmp_path: Path) -> None:
+    code = """
+import os
+def is_open(number):
+    try: return bool(os.fstat(number))
+    except OSError: return False
+print([number for number in range(256) if is_open(number)])
+"""
+    assert run(sandbox, tmp_path, "python", "-c", code).stdout.text == "[0, 1, 2]\n"
+
+
+def test_what_a_command_leaves_in_tmp_is_there_until_it_is_cleared(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    write = 'echo left > "$TMPDIR/file"; mkdir -p "$TMPDIR/a/b"; chmod 000 "$TMPDIR/a" "$TMPDIR"'
+    run(sandbox, tmp_path, "sh", "-c", f"echo x > ~/kept && {write}")
+    sandbox.clear()
+    ended = run(sandbox, tmp_path, "sh", "-c", 'ls "$TMPDIR" ~; echo new > ~/new && cat ~/new')
+    assert "kept" not in ended.stdout.text
+    assert ended.stdout.text.endswith("new\n"), ended.stderr.text
+
+
+def test_nothing_is_written_through_what_a_command_planted_in_tmp(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    plant = f'rm -rf "$TMPDIR/pycache"; ln -s {outside} "$TMPDIR/pycache"'
+    run(sandbox, tmp_path, "sh", "-c", plant)
+    sandbox.clear()
+    open_sandbox(sandbox.backend, policy_in(tmp_path))
+    assert list(outside.iterdir()) == []
+
+
+def test_a_workspace_made_unusable_is_usable_for_the_next_command(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    run(sandbox, tmp_path, "chmod", "000", ".")
+    assert run(sandbox, tmp_path, "touch", "made").ok
+    assert (tmp_path / "workspace" / "made").exists()
