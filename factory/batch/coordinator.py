@@ -14,6 +14,7 @@ from factory.batch.order_graph import derive_graph
 from factory.batch.schedule import Progress, Schedule
 from factory.batch.worker import LocalWorker, Worker
 from factory.commit_facts import OrderIdentity, landed_orders
+from factory.journal import Step
 from factory.merging import SentBack
 from factory.options import RunOptions
 from factory.orders import LoadedOrder, decide_exempt, read_workdir
@@ -60,7 +61,8 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
         branch = options.branch or default_branch(orders[0].plan, run_id)
         target = choose_target(held.repo, branch, options.policy, options.protected, options.start)
         head = {"command": "run-all", "workdir": str(workdir), **describe_options(options, target)}
-        with begin_run(options, source, held, target, run_id, head, emit) as (session, recording):
+        begun = begin_run(options, source, held, target, run_id, head, orders, emit)
+        with begun as (session, recording):
             warnings = [text for each in orders for text in each.warnings]
             for text in (*warnings, *(warning for _, warning in exemptions if warning)):
                 recording.emit(Warned(text))
@@ -133,6 +135,7 @@ class _Batch:
         emit(BatchStarted(len(self._orders), self._session.branch, self._base))
         for position, commit in sorted(self._schedule.commits.items()):
             order = self._orders[position].order
+            self._session.journal.record(Step.LANDED, order=order.id, commit=commit, skipped=True)
             emit(OrderSkipped(order.id, order.title, commit))
         running: dict[Future[OrderResult], tuple[int, OrderTask]] = {}
         try:
