@@ -74,6 +74,16 @@ def test_the_workspace_and_tmp_can_be_written_and_nothing_else_of_the_host_s(
             name.unlink(missing_ok=True)
 
 
+def test_writing_elsewhere_does_not_even_seem_to_succeed(arena: Arena) -> None:
+    for place in ("/", "/usr", "/etc", arena.private / "programs"):
+        name = Path(place) / f"planted-{uuid4().hex}"
+        try:
+            arena.run("sh", "-c", f"echo x > {name} && echo {name} >> believed")
+        finally:
+            name.unlink(missing_ok=True)
+    arena.check(Guarantee.FILES, harmed=(arena.workspace / "believed").exists())
+
+
 def test_the_host_s_tmp_is_another(arena: Arena) -> None:
     name = Path(f"/tmp/planted-{uuid4().hex}")
     try:
