@@ -28,6 +28,18 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     _add_sandbox_arguments(parser.add_argument_group("commands"))
 
 
+def add_batch_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what only a whole plan has a use for."""
+    group = parser.add_argument_group("plan")
+    group.add_argument(
+        "--jobs", type=_count, default=1, metavar="N", help="orders side by side (1)"
+    )
+    group.add_argument(
+        "--keep-going", action="store_true",
+        help="after a failure, go on with the orders that do not need the failed one",
+    )  # fmt: skip
+
+
 def run_flags(args: argparse.Namespace) -> Mapping[str, object]:
     """Return the flags that are settings, by the settings' keys."""
     return {
@@ -61,6 +73,9 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
         start=args.commit_hash,
         max_attempts=settings.factory_attempts,
         timeout_seconds=settings.timeout_seconds,
+        retry_flaky=args.retry_flaky,
+        jobs=getattr(args, "jobs", 1),
+        keep_going=getattr(args, "keep_going", False),
         protected=settings.protected_branches,
         allow_verify_exempt=args.allow_verify_exempt,
         allow_repo_filters=args.allow_repo_filters,
@@ -100,6 +115,10 @@ def _add_attempt_arguments(group: argparse._ArgumentGroup) -> None:
 
 def _add_sandbox_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--timeout-seconds", type=float, metavar="S", help="for each command (600)")
+    group.add_argument(
+        "--retry-flaky", type=_whole, default=0, metavar="N",
+        help="run a failing command up to N times more on the same tree (0)",
+    )  # fmt: skip
     group.add_argument("--python", metavar="EXE", help="what `python` means to commands (this one)")
     group.add_argument("--sandbox", choices=[each.value for each in Backend], help="(auto)")
     group.add_argument("--sandbox-net", choices=("none", "host"), help="(none)")
@@ -158,3 +177,15 @@ def find_interpreter(named: str | None) -> Path:
     if found is None:
         raise InvalidInput(f"--python {named}: no such program", "give the path of an interpreter")
     return Path(found).absolute()
+
+
+def _whole(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) < 4:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 999")
+
+
+def _count(text: str) -> int:
+    if number := _whole(text):
+        return number
+    raise argparse.ArgumentTypeError("at least 1")

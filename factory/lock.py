@@ -40,3 +40,19 @@ def hold(common_dir: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def holder(common_dir: Path) -> int | None:
+    """Return the pid of the run that holds the repo, `None` where none does."""
+    try:
+        descriptor = os.open(common_dir / "llmch" / "lock", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        pid = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+        return int(pid) if pid.isdigit() else 0
+    finally:
+        os.close(descriptor)
+    return None

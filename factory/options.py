@@ -36,6 +36,9 @@ class RunOptions:
     start: str | None = None
     max_attempts: int = 5
     timeout_seconds: float = 600.0
+    retry_flaky: int = 0
+    jobs: int = 1
+    keep_going: bool = False
     protected: frozenset[str] = frozenset({"main", "master"})
     allow_verify_exempt: bool = False
     allow_repo_filters: bool = False

@@ -82,6 +82,7 @@ class CmdResult(_Record):
     duration_seconds: float
     sandbox: str
     note: str = ""
+    flaky: bool = False
 
 
 class AttemptRecord(_Record):

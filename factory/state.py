@@ -76,6 +76,7 @@ class FactoryContext:
     folder: Path
     max_attempts: int
     timeout_seconds: float
+    retry_flaky: int
     exempt: bool
     commit_facts: CommitFacts
     path_names: Mapping[str, str]

@@ -269,6 +269,10 @@ class Git:
         actual = self.try_run("hash-object", "--", path)
         return not stored.exit_code and not actual.exit_code and stored.stdout == actual.stdout
 
+    def holds_file(self, commit: str, path: str) -> bool:
+        """Return whether `commit` has a file at `path`."""
+        return path in self.entries_of(commit, [path])
+
     # Acts
 
     def open_worktree(self, path: Path, commit: str) -> None:
@@ -330,6 +334,16 @@ class Git:
         return self.run(
             "commit-tree", tree, "-p", parent, stdin=facts.message.encode(), environment=who
         )
+
+    def merge_trees(self, ours: str, theirs: str) -> str | None:
+        """Return the tree of both commits merged, or `None` where they do not fit. No ref moves.
+
+        Merge drivers are programs of the target's config, so whatever it names is read as text.
+        """
+        done = self.try_run("merge-tree", "--write-tree", "--no-messages", ours, theirs)
+        if done.exit_code not in (0, 1) or done.timed_out:
+            raise GitFailed(done)
+        return _text(done.stdout).split("\n")[0] if done.exit_code == 0 else None
 
     def move_ref(self, ref: str, new: str, old: str, reason: str) -> bool:
         """Move `ref` from `old` to `new`, or return false where it is no longer at `old`.

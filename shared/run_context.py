@@ -7,7 +7,7 @@ import json
 import os
 import threading
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import Any
 
 from shared.atomic_io import make_folder, write_bytes, write_json, write_refused, write_text
 from shared.errors import Interrupted, InvalidInput, LlmchError
-from shared.events import Emit, Event, event_to_json, fan_out
+from shared.events import Emit, Event, ModelTextArrived, event_to_json, fan_out
+from shared.llm.redaction import redact, secret_values
 
 _EPOCH_DIGITS = 12  # beyond the year 30000; git's own limit is not much further
 
@@ -59,12 +60,14 @@ class Recording:
 class EventLog:
     """Appends each event to `events.jsonl`, stamped with the seconds since the run began.
 
-    Not synced: it tells what happened, and nothing is decided by it. Raises `CommandFailed` where
-    the disk refuses.
+    Not synced: it tells what happened, and nothing is decided by it. The pieces of a streamed
+    reply are left out: the transcript has it whole, and only there can a secret be seen whole.
+    Raises `CommandFailed` where the disk refuses.
     """
 
-    def __init__(self, folder: RunFolder) -> None:
+    def __init__(self, folder: RunFolder, secrets: Sequence[str] = ()) -> None:
         self._started = folder.started
+        self._secrets = secrets
         self._path = folder.path / "events.jsonl"
         try:
             self._file = self._path.open("ab", buffering=0)
@@ -73,11 +76,14 @@ class EventLog:
         self._lock = threading.Lock()
 
     def __call__(self, event: Event) -> None:
+        if isinstance(event, ModelTextArrived):
+            return
         seconds = (datetime.now(UTC) - self._started).total_seconds()
         line = json.dumps({"at": round(seconds, 3), **event_to_json(event)}, ensure_ascii=False)
+        safe = redact(line, self._secrets)
         try:
             with self._lock:
-                self._file.write((line + "\n").encode("utf-8", "backslashreplace"))
+                self._file.write((safe + "\n").encode("utf-8", "backslashreplace"))
         except OSError as error:
             raise write_refused(self._path, error) from error
 
@@ -137,7 +143,7 @@ def recorded_run(folder: RunFolder, head: Mapping[str, Any], emit: Emit) -> Iter
     A bug's traceback goes to `traceback.txt` there; every exception is passed on.
     """
     run_head = RunHead(folder, head)
-    log = EventLog(folder)
+    log = EventLog(folder, secret_values(os.environ))
     recording = Recording(folder, fan_out((log, emit)))
     status = "internal error"
     try:

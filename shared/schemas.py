@@ -7,20 +7,17 @@ characters is let through as it is: it has a rule, and a name, of its own.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from shared.paths import PathProblem, check_path, glob_characters
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
+from shared.schema_words import describe, field_path
 
 SCHEMA_VERSION: Final = "1.0"
 
@@ -44,6 +41,12 @@ MAX_WRITE_BYTES: Final = 200 * 1024
 MAX_PROPOSAL_BYTES: Final = 500 * 1024
 """Of all files of a proposal together."""
 MAX_EXCERPT_CHARACTERS: Final = 2000
+
+# What is told of a document at fault. More than 500 faults are not even listed: that alone would
+# take a minute for ten megabytes of them.
+_MAX_UNKNOWN: Final = 50
+_MAX_PROBLEMS: Final = 50
+_MAX_FAULTS: Final = 500
 
 # Ten digits would number more orders than a document can hold.
 _ORDER_ID = re.compile(r"WO-(0[0-9]|[1-9][0-9]{1,8})")
@@ -148,7 +151,9 @@ class DocumentInvalid(ValueError):
     """A document does not conform to its schema; `problems` has one entry per field, 50 at most."""
 
     def __init__(self, problems: tuple[SchemaProblem, ...]) -> None:
-        super().__init__("; ".join(f"{each.field}: {each.message}" for each in problems))
+        super().__init__(
+            "; ".join(f"{each.field or 'the document'}: {each.message}" for each in problems)
+        )
         self.problems = problems
 
 
@@ -173,11 +178,9 @@ def _oversized_lists(value: object) -> tuple[SchemaProblem, ...]:
     if not isinstance(value, dict):
         return ()
     return tuple(
-        [
-            SchemaProblem(str(key), f"has {len(each)} entries, at most {MAX_LISTED} may be")
-            for key, each in value.items()
-            if each.__class__ is list and len(each) > MAX_LISTED and key != "work_orders"
-        ]
+        SchemaProblem(str(key), f"has {len(each)} entries, at most {MAX_LISTED} may be")
+        for key, each in value.items()
+        if isinstance(each, list) and len(each) > MAX_LISTED and key != "work_orders"
     )
 
 
@@ -243,70 +246,6 @@ def _problems(error: ValidationError) -> tuple[SchemaProblem, ...]:
     for each in error.errors(include_url=False):
         if each["type"] == "too_short" and each["input"]:
             continue  # what the list holds has problems of its own, and nothing else is left
-        first.setdefault(_field(each["loc"]), _message(each))
+        first.setdefault(field_path(each["loc"]), describe(each))
     problems = (SchemaProblem(field, message) for field, message in first.items())
     return tuple(islice(problems, _MAX_PROBLEMS))
-
-
-def _field(location: tuple[int | str, ...]) -> str:
-    """Spell a location as `preconditions[0].path`; the document itself is the empty string."""
-    text = ""
-    for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return text.removeprefix(".")
-
-
-def _message(error: ErrorDetails) -> str:
-    context = error.get("ctx", {})
-    match error["type"]:
-        case "missing":
-            return "is missing"
-        case "value_error":
-            return f"{_shown(error['input'])} {context['error']}"
-        case "literal_error":
-            return f"must be {context['expected']}, not {_shown(error['input'])}"
-        case "too_short":
-            return "must not be empty"
-        case "too_long":
-            return f"has {context['actual_length']} entries, at most {context['max_length']} may be"
-        case kind:
-            wanted = _WANTED.get(kind, "of another type")
-            return f"must be {wanted}, not {_kind(error['input'])}"
-
-
-_WANTED = {
-    "string_type": "a string",
-    "string_unicode": "a string of valid Unicode",
-    "bool_type": "true or false",
-    "tuple_type": "a list",
-    "model_type": "an object",
-    "model_attributes_type": "an object",
-}
-_MAX_SHOWN = 80
-_MAX_UNKNOWN = 50
-_MAX_PROBLEMS = 50
-_MAX_FAULTS = 500  # more are not even listed: that alone would take a minute for ten megabytes
-
-
-def _shown(value: object) -> str:
-    """Quote a value for a message, cut to what a line can hold."""
-    text = json.dumps(value, default=str) if isinstance(value, str) else _kind(value)
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
-
-
-def _kind(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true or false"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a string"
-        case Mapping():
-            return "an object"
-        case list() | tuple():
-            return "a list"
-        case _:
-            return type(value).__name__

@@ -94,13 +94,15 @@ def writing(path: str, number: int = 1, **changes: Any) -> Json:
 def manifest(orders: Sequence[Json], **provenance: Any) -> Json:
     """Return a plan of `orders` as the planner would emit it, its hash true."""
     origin: Json = {"planner_run_id": "01PLANNERRUN", "compile_hash": "c" * 64} | provenance
-    document: Json = {"schema_version": "1.0", "work_orders": list(orders), "provenance": origin}
     for each in orders:
-        bootstrap = bool(each.get("verify_exempt"))
-        each["provenance"] = {**origin, "manifest_sha256": "", "bootstrap": bootstrap}
-    origin["manifest_sha256"] = ""
+        each["provenance"] = {**origin, "bootstrap": bool(each.get("verify_exempt"))}
+    return hashed({"schema_version": "1.0", "work_orders": list(orders), "provenance": origin})
+
+
+def hashed(document: Json) -> Json:
+    """Return the plan with the hash that it has, in all the places where it says so."""
     digest = manifest_sha256(document)
-    for holder in (document, *orders):
+    for holder in (document, *document["work_orders"]):
         holder["provenance"]["manifest_sha256"] = digest
     return document
 
@@ -155,7 +157,7 @@ class Factory:
     @property
     def workspace(self) -> Path:
         """The tree of the one run under way."""
-        (found,) = self.workspaces.glob(f"*/{self.repo.name}")
+        (found,) = self.workspaces.glob(f"*/*/{self.repo.name}")
         return found
 
     @property

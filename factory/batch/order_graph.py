@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from shared.schemas import WorkOrder
+from shared.schemas import VERIFY_SCRIPT, WorkOrder
 
 # Files that tools rewrite as a whole, from everything else in the repo.
 _GENERATED = frozenset(
@@ -107,8 +107,9 @@ def _is_barrier(order: WorkOrder) -> bool:
 
 
 def _touched(order: WorkOrder) -> set[str]:
-    """Return what an order reads, needs or writes."""
+    """Return what an order reads, needs or writes; its verification reads the script."""
     return {
+        VERIFY_SCRIPT,
         *order.allowed_files,
         *order.context_files,
         *(each.path for each in order.preconditions),

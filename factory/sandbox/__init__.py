@@ -4,6 +4,7 @@ from factory.sandbox.detect import Found, Sandbox, find_backends, open_sandbox
 from factory.sandbox.guarantees import Guarantee, Guarantees
 from factory.sandbox.outcome import Captured, Cause, Ended
 from factory.sandbox.policy import Backend, Limits, Policy
+from factory.sandbox.supervision import end_all
 
 __all__ = [
     "Backend",
@@ -16,6 +17,7 @@ __all__ = [
     "Limits",
     "Policy",
     "Sandbox",
+    "end_all",
     "find_backends",
     "open_sandbox",
 ]

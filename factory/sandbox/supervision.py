@@ -144,6 +144,7 @@ def supervise(
         for handed_over in (out_write, err_write, theirs):
             handed_over.close()
         watch = _Watch(control, {out.fileno(): stdout, err.fileno(): stderr}, output_bytes)
+        _UNDER_WAY.add(watch)
         try:
             with contextlib.suppress(ConnectionError):  # the supervisor died: no report will come
                 control.sendall(launch.job())
@@ -151,6 +152,17 @@ def supervise(
         except BaseException:  # Ctrl-C, a full disk under the log: nothing is left running
             watch.abandon()
             raise
+        finally:
+            _UNDER_WAY.discard(watch)
+
+
+_UNDER_WAY: set[_Watch] = set()
+
+
+def end_all() -> None:
+    """Have every command of this process killed, whichever thread waits for it."""
+    for watch in tuple(_UNDER_WAY):
+        watch.end(Stop.DEADLINE)
 
 
 def _pipe(stack: contextlib.ExitStack) -> tuple[FileIO, FileIO]:

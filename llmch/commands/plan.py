@@ -26,6 +26,8 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     settings = settings_for(args, console, plan_flags(args), repo=args.repo, spec=args.spec)
     source = model_source(args, settings, settings.planner)
     result = run_plan(plan_options(args, settings), source, console)
+    if args.print_summary:
+        console.lines((result.run_dir / "compile_summary.json").read_text("utf-8").rstrip())
     if result.error is not None:
         raise result.error
     console.result(plan_document(result))

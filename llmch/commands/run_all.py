@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from factory.cli import add_run_arguments, run_flags, run_options
+from factory.cli import add_batch_arguments, add_run_arguments, run_flags, run_options
 from llmch.arguments import add_model_arguments, add_output_arguments, add_record_arguments
 from llmch.console import Console
 from shared.errors import ExitCode
@@ -16,6 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workdir", type=Path, required=True, metavar="DIR", help="the folder of the plan"
     )
+    add_batch_arguments(parser)
     add_run_arguments(parser)
     add_record_arguments(parser)
     add_model_arguments(parser)

@@ -8,18 +8,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, TextIO
+from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
-from llmch.console.activity import Activity
-from llmch.console.clean import clean, on_event, on_texts
+from llmch.console.clean import clean, on_texts
 from llmch.console.line import Line, Mark, Verbosity, Weight
-from llmch.console.narrator import Narrator
 from llmch.console.plain import HEARTBEAT_SECONDS, WatchfulPrinter
 from llmch.console.printer import OnDemand, Printer
 from llmch.console.stream import Stream
 from llmch.console.table import render_table
 from shared.errors import CommandFailed
-from shared.events import Event, ModelTextArrived
+
+# Verbs without events, and errors, need not wait for what renders events.
+if TYPE_CHECKING:
+    from llmch.console.narrator import Narrator
+    from shared.events import Event
 
 
 class Color(StrEnum):
@@ -58,7 +60,6 @@ class Console:
         out: Stream,
         printer: Printer,
         err_printer: Printer,
-        narrator: Narrator,
         verbosity: Verbosity,
         json: bool,
         protect: Callable[[str], str],
@@ -66,7 +67,7 @@ class Console:
         self._out = out
         self._printer = printer
         self._err_printer = err_printer
-        self._narrator = narrator
+        self._narrator: Narrator | None = None
         self._verbosity = verbosity
         self._json = json
         self._protect = protect
@@ -75,12 +76,12 @@ class Console:
 
     def __call__(self, event: Event) -> None:
         """Show an event."""
-        if not isinstance(event, ModelTextArrived):  # a piece may end within an escape sequence
-            event = on_event(event, self._protect)
         with self._lock:
-            lines = self._narrator.tell(event)
+            narrator = self._narrator or self._begin()
+            fit = narrator.fit(event)
+            lines = narrator.tell(fit)
             if self._verbosity is not Verbosity.QUIET:
-                self._printer.follow(event)
+                self._printer.follow(fit)
             self._show(lines)
 
     def __enter__(self) -> Self:
@@ -154,6 +155,13 @@ class Console:
         protect = self._protect
         self._say([Line(mark, protect(text), protect(who), word, protect(aside), Weight.VERDICT)])
 
+    def _begin(self) -> Narrator:
+        from llmch.console.narrator import Narrator
+
+        verbose = self._verbosity is Verbosity.VERBOSE
+        self._narrator = Narrator(verbose=verbose, cwd=_cwd(), protect=self._protect)
+        return self._narrator
+
     def _say(self, lines: Iterable[Line]) -> None:
         with self._lock:
             self._show(lines)
@@ -207,7 +215,8 @@ def open_console(
 
     def open_printer(stream: Stream) -> Printer:
         if json or not stream.isatty() or environ.get("TERM", "") in _PLAIN_TERMINALS:
-            return WatchfulPrinter(stream, Activity(), heartbeat_seconds)
+            return WatchfulPrinter(stream, heartbeat_seconds)
+        from llmch.console.activity import Activity
         from llmch.console.terminal import TerminalPrinter
 
         colour = color is Color.AUTO and not environ.get("NO_COLOR")
@@ -219,7 +228,6 @@ def open_console(
         out=out,
         printer=err_printer if json else OnDemand(lambda: open_printer(out)),
         err_printer=err_printer,
-        narrator=Narrator(verbose=verbosity is Verbosity.VERBOSE, cwd=_cwd(), protect=protect),
         verbosity=verbosity,
         json=json,
         protect=protect,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from llmch.console.clean import shorten
+from llmch.console.clean import on_event, shorten
 from llmch.console.details import excerpt_lines, item_lines, look_lines, usage_text
 from llmch.console.figures import count, duration, listed, short
 from llmch.console.line import Line, Mark, Weight
@@ -50,14 +50,14 @@ _MAX_SUMMARY = 160
 class Narrator:
     """Turns events, in the order they happen, into lines.
 
-    `cwd` is left out of commands that are shown to be copied. Events must be fit to be shown
-    already, but for the pieces of a model's text, which may begin and end anywhere: `protect` is
-    applied to these once they are whole lines.
+    `cwd` is left out of commands that are shown to be copied. `protect` makes a text fit to be
+    shown: events pass through `fit` first, and the pieces of a model's text once they are lines.
     """
 
     def __init__(self, *, verbose: bool, cwd: str, protect: Callable[[str], str]) -> None:
         self._verbose = verbose
         self._cwd = cwd
+        self._protect = protect
         self._thoughts = Thoughts(protect)
         self._max_attempts: dict[str, int] = {}
         self._failures: dict[str, AttemptFailed] = {}
@@ -68,6 +68,10 @@ class Narrator:
     @property
     def _in_batch(self) -> bool:
         return self._whole == BATCH
+
+    def fit(self, event: Event) -> Event:
+        """Return the event fit to be shown; but not a piece, which may end within a sequence."""
+        return event if isinstance(event, ModelTextArrived) else on_event(event, self._protect)
 
     def tell(self, event: Event) -> tuple[Line, ...]:
         """Return the lines that say what happened."""
@@ -107,11 +111,8 @@ class Narrator:
                 yield Line(Mark.STEP, model, order or PLAN, "ask", weight=Weight.PASSING)
             case ModelCallEnded():
                 yield from _thought_lines(self._thoughts.end())
-                tokens = f"{event.input_tokens:,} tokens in, {event.output_tokens:,} out"
                 aside = "replayed" if event.replayed else duration(event.seconds)
-                yield Line(
-                    Mark.STEP, f"{event.model}: {tokens}", event.order or PLAN, "reply", aside
-                )
+                yield Line(Mark.STEP, _reply(event), event.order or PLAN, "reply", aside)
             case ModelRetryScheduled(reason, wait, retry):
                 text = f"{reason}; trying again in {duration(wait)}"
                 yield Line(Mark.RETRY, text, MODEL, "wait", f"retry {retry}")
@@ -207,7 +208,7 @@ class Narrator:
             case CommandEnded(order, purpose, command, exit_code, seconds, note):
                 passed = exit_code == 0 or bool(note)
                 ended = f": exit {exit_code}{f', {note}' if note else ''}" if exit_code else ""
-                text = f"{self._command(command)}{ended}"
+                text = f"{self._command(command, _MAX_REPEATED)}{ended}"
                 mark = Mark.DONE if passed else Mark.FAILED
                 yield Line(mark, text, order, purpose, duration(seconds))
             case AttemptFailed():
@@ -298,6 +299,12 @@ class Narrator:
 
     def _files(self, files: tuple[str, ...]) -> str:
         return listed(files, len(files) if self._verbose else _MAX_FILES)
+
+
+def _reply(event: ModelCallEnded) -> str:
+    if not (event.input_tokens or event.output_tokens):  # as with an authored reply
+        return event.model
+    return f"{event.model}: {event.input_tokens:,} tokens in, {event.output_tokens:,} out"
 
 
 def _thought_lines(thoughts: list[str]) -> Iterator[Line]:

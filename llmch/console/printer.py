@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from llmch.console.line import Line
-from shared.events import Event
+
+if TYPE_CHECKING:
+    from shared.events import Event
 
 
 class Printer(Protocol):

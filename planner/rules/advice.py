@@ -63,10 +63,8 @@ def _missing_module(
 ) -> str | None:
     """Return the module that the import asks for and that nobody provides, if there is one."""
     path = needed.module.replace(".", "/")
-    if _has_module(path, chain, after):
-        return None
     stems = [root + path for root in roots]
-    if any(_has_module(stem, chain, after) for stem in stems[1:]):
+    if any(_has_module(stem, chain, after) for stem in stems):
         return None
     folders = [stem for stem in stems if chain.may_be_folder(stem, after)]
     if not folders:
@@ -74,7 +72,7 @@ def _missing_module(
     # A folder without `__init__.py` has nothing to import but the modules in it.
     for name in needed.names:
         inside = [f"{folder}/{name}" for folder in folders]
-        if not any(_is_importable(stem, chain, after) for stem in inside) and name != "*":
+        if name != "*" and not any(_is_importable(stem, chain, after) for stem in inside):
             return f"{needed.module}.{name}"
     return None
 

@@ -72,14 +72,16 @@ def _poll(transport: Transport, response_id: str, patience: Patience, deadline: 
         if not is_pending(document):
             return document
         if patience.clock.now() + interval > deadline:
-            with (
-                suppress(Refused, Unreachable, ReplyFailed),
-                transport.cancel_response(response_id),
-            ):
-                pass
+            cancel(transport, response_id)
             raise ReplyFailed("the reply was not complete by the deadline and was cancelled")
         patience.clock.sleep(interval)
         interval = min(_LONGEST_INTERVAL, interval * _INTERVAL_GROWTH)
+
+
+def cancel(transport: Transport, response_id: str) -> None:
+    """Ask the server to stop, so that what nobody waits for is not paid for; best effort."""
+    with suppress(Refused, Unreachable, ReplyFailed), transport.cancel_response(response_id):
+        pass
 
 
 def _retrieve(transport: Transport, response_id: str) -> Document:

@@ -123,7 +123,8 @@ def priced(model: str, usage: Usage, prices: Prices = KNOWN_PRICES) -> Usage:
 
 def _added(tally: Tally, usage: Usage, replayed: bool) -> Tally:
     if replayed:
-        return replace(tally, replayed=tally.replayed + usage)
+        # One reply each, whatever it once took: an authored one was never a call.
+        return replace(tally, replayed=tally.replayed + replace(usage, calls=1))
     return replace(tally, live=tally.live + usage)
 
 

@@ -79,6 +79,10 @@ GOLDEN: list[tuple[Event, str]] = [
         "  plan     reply     gpt-5.1: 1,234 tokens in, 56 out  (replayed)\n",
     ),
     (
+        ModelCallEnded("planner attempt 1", "authored", 0.0, 0, 0, True),
+        "  plan     reply     authored  (replayed)\n",
+    ),
+    (
         ModelRetryScheduled("the server is busy (429)", 4.0, 2),
         "↻ model    wait      the server is busy (429); trying again in 4.0s  (retry 2)\n",
     ),
@@ -285,6 +289,7 @@ def test_many_files_and_long_commands_are_cut() -> None:
     assert "f5.py, f6.py and 4 more  (s)" in told(WritesApplied("WO-02", 1, files, "s"))
     command = CommandStarted("WO-02", "verify", "python " + "x" * 5000)
     assert len(told(command)) < 350
+    assert len(told(CommandEnded("WO-02", "verify", "x" * 5000, 1, 1.0))) < 150
     assert len(told(command, verbosity=Verbosity.VERBOSE)) < 2100
 
 

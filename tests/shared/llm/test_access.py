@@ -42,11 +42,30 @@ def test_any_other_server_needs_one(url: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["127.0.0.1:80", "ftp://127.0.0.1", "http://", "http://[::1", "http://127.0.0.1:99999/"]
+    "url",
+    [
+        "127.0.0.1:80",
+        "ftp://127.0.0.1",
+        "http://",
+        "http://[::1",
+        "http://127.0.0.1:99999/",
+        "http://127.0.0.1/\x00",
+        "http://127.0.0.1/a b",
+        "http://ünï.example/v1",
+        "http://..localhost/",
+        "http://" + "a" * 99 + ".example/",
+    ],
 )
 def test_a_url_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput, match="no http or https URL"):
         check_access({"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": url})
+
+
+@pytest.mark.parametrize("key", ["ключ", "sk-1\nsk-2", "sk 1", "sk\x7f"])
+def test_a_key_that_cannot_be_one_is_refused(key: str) -> None:
+    with pytest.raises(InvalidInput, match="characters that no key has") as caught:
+        check_access({"OPENAI_API_KEY": key})
+    assert key not in caught.value.message
 
 
 def test_a_configured_url_wins_over_the_environment() -> None:

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from shared.errors import ModelUnavailable
-from shared.events import Noted
+from shared.events import Event, Noted
+from shared.llm.access import ModelAccess
 from shared.llm.client import ReplyBroken, ReplyCutShort, ReplyFailed, Usage
+from shared.llm.live import open_client
 from tests.shared.llm.edge import (
     SCHEMA,
     chat_stream,
@@ -285,6 +287,21 @@ def test_a_reply_that_never_ends_is_cancelled_at_the_deadline() -> None:
             it.client.complete(planner_request())
         assert sum(it.clock.sleeps) == pytest.approx(300, abs=21)
         assert it.server.received[-1].path == "/v1/responses/resp_1/cancel"
+
+
+def test_an_interrupt_cancels_what_runs_in_the_background() -> None:
+    with edge(Stream([created_event(), text_event(1, "the ")]), Send(DONE)) as it:
+
+        def interrupt(event: Event) -> None:
+            raise KeyboardInterrupt
+
+        access = ModelAccess(it.server.base_url, "k")
+        with open_client(access, interrupt) as client, pytest.raises(KeyboardInterrupt):
+            client.complete(planner_request())
+        assert [each.path for each in it.server.received] == [
+            "/v1/responses",
+            "/v1/responses/resp_1/cancel",
+        ]
 
 
 def test_a_silent_server_is_left_and_polled() -> None:
