@@ -20,7 +20,20 @@ _POLL_SECONDS = 0.25
 _NICENESS = 10
 # Two threads, so that figures of different machines stay comparable; a context that holds the
 # longest prompt of the examples; a bound on replies, for a small model may never stop by itself.
-_OPTIONS = "-q q4_k --gpu off -t 2 --ctx 8192 -s 1 --max-tokens 1024".split()
+_OPTIONS = [
+    "-q",
+    "q4_k",
+    "--gpu",
+    "off",
+    "-t",
+    "2",
+    "--ctx",
+    "8192",
+    "-s",
+    "1",
+    "--max-tokens",
+    "1024",
+]
 
 
 class NotStarted(Exception):
