@@ -1,10 +1,11 @@
 """Which orders need which: derived from what each reads, writes and promises. Pure.
 
 For orders i < j there is an edge from i to j where j can't be worked on before i is there: a
-precondition of j that i promises, a file that j is shown and i writes, a file that both write, a
-file of one where the other has a folder. An order that may touch anything (no allowed files, or a
-lock file) is a barrier: it needs all before it, and all after it need it. What i reads and j writes
-is no edge: i works on a snapshot, and the order of landing keeps the rest.
+precondition of j that i promises, a file that i writes and that j is shown, writes too, or names
+in a command (a module it imports, a script, a folder of tests), a file of one where the other has a
+folder. An order that may touch anything (no allowed files, or a lock file) is a barrier: it needs
+all before it, and all after it need it. What i reads and j writes is no edge: i works on a
+snapshot, and the order of landing keeps the rest.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from factory.batch.command_reads import named_paths
 from shared.schemas import VERIFY_SCRIPT, WorkOrder
 
 # Files that tools rewrite as a whole, from everything else in the repo.
@@ -148,15 +150,13 @@ def _is_barrier(order: WorkOrder) -> bool:
     return any(path.rpartition("/")[2] in _GENERATED for path in order.allowed_files)
 
 
-def _touched(order: WorkOrder) -> set[str]:
+def _touched(order: WorkOrder) -> frozenset[str]:
     """Return what an order reads, needs, writes or promises; its verification reads the script."""
     conditions = (*order.preconditions, *order.postconditions)
-    return {
-        VERIFY_SCRIPT,
-        *order.allowed_files,
-        *order.context_files,
-        *(each.path for each in conditions),
-    }
+    return named_paths(order).union(
+        (VERIFY_SCRIPT, *order.allowed_files, *order.context_files),
+        (each.path for each in conditions),
+    )
 
 
 def _declared(order: WorkOrder, positions: Mapping[str, int], position: int) -> set[int]:
