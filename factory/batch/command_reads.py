@@ -22,7 +22,7 @@ def named_paths(order: WorkOrder) -> frozenset[str]:
 
 
 def _of_command(command: Command) -> Iterator[str]:
-    for word in command.argv[1:]:
+    for word in command.argv:  # the first may be a script of the repo
         # `tests/test_a.py::test_b` names a file to pytest.
         yield posixpath.normpath(word.partition("::")[0])
     match command.run:
