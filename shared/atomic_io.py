@@ -22,7 +22,7 @@ def render_json(value: Any) -> str:
 
 
 def write_bytes(path: Path, data: bytes, *, sync: bool = True) -> None:
-    """Put `data` at `path` atomically; with `sync` it also survives a power loss.
+    """Put `data` at `path` atomically; with `sync`, not even a power loss leaves a torn file.
 
     Raises `CommandFailed` naming the path where the disk refuses, and leaves nothing behind.
     """
