@@ -78,7 +78,7 @@ class Session:
                 merged = self.merging.onto(self.tip, task, passed)
                 if isinstance(merged, SentBack):
                     return merged
-                passed = Passed(merged.commit, passed.tree, passed.files)
+                passed = Passed(merged.commit, merged.tree, passed.files)
             self._move_branch(task, passed.commit)
         except LlmchError as error:
             return OrderResult(Errored(error.message, error), result.records)

@@ -201,6 +201,16 @@ class Git:
         )  # fmt: skip
         return _parse_status(output.split("\0"))
 
+    def is_exactly(self, commit: str) -> bool:
+        """Return whether index and tracked files are those of `commit`.
+
+        One look at each file: a false may also mean one that was touched and is still the same.
+        """
+        return not self.run(
+            "diff-index", "--name-only", "-z", "--no-ext-diff", "--ignore-submodules=dirty",
+            commit, "--",
+        )  # fmt: skip
+
     def commit_of(self, name: str) -> str:
         """Return the id of the commit `name` stands for, or an empty string."""
         done = self.try_run(
@@ -354,6 +364,10 @@ class Git:
             old = "0" * len(new)  # as many as the repo's kind of hash has digits
         done = self.try_run("update-ref", "--create-reflog", "-m", reason, ref, new, old)
         return done.exit_code == 0
+
+    def detach_head(self, commit: str) -> None:
+        """Point HEAD of this tree at `commit`; index and files stay as they are."""
+        self.run("update-ref", "--no-deref", "HEAD", commit)
 
     def delete_ref(self, ref: str) -> None:
         """Remove `ref`; fine where there is none."""

@@ -43,9 +43,8 @@ class Interpreter:
 
     @property
     def is_virtual(self) -> bool:
-        """Whether it is a virtual environment's, known by the file beside or above it."""
-        folder = self.executable.parent
-        return any((place / "pyvenv.cfg").is_file() for place in (folder, folder.parent))
+        """Whether it is a virtual environment's."""
+        return virtual_root(self.executable) is not None
 
 
 @functools.cache
@@ -57,21 +56,30 @@ def interpreter_of(python: Path) -> Interpreter:
         library, tag = str(Path(os.__file__).parent), sys.implementation.cache_tag or ""
         return _interpreter(sys.executable, base, *prefixes, library, tag)
     hint = "name a working interpreter with --python"
-    question = [str(python), "-I", "-c", _QUESTION]
+    question = [str(python), "-I", "-S", "-c", _QUESTION]  # -S: its .pth files may run anything
+    env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}  # for shims
     try:
-        done = run_tool(question, cwd=Path("/"), env={}, timeout_seconds=_ANSWER_SECONDS)
-        return _interpreter(*json.loads(done.stdout.splitlines()[-1]))  # a .pth may print too
+        done = run_tool(question, cwd=Path("/"), env=env, timeout_seconds=_ANSWER_SECONDS)
+        return _interpreter(*json.loads(done.stdout))
     except (ToolMissing, ToolFailed) as error:
         raise InvalidInput(str(error), hint) from error
-    except (ValueError, TypeError, IndexError) as error:
+    except (ValueError, TypeError) as error:
         said = done.stderr.decode("utf-8", "replace").strip()[-300:]
         raise InvalidInput(f"{python} is no working Python interpreter: {said}", hint) from error
 
 
 def _interpreter(executable: str, base: str, *rest: str) -> Interpreter:
     *prefixes, library, tag = rest
-    folders = dict.fromkeys([*prefixes, str(Path(base).parent)])
-    return Interpreter(Path(executable), tuple(map(Path, folders)), Path(library), tag)
+    root = virtual_root(Path(executable))
+    folders = [root] if root else []
+    folders += map(Path, (*prefixes, str(Path(base).parent)))
+    return Interpreter(Path(executable), tuple(dict.fromkeys(folders)), Path(library), tag)
+
+
+def virtual_root(python: Path) -> Path | None:
+    """The virtual environment that an interpreter belongs to: the folder of its `pyvenv.cfg`."""
+    places = (python.parent, python.parent.parent)
+    return next((place for place in places if (place / "pyvenv.cfg").is_file()), None)
 
 
 def seed_bytecode(interpreter: Interpreter, prefix: Path) -> None:

@@ -114,6 +114,7 @@ def test_commands_may_run_side_by_side(sandbox: Sandbox, tmp_path: Path) -> None
 
 def test_an_interrupt_leaves_nothing_running(sandbox: Sandbox, tmp_path: Path) -> None:
     marker = uuid4().hex
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
 
     def interrupt() -> None:
         wait_until(lambda: bool(processes_with(marker)))
@@ -124,6 +125,7 @@ def test_an_interrupt_leaves_nothing_running(sandbox: Sandbox, tmp_path: Path) -
     with pytest.raises(KeyboardInterrupt):
         run(sandbox, tmp_path, "sh", "-c", "sleep 60; :", marker)
     thread.join()
+    signal.signal(signal.SIGINT, before)
     assert not processes_with(marker)
 
 
