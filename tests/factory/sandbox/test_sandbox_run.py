@@ -158,6 +158,20 @@ def test_a_killed_warden_ends_no_command_and_is_replaced(sandbox: Sandbox, tmp_p
     assert run(sandbox, tmp_path, "true").ok
 
 
+def test_a_killed_supervisor_takes_its_command_with_it(sandbox: Sandbox, tmp_path: Path) -> None:
+    marker = uuid4().hex
+    os.mkfifo(tmp_path / "workspace" / "never")
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run, sandbox, tmp_path, "sh", "-c", "read _ < never", marker)
+        assert wait_until(lambda: bool(processes_with(marker)))
+        (supervisor,) = _children_of(WARDEN.pid).split()
+        os.kill(int(supervisor), signal.SIGKILL)
+        ended = running.result()
+    assert wait_until(lambda: not processes_with(marker))
+    assert (ended.cause, ended.ok) == (Cause.NOT_STARTED, False)
+    assert "supervisor was killed" in ended.reason
+
+
 def test_commands_leave_no_descriptor_and_no_zombie_behind(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
