@@ -206,6 +206,8 @@ def blockers(order: WorkOrder) -> tuple[SchemaProblem, ...]:
 def _problems(error: ValidationError) -> tuple[SchemaProblem, ...]:
     first: dict[str, str] = {}
     for each in error.errors(include_url=False):
+        if each["type"] == "too_short" and each["input"]:
+            continue  # what the list holds has problems of its own, and nothing else is left
         first.setdefault(_field(each["loc"]), _message(each))
     return tuple(SchemaProblem(field, message) for field, message in first.items())
 

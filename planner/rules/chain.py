@@ -167,8 +167,10 @@ E105 = Rule(
         "The factory verifies every order by itself. As an acceptance command the script proves "
         "nothing of this order, and fails where the order comes before what the script needs."
     ),
-    bad='{"acceptance_commands": ["bash scripts/verify.sh"]}',
-    good='{"acceptance_commands": ["bash -n scripts/verify.sh"]}',
+    bad="""{"allowed_files": ["scripts/verify.sh"],
+ "acceptance_commands": ["bash scripts/verify.sh"]}""",
+    good="""{"allowed_files": ["scripts/verify.sh"],
+ "acceptance_commands": ["bash -n scripts/verify.sh"]}""",
     remedy=(
         "Drop the command, and test what this order does. An order that writes the script may "
         "check its syntax: `bash -n scripts/verify.sh`."

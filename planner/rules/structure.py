@@ -66,7 +66,7 @@ def misnumbered_orders(view: PlanView) -> Iterator[Finding]:
 
 E001 = Rule(
     "E001",
-    "order ids not WO-01, WO-02, ...",
+    "order ids not in sequence",
     why="Orders are executed by number, and commits carry it: a gap or a duplicate loses one.",
     bad='{"work_orders": [{"id": "WO-01"}, {"id": "WO-03"}]}',
     good='{"work_orders": [{"id": "WO-01"}, {"id": "WO-02"}]}',

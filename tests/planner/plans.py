@@ -1,0 +1,63 @@
+"""Small plans for the rules to read, and what they say of them, one line for each finding."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from planner.plan import parse_plan
+from planner.validation import judge
+
+Document = dict[str, Any]
+
+
+def order(number: int = 1, **fields: object) -> Document:
+    """Return an order that no rule objects to, with these fields changed."""
+    return {
+        "id": f"WO-{number:02d}",
+        "title": "Check the sources",
+        "intent": "All sources compile.",
+        "allowed_files": [],
+        "acceptance_commands": ["python -m compileall -q ."],
+        **fields,
+    }
+
+
+def creating(number: int, *paths: str, **fields: object) -> Document:
+    """Return an order that creates these files."""
+    return order(number, allowed_files=[*paths], postconditions=exists(*paths), **fields)
+
+
+def exists(*paths: str) -> list[Document]:
+    return [{"kind": "file_exists", "path": path} for path in paths]
+
+
+def absent(*paths: str) -> list[Document]:
+    return [{"kind": "file_absent", "path": path} for path in paths]
+
+
+def plan(*orders: object, **top: object) -> Document:
+    return {"work_orders": [*orders], **top}
+
+
+def requiring(*paths: str) -> Document:
+    return {"command": "bash scripts/verify.sh", "requires": exists(*paths)}
+
+
+def findings(document: Any, repo: Collection[str] = ()) -> list[str]:
+    """Return `CODE WO-01 field` for each finding; the order of the plan itself is `plan`."""
+    report = judge(parse_plan(document), repo)
+    return [
+        " ".join(filter(None, (each.code, each.order or "plan", each.field)))
+        for each in report.findings
+    ]
+
+
+def messages(document: Any, repo: Collection[str] = ()) -> list[str]:
+    return [each.message for each in judge(parse_plan(document), repo).findings]
+
+
+def of_command(command: object) -> list[str]:
+    """Return the codes found in an order whose only acceptance command is this."""
+    report = judge(parse_plan(plan(order(acceptance_commands=[command]))))
+    return [each.code for each in report.findings]

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from typing import Any
+
+from planner.bootstrap import skip_bootstrap
+from planner.plan import Plan, parse_plan
+from planner.validation import judge
+from shared.schemas import VERIFY_SCRIPT
+from tests.planner.plans import creating, exists, order, plan
+
+REPO = [VERIFY_SCRIPT]
+
+
+def skipped(*orders: Any, repo: list[str] = REPO) -> Plan:
+    return skip_bootstrap(parse_plan(plan(*orders)), repo)
+
+
+def ids(subject: Plan) -> list[object]:
+    return [draft.raw.get("id") for draft in subject.drafts]
+
+
+def test_an_order_that_creates_what_is_there_is_dropped_and_the_rest_renumbered() -> None:
+    subject = skipped(creating(1, VERIFY_SCRIPT), order(2), order(3))
+    assert ids(subject) == ["WO-01", "WO-02"]
+    assert [draft.order.id for draft in subject.drafts if draft.order] == ["WO-01", "WO-02"]
+    assert [(draft.position, draft.label) for draft in subject.drafts] == [
+        (1, "WO-01"),
+        (2, "WO-02"),
+    ]
+    assert judge(subject, REPO).findings == ()
+
+
+def test_without_the_script_in_the_repo_nothing_changes() -> None:
+    assert ids(skipped(creating(1, VERIFY_SCRIPT), order(2), repo=["a"])) == ["WO-01", "WO-02"]
+
+
+def test_a_plan_that_creates_no_script_is_left_alone() -> None:
+    document = plan(order(1), order(3))
+    assert skip_bootstrap(parse_plan(document), REPO) == parse_plan(document)
+
+
+def test_an_order_that_changes_the_script_is_kept() -> None:
+    changing = creating(1, VERIFY_SCRIPT, preconditions=exists(VERIFY_SCRIPT))
+    assert ids(skipped(changing, order(2))) == ["WO-01", "WO-02"]
+
+
+def test_ids_in_dependencies_move_along_and_those_of_dropped_orders_go() -> None:
+    subject = skipped(
+        order(1),
+        creating(2, "./scripts/verify.sh"),
+        order(3, depends_on=["WO-01", "WO-02"]),
+        order(4, depends_on=["WO-03", "WO-99", "else", 7]),
+    )
+    assert ids(subject) == ["WO-01", "WO-02", "WO-03"]
+    assert [draft.raw.get("depends_on") for draft in subject.drafts] == [
+        None,
+        ["WO-01"],
+        ["WO-02", "WO-98", "else", 7],
+    ]
+
+
+def test_a_fault_in_the_numbering_stays_to_be_found() -> None:
+    subject = skipped(creating(1, VERIFY_SCRIPT), order(2), order(4), order(id="WO-x"), 5, {})
+    assert ids(subject) == ["WO-01", "WO-03", "WO-x", None, None]
+    codes = [each.code for each in judge(subject, REPO).findings]
+    assert codes.count("E001") == 2
+
+
+def test_a_plan_of_nothing_else_says_so() -> None:
+    subject = skipped(creating(1, VERIFY_SCRIPT))
+    [finding] = judge(subject, REPO).findings
+    assert finding.code == "E000"
+    assert "the repo already has scripts/verify.sh" in finding.message

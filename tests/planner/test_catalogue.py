@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from planner.plan import parse_plan
+from planner.rules.catalogue import RULE_BY_CODE, RULES
+from planner.rules.examples import example_plan
+from planner.rules.model import Rule
+from planner.validation import judge
+from shared.strict_json import parse_json
+
+EVERY_RULE = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+
+
+def codes_in(example: str) -> list[str]:
+    return [each.code for each in judge(parse_plan(example_plan(example))).findings]
+
+
+@EVERY_RULE
+def test_the_bad_example_of_a_rule_breaks_that_rule_and_no_other(rule: Rule) -> None:
+    assert set(codes_in(rule.bad)) == {rule.code}
+
+
+@EVERY_RULE
+def test_the_good_example_of_a_rule_breaks_none(rule: Rule) -> None:
+    assert codes_in(rule.good) == []
+
+
+@EVERY_RULE
+def test_a_rule_says_what_why_and_what_to_do(rule: Rule) -> None:
+    assert rule.title
+    assert not rule.title.endswith(".")
+    assert rule.why.endswith(".")
+    assert rule.remedy.endswith(".")
+    assert isinstance(parse_json(rule.bad), dict)
+
+
+def test_codes_are_unique_sorted_and_found_by_name() -> None:
+    codes = [rule.code for rule in RULES]
+    assert codes == sorted(set(codes))
+    assert [RULE_BY_CODE[code].code for code in codes] == codes
+
+
+def test_errors_and_warnings_are_told_apart_by_code() -> None:
+    assert RULE_BY_CODE["E101"].severity == "error"
+    assert RULE_BY_CODE["W101"].severity == "warning"
+    assert {rule.severity for rule in RULES} == {"error", "warning"}

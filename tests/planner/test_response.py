@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.response import parse_response
+from planner.validation import judge, judge_text
+from tests.planner.plans import order, plan
+
+PLAN = json.dumps(plan(order()))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        PLAN,
+        f"\n {PLAN} \n",
+        f"```json\n{PLAN}\n```",
+        f"Here is the plan:\n\n```\n{PLAN}\n```\nGood luck!",
+        f"<think>One order {{will}} do.</think>\n{PLAN}",
+        json.dumps(plan(order()), indent=2, ensure_ascii=True),
+    ],
+)
+def test_one_object_is_found_whatever_stands_around_it(reply: str) -> None:
+    subject, report = judge_text(reply)
+    assert subject.is_json
+    assert [draft.label for draft in subject.drafts] == ["WO-01"]
+    assert report.ok
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        ("", "empty"),
+        ("I cannot do that.", "no JSON object"),
+        (f"{PLAN}\n{PLAN}", "more than one"),
+        (PLAN[:-1], "never closes"),
+        ('{"work_orders": [}', "not JSON"),
+        ('{"a": 1, "a": 2}', "stands twice"),
+        ('{"a": NaN}', "NaN"),
+        ('{"a": "\\ud800"}', "surrogate"),
+        ('{"a": ' + "[" * 200 + "]" * 200 + "}", "nested"),
+        ('{"a": ' + "9" * 5000 + "}", "too large"),
+        ('{"a": "' + "x" * 11_000_000 + '"}', "over 10 MB"),
+        ("[1, 2]", "array"),
+    ],
+    ids=range(12),
+)
+def test_a_reply_that_holds_no_document_is_one_finding_of_the_plan(reply: str, words: str) -> None:
+    subject, report = judge_text(reply)
+    assert not subject.is_json
+    assert [(each.code, each.order) for each in report.findings] == [("E000", "")]
+    assert words in report.findings[0].message
+
+
+def test_a_document_that_is_no_plan_is_still_a_document() -> None:
+    subject = parse_response('{"orders": []}')
+    assert subject.is_json
+    assert not judge(subject).ok
+
+
+@given(st.text(alphabet='{}[]"\\:,x1 \n`<think>/', max_size=60))
+def test_no_reply_can_break_the_reader(reply: str) -> None:
+    judge_text(reply)

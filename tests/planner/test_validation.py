@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import json
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.bootstrap import skip_bootstrap
+from planner.plan import parse_plan
+from planner.projection import exempted_orders
+from planner.rules.catalogue import RULE_BY_CODE
+from planner.validation import Report, judge
+from shared.schemas import WorkOrder
+from shared.strict_json import JsonValue
+from tests.planner.plans import absent, exists, order, plan, requiring
+
+FAULTY = plan(
+    order(1, preconditions=exists("b.py"), acceptance_commands=["a | b", "python x.py"]),
+    order(3, preconditions=exists("a.py") + absent("a.py"), allowed_files=["src/*"]),
+    verify_contract=requiring("v.sh"),
+)
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8)
+    | st.sampled_from(["WO-01", "WO-02", "a.py", "../a", "*", "file_exists", "file_absent", "a\0"])
+    | st.sampled_from(["python -c 'import a'", 'python -c "', "python -m", "bash -c 'a;b'"])
+    | st.sampled_from(["env", "env -u", "env -u A", "bash -o", "bash -c", "python -W", "python --"])
+)
+ORDER_KEYS = [*WorkOrder.model_fields, "kind", "path"]
+KEYS = st.sampled_from([*ORDER_KEYS, "work_orders", "verify_contract", "requires", "x"])
+ANYTHING = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=8),
+    max_leaves=30,
+)
+LIKE_AN_ORDER = st.fixed_dictionaries(
+    {},
+    optional={
+        "id": st.sampled_from(["WO-01", "WO-02", "WO-03", "WO-1", ""]) | SCALARS,
+        "title": SCALARS,
+        "intent": SCALARS,
+        "allowed_files": st.lists(SCALARS, max_size=3) | SCALARS,
+        "acceptance_commands": st.lists(SCALARS, max_size=3) | SCALARS,
+        "preconditions": ANYTHING,
+        "postconditions": st.lists(
+            st.fixed_dictionaries({"kind": st.just("file_exists"), "path": SCALARS}), max_size=3
+        ),
+        "depends_on": ANYTHING,
+    },
+)
+LIKE_A_PLAN = st.fixed_dictionaries(
+    {"work_orders": st.lists(LIKE_AN_ORDER | ANYTHING, max_size=4)},
+    optional={"verify_contract": ANYTHING | st.fixed_dictionaries({"requires": ANYTHING})},
+)
+
+
+def faulty() -> Report:
+    return judge(parse_plan(FAULTY))
+
+
+def test_findings_are_sorted_by_order_then_code_then_field() -> None:
+    assert faulty().render() == (
+        '[E106] plan verify_contract.requires[0]: "v.sh" does not exist, not even after the last '
+        "order",
+        "[E003] WO-01 acceptance_commands[0]: `|` outside quotes is a shell operator; no shell "
+        "reads it",
+        '[E101] WO-01 preconditions[0]: "b.py" must exist, but neither the repo nor an earlier '
+        "order has it",
+        '[W101] WO-01 acceptance_commands[1]: runs "x.py", which neither the repo nor an order up '
+        "to here has",
+        "[E001] WO-03 id: WO-02 is missing before WO-03",
+        '[E004] WO-03 allowed_files[0]: "src/*" has `*`: paths are taken literally',
+        '[E102] WO-03 preconditions[1]: "a.py" cannot both exist and be absent',
+    )
+
+
+def test_fields_are_sorted_by_number() -> None:
+    commands = ["a | b"] * 12
+    fields = [
+        each.field for each in judge(parse_plan(plan(order(acceptance_commands=commands)))).findings
+    ]
+    assert fields == [f"acceptance_commands[{index}]" for index in range(12)]
+
+
+def test_the_report_as_json_counts_and_carries_the_remedies() -> None:
+    document = faulty().to_json()
+    assert (document["ok"], document["errors"], document["warnings"]) == (False, 6, 1)
+    assert document["findings"][0] == {
+        "code": "E106",
+        "severity": "error",
+        "work_order": None,
+        "field": "verify_contract.requires[0]",
+        "message": '"v.sh" does not exist, not even after the last order',
+        "remedy": RULE_BY_CODE["E106"].remedy,
+    }
+    assert document["findings"][3]["severity"] == "warning"
+    assert json.loads(json.dumps(document)) == document
+
+
+def test_warnings_alone_do_not_stop_a_plan() -> None:
+    report = judge(parse_plan(plan(order(acceptance_commands=["python x.py"]))))
+    assert report.ok
+    assert len(report.warnings) == 1
+
+
+@settings(max_examples=150, deadline=None)
+@given(LIKE_A_PLAN | ANYTHING, st.booleans())
+def test_whatever_a_model_writes_is_judged_without_an_error(
+    document: JsonValue, has_script: bool
+) -> None:
+    repo = ["scripts/verify.sh", "a.py"] if has_script else []
+    subject = skip_bootstrap(parse_plan(document), repo)
+    report = judge(subject, repo)
+    exempted_orders(subject, repo)
+    json.dumps(report.to_json())
+    assert all(RULE_BY_CODE[each.code].severity == each.severity for each in report.findings)
+    assert judge(subject, set(repo)) == report
+    if report.ok:
+        assert subject.drafts
+        assert all(draft.order for draft in subject.drafts)
+
+
+def test_keys_in_another_order_give_the_same_report() -> None:
+    shuffled = json.loads(json.dumps(FAULTY))
+    for each in shuffled["work_orders"]:
+        items = list(each.items())
+        random.Random(7).shuffle(items)
+        each.clear()
+        each.update(items)
+    assert judge(parse_plan(shuffled)) == faulty()
