@@ -6,7 +6,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from factory.schemas import AttemptRecord, FailureBrief, Stage
+from factory.schemas import AttemptRecord, FailureBrief
 from factory.state import FactoryContext, FactoryState, fresh_attempt
 from factory.verdict import Failed, Passed
 from shared.atomic_io import write_json
@@ -24,21 +24,21 @@ def _pass(state: FactoryState, context: FactoryContext) -> dict[str, Any]:
     assert proposal is not None, "only a proposal can pass"
     context.emit(StageStarted(order.id, state["attempt"], "commit"))
     files = tuple(sorted(proposal.paths))
-    commit, tree = context.workspace.commit(files, context.commit_facts)
+    commit = context.workspace.commit(state["tree"], context.commit_facts)
     drift = context.workspace.drift(files)
     if drift:
         context.emit(
             Warned(f"{order.id}: changed outside the proposal, not committed: {', '.join(drift)}")
         )
     record = _record(state, context, drift=drift)
-    return {"records": (*state["records"], record), "verdict": Passed(commit, tree, files)}
+    return {"records": (*state["records"], record), "verdict": Passed(commit, state["tree"], files)}
 
 
 def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> dict[str, Any]:
     attempt = state["attempt"]
     folder = context.attempt_folder(attempt)
     write_json(folder / "failure_brief.json", brief.model_dump(mode="json"), sync=False)
-    if state["write_ok"] or brief.stage is Stage.WRITE_FAILED:
+    if state["touched"]:
         context.workspace.reset()
     records = (*state["records"], _record(state, context, brief=brief))
     last = not brief.stage.retryable or attempt >= context.max_attempts

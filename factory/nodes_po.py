@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +12,9 @@ from factory.excerpt import stable_excerpt
 from factory.prompt import reminder
 from factory.sandbox import Cause, Ended
 from factory.schemas import CmdResult, FailureBrief, Stage, WriteProposal
+from factory.scope import FileKind, FileState
 from factory.state import FactoryContext, FactoryState
-from factory.verification import Check, verification_of
+from factory.verification import Check, parse_check, verification_of
 from shared.atomic_io import write_json
 from shared.events import CommandEnded, CommandStarted, StageStarted
 from shared.hashing import sha256_bytes
@@ -51,7 +51,7 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, An
             context, acceptance.stage, f"postcondition not met, no such file: {', '.join(missing)}"
         )
     else:
-        commands = tuple(Check(tuple(shlex.split(each))) for each in order.acceptance_commands)
+        commands = tuple(parse_check(each) for each in order.acceptance_commands)
         _run_phase(acceptance, commands, context, attempt, proposal)
     _record(context, attempt, "acceptance_result.json", acceptance.results)
     return {
@@ -90,13 +90,14 @@ def _run_one(
     check: Check, context: FactoryContext, attempt: int, name: str
 ) -> tuple[CmdResult, Ended]:
     order, purpose = context.order.id, name.rpartition("_")[0]
-    command = shlex.join(check.argv)
-    context.emit(CommandStarted(order, purpose, command))
+    context.emit(CommandStarted(order, purpose, check.text))
     log = context.attempt_folder(attempt) / "logs" / name
     log.parent.mkdir(exist_ok=True)
     ended = context.sandbox.run(check.argv, timeout_seconds=context.timeout_seconds, log=log)
-    context.emit(CommandEnded(order, purpose, command, ended.exit_code, ended.duration_seconds))
     note = check.note_for(ended.exit_code) or ""
+    context.emit(
+        CommandEnded(order, purpose, check.text, ended.exit_code, ended.duration_seconds, note)
+    )
     return _result(ended, context, note), ended
 
 
@@ -127,7 +128,7 @@ def _failed_command(
     reason = _reason(ended, context.timeout_seconds)
     return FailureBrief(
         stage=stage,
-        command=shlex.join(check.argv),
+        command=check.text,
         exit_code=ended.exit_code,
         primary_error_excerpt=_excerpt("\n".join(filter(None, (reason, output))), context)
         or "(the command printed nothing)",
@@ -153,11 +154,13 @@ def _reason(ended: Ended, timeout_seconds: float) -> str:
 
 
 def _changed_by_commands(context: FactoryContext, proposal: WriteProposal) -> list[str]:
-    state_of: Callable[[str], str] = lambda path: context.workspace.tree.state_of(path).sha256  # noqa: E731
+    tree = context.workspace.tree
     return [
         write.path
         for write in proposal.writes
-        if state_of(write.path) != sha256_bytes(write.content.encode())
+        # Not by the hash alone: a file that is gone has that of an empty one.
+        if tree.state_of(write.path)
+        != FileState(FileKind.FILE, sha256_bytes(write.content.encode()))
     ]
 
 

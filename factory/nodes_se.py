@@ -11,15 +11,20 @@ from factory.excerpt import cut
 from factory.prompt import ShownFile, reminder, render_prompt
 from factory.proposal import ProposalInvalid, parse_proposal
 from factory.schemas import FailureBrief, Stage
-from factory.scope import FileKind, FileState
+from factory.scope import DESCRIPTIONS, FileKind, FileState
 from factory.state import FactoryContext, FactoryState
 from factory.tree import NotReadable, Tree
 from factory.verification import verification_of
 from shared.atomic_io import write_json, write_text
-from shared.events import StageStarted
+from shared.events import AttemptStarted, StageStarted
 from shared.hashing import EMPTY_SHA256, sha256_bytes
 from shared.llm.client import Api, Completion, Place, ReplyFailed, Request, Role
 from shared.schemas import MAX_CONTEXT_BYTES, WorkOrder
+
+_SATISFYING = {
+    "file_exists": frozenset({FileKind.FILE, FileKind.LINK}),
+    "file_absent": frozenset({FileKind.ABSENT, FileKind.BEHIND_FILE}),
+}
 
 
 class _Refused(Exception):
@@ -30,6 +35,7 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, 
     """Return the model's proposal, or the brief of why there is none."""
     context, attempt = runtime.context, state["attempt"]
     order = context.order
+    context.emit(AttemptStarted(order.id, attempt))
     context.emit(StageStarted(order.id, attempt, "propose"))
     try:
         check_preconditions(order, context.workspace.tree)
@@ -50,12 +56,11 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, 
 def check_preconditions(order: WorkOrder, tree: Tree) -> None:
     """Raise where a precondition does not hold: the plan is at fault, and no model can mend it."""
     for condition in order.preconditions:
-        there = tree.state_of(condition.path).kind is not FileKind.ABSENT
-        if there != (condition.kind == "file_exists"):
-            what = "does not exist" if not there else "exists"
+        kind = tree.kind_of(condition.path)
+        if kind not in _SATISFYING[condition.kind]:
             raise _Refused(
-                f"precondition {condition.kind} {condition.path!r} does not hold: the file "
-                f"{what} at this point of the chain. The plan is wrong, not the code."
+                f"precondition {condition.kind} {condition.path!r} does not hold at this point of "
+                f"the chain: it {DESCRIPTIONS[kind]}. The plan is wrong, not the code."
             )
 
 
@@ -84,24 +89,16 @@ def _show(path: str, tree: Tree) -> ShownFile:
     except NotReadable as problem:
         if problem.kind is FileKind.ABSENT:
             return ShownFile(path, FileState(FileKind.ABSENT, EMPTY_SHA256), "")
-        raise _Refused(f"{path!r} cannot be shown: it is {_described(problem.kind)}") from None
+        raise _Refused(f"{path!r} cannot be shown: it {DESCRIPTIONS[problem.kind]}") from None
     except UnicodeDecodeError:
         raise _Refused(f"{path!r} cannot be shown: it is not UTF-8 text") from None
-
-
-def _described(kind: FileKind) -> str:
-    return {
-        FileKind.LINK: "a symbolic link",
-        FileKind.FOLDER: "a folder",
-        FileKind.OTHER: "no regular file",
-    }.get(kind, str(kind))
 
 
 def _request(state: FactoryState, context: FactoryContext, shown: Iterable[ShownFile]) -> Request:
     attempt, order = state["attempt"], context.order
     checks = verification_of(context.workspace.tree, exempt=context.exempt)
     prompt = render_prompt(
-        order, tuple(shown), tuple(str(check) for check in checks), state["previous"]
+        order, tuple(shown), tuple(check.text for check in checks), state["previous"]
     )
     return Request(
         api=Api.CHAT,

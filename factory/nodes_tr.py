@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -9,11 +10,13 @@ from langgraph.runtime import Runtime
 from factory.excerpt import cut
 from factory.prompt import hashes_of, reminder
 from factory.schemas import FailureBrief, Stage, WriteProposal
-from factory.scope import check_proposal
+from factory.scope import Violation, check_proposal
+from factory.staging import stage_proposal
 from factory.state import FactoryContext, FactoryState
 from factory.tree import NotReadable, Tree
 from shared.atomic_io import write_json
 from shared.events import StageStarted, WritesApplied
+from shared.schemas import WorkOrder
 
 
 def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, Any]:
@@ -22,38 +25,39 @@ def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, An
     assert proposal is not None, "the router leads here only with a proposal"
     order, attempt = context.order, state["attempt"]
     context.emit(StageStarted(order.id, attempt, "apply"))
-    tree = context.workspace.tree
-    violations = check_proposal(order, proposal, hashes_of(state["shown"]), tree.state_of)
-    brief = None
-    if violations:
-        message = "\n".join(violation.message for violation in violations)
-        stage = violations[0].stage
-        brief = FailureBrief(
-            stage=stage,
-            primary_error_excerpt=cut(message),
-            constraints_reminder=reminder(stage, order),
-        )
-    else:
-        brief = write_files(tree, proposal)
+    files, git = context.workspace.tree, context.workspace.git
+    violations = check_proposal(order, proposal, hashes_of(state["shown"]), files)
+    touched = not violations
+    tree = ""
+    if not violations:
+        violations = write_files(files, proposal)
+    if not violations:
+        tree, violations = stage_proposal(git, proposal)
+    brief = _brief(order, violations) if violations else None
     _record(context, attempt, proposal, brief)
-    if brief:
-        return {"brief": brief}
-    context.emit(WritesApplied(order.id, attempt, proposal.paths, proposal.summary))
-    return {"write_ok": True}
+    if brief is None:
+        context.emit(WritesApplied(order.id, attempt, proposal.paths, proposal.summary))
+    return {"touched": touched, "tree": tree, "write_ok": brief is None, "brief": brief}
 
 
-def write_files(tree: Tree, proposal: WriteProposal) -> FailureBrief | None:
-    """Write all files of a checked proposal; a refusal of the disk is a brief, never retried."""
+def write_files(tree: Tree, proposal: WriteProposal) -> tuple[Violation, ...]:
+    """Write all files of a checked proposal; return the refusal of the disk, if there is one."""
     for write in proposal.writes:
         try:
             tree.write(write.path, write.content.encode())
         except (OSError, NotReadable) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            return FailureBrief(
-                stage=Stage.WRITE_FAILED,
-                primary_error_excerpt=cut(f"{write.path!r} could not be written: {reason}"),
-            )
-    return None
+            return (Violation(Stage.WRITE_FAILED, f"{write.path!r} was not written: {reason}"),)
+    return ()
+
+
+def _brief(order: WorkOrder, violations: Sequence[Violation]) -> FailureBrief:
+    stage = violations[0].stage
+    return FailureBrief(
+        stage=stage,
+        primary_error_excerpt=cut("\n".join(violation.message for violation in violations)),
+        constraints_reminder=reminder(stage, order),
+    )
 
 
 def _record(

@@ -38,6 +38,16 @@ class BranchPolicy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a repo is: its working tree, its git folder, and the one that all its trees share."""
+
+    git: Git
+    tree: Path
+    git_dir: Path
+    common_dir: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Repo:
     """The user's checkout, as found: it is read, and later at most fast-forwarded."""
 
@@ -68,10 +78,11 @@ class Target:
         return self.tip if self.exists else NO_COMMIT
 
 
-def inspect_repo(folder: Path, *, allow_repo_filters: bool = False) -> Repo:
-    """Return the repo at `folder`, or raise `PreflightRefused` saying what stands in the way.
+def find_repo(folder: Path) -> Place:
+    """Return where the repo of `folder` is.
 
-    Changes nothing. Raises `InvalidInput` where `folder` does not exist.
+    Raises `InvalidInput` where there is no such folder, `PreflightRefused` where it has no repo
+    or the repo no working tree.
     """
     if not folder.is_dir():
         raise InvalidInput(f"--repo {folder}: no such folder", "name the root of a git repo")
@@ -80,20 +91,28 @@ def inspect_repo(folder: Path, *, allow_repo_filters: bool = False) -> Repo:
     if layout is None:
         raise _no_working_tree(git, folder)
     tree, git_dir, common = layout
-    git = git.at(tree)
+    return Place(git.at(tree), tree, git_dir, common)
+
+
+def inspect_repo(place: Place, *, allow_repo_filters: bool = False) -> Repo:
+    """Return the repo as it is, or raise `PreflightRefused` saying what stands in the way.
+
+    Changes nothing.
+    """
+    git = place.git
     entries = git.read_config()
     if not allow_repo_filters:
         git = git.with_config(without_repo_filters(entries))
     changes = git.changes()
-    _refuse_unready(tree, git_dir, changes)
+    _refuse_unready(place.tree, place.git_dir, changes)
     return Repo(
         git=git,
-        tree=tree,
-        git_dir=git_dir,
-        common_dir=common,
+        tree=place.tree,
+        git_dir=place.git_dir,
+        common_dir=place.common_dir,
         head=changes.head,
         branch=changes.branch,
-        ignored_filters=() if allow_repo_filters else _filters_in_use(tree, entries),
+        ignored_filters=() if allow_repo_filters else _filters_in_use(place.tree, entries),
     )
 
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from factory.journal import Step, open_journal
+from factory.lock import hold
 from factory.options import RunOptions
 from factory.orders import PlanFacts, decide_exempt, read_order
-from factory.preflight import Repo, Target, choose_target, inspect_repo
+from factory.preflight import Repo, Target, choose_target, find_repo, inspect_repo
+from factory.recovery import Leftover, recover
 from factory.schemas import RunSummary
 from factory.session import Session, open_session
 from factory.summary import public_json
 from shared.atomic_io import write_json
 from shared.errors import InvalidInput
 from shared.events import Emit, Warned
-from shared.llm.stack import ModelSource, open_model
+from shared.llm.stack import ModelSource, open_model, transcript_of
 from shared.run_context import Recording, new_run_folder, new_run_id, recorded_run
 
 
@@ -27,45 +32,76 @@ def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) 
     changed, and what the model layer raises where asking again would not help.
     """
     loaded = read_order(path)
-    repo = inspect_repo(options.repo, allow_repo_filters=options.allow_repo_filters)
-    refuse_inside(repo, options.out, "--out")
-    exempt, warning = decide_exempt(loaded, allow=options.allow_verify_exempt)
-    run_id = new_run_id()
-    branch = options.branch or default_branch(loaded.plan, run_id)
-    target = choose_target(repo, branch, options.policy, options.protected, options.start)
-    head = {"command": "run", "work_order": str(path), **describe_options(options, target)}
-    with begin_run(options, source, repo, target, run_id, head, emit) as (session, recording):
-        for each in (*loaded.warnings, *filter(None, (warning,))):
-            recording.emit(Warned(each))
-        executed = session.execute(loaded, exempt, recording.folder.path)
-        summary = executed.summary
-        recording.results["summary"] = public_json(summary)
-        if executed.error:
-            raise executed.error
-        if summary.state == "landed":
-            session.push()
+    with hold_repo(options, emit) as held:
+        refuse_inside(held.repo, options.out, "--out")
+        exempt, warning = decide_exempt(loaded, allow=options.allow_verify_exempt)
+        run_id = new_run_id()
+        branch = options.branch or default_branch(loaded.plan, run_id)
+        target = choose_target(held.repo, branch, options.policy, options.protected, options.start)
+        head = {"command": "run", "work_order": str(path), **describe_options(options, target)}
+        with begin_run(options, source, held, target, run_id, head, emit) as (session, recording):
+            for each in (*loaded.warnings, *filter(None, (warning,))):
+                recording.emit(Warned(each))
+            executed = session.execute(loaded, exempt, recording.folder.path)
+            summary = executed.summary
+            recording.results["summary"] = public_json(summary)
+            if executed.error:
+                raise executed.error
+            if summary.state == "landed":
+                session.push()
     if options.out is not None:
         write_json(options.out / f"{run_id}.json", public_json(summary))
     return summary
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRepo:
+    """A repo that no other run can take, and what the run before left for this one."""
+
+    repo: Repo
+    leftover: Leftover
+
+
+@contextlib.contextmanager
+def hold_repo(options: RunOptions, emit: Emit) -> Iterator[HeldRepo]:
+    """Hold the repo, clear up after a run that was cut off, and see that it can be worked on."""
+    place = find_repo(options.repo)
+    with hold(place.common_dir):
+        leftover = recover(place.git, place.common_dir, emit)
+        yield HeldRepo(inspect_repo(place, allow_repo_filters=options.allow_repo_filters), leftover)
 
 
 @contextlib.contextmanager
 def begin_run(
     options: RunOptions,
     source: ModelSource,
-    repo: Repo,
+    held: HeldRepo,
     target: Target,
     run_id: str,
     head: Mapping[str, Any],
     emit: Emit,
 ) -> Iterator[tuple[Session, Recording]]:
-    """Make the run's folder, hold the repo, open model, workspace and sandbox; close all of it."""
+    """Make the run's folder, open journal, model, workspace and sandbox; close all of it."""
+    repo = held.repo
     folder = new_run_folder(options.artifacts, "factory", run_id)
-    with (
-        recorded_run(folder, head, emit) as recording,
-        open_model(source, folder.path, recording.emit) as model,
-        open_session(options, repo, target, model, folder, recording.emit) as session,
-    ):
+    with contextlib.ExitStack() as opened:
+        recording = opened.enter_context(recorded_run(folder, head, emit))
+        journal = opened.enter_context(open_journal(repo.common_dir))
+        journal.record(
+            Step.RUN_BEGUN,
+            run_id=run_id,
+            pid=os.getpid(),
+            folder=folder.path,
+            branch=target.branch,
+            base=target.tip,
+            transcript=transcript_of(source, folder.path),
+        )
+        model = opened.enter_context(
+            open_model(source, folder.path, recording.emit, held.leftover.transcript)
+        )
+        session = opened.enter_context(
+            open_session(options, repo, target, model, folder, journal, recording.emit)
+        )
         if repo.ignored_filters:
             names = ", ".join(repo.ignored_filters)
             recording.emit(

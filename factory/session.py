@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from factory.commit_facts import NOTES_REF, describe_commit, identify
+from factory.journal import Journal, Step
 from factory.landing import Landing
-from factory.lock import hold
 from factory.options import RunOptions
 from factory.orders import LoadedOrder
 from factory.preflight import Repo, Target
@@ -21,12 +21,13 @@ from factory.schemas import AttemptRecord, RunSummary
 from factory.state import FactoryContext
 from factory.summary import Circumstances, summarise_order
 from factory.verdict import Errored, Passed, Verdict
-from factory.workspace import Workspace, open_workspace, workspaces_root
+from factory.workspace import Workspace, close_workspace, open_workspace, workspaces_root
 from shared.atomic_io import make_folder, write_json
 from shared.errors import LlmchError
 from shared.events import Emit, Noted, OrderEnded, OrderStarted, Warned
 from shared.git import NO_COMMIT
 from shared.llm.stack import Model
+from shared.llm.usage import usage_counted
 from shared.run_context import RunFolder, commit_date
 
 
@@ -50,6 +51,7 @@ class Session:
     sandbox: Sandbox
     model: Model
     folder: RunFolder
+    journal: Journal
     emit: Emit
     date: str
     branch_exists: bool
@@ -63,6 +65,7 @@ class Session:
         """Run one order to its end: it has landed, or left no trace. Records go to `folder`."""
         order = loaded.order
         started, parent = time.monotonic(), self.tip
+        self.journal.record(Step.ORDER_BEGUN, order=order.id, baseline=parent)
         self.emit(
             OrderStarted(order.id, order.title, self.branch, parent, self.options.max_attempts)
         )
@@ -80,6 +83,7 @@ class Session:
             self._summarise(folder, loaded, Errored(repr(error)), records, parent)
             raise
         summary = self._summarise(folder, loaded, verdict, records, parent)
+        self.journal.record(Step.ORDER_ENDED, order=order.id, verdict=summary.verdict)
         self._announce(summary, verdict, time.monotonic() - started)
         return Executed(summary, failure)
 
@@ -126,7 +130,13 @@ class Session:
         records: tuple[AttemptRecord, ...],
         parent: str,
     ) -> None:
-        self.landing.land(passed.commit, parent if self.branch_exists else NO_COMMIT)
+        order, commit = loaded.order.id, passed.commit
+        old = parent if self.branch_exists else NO_COMMIT
+        self.journal.record(
+            Step.LANDING, sync=True, order=order, branch=self.branch, old=old, new=commit
+        )
+        self.landing.land(commit, old)
+        self.journal.record(Step.LANDED, order=order, commit=commit)
         self.branch_exists = True
         model = records[-1].model or "unknown"
         note = f"run: {self.folder.run_id}\nmodel: {model}\nattempts: {len(records)}\n"
@@ -157,6 +167,7 @@ class Session:
 
     def _announce(self, summary: RunSummary, verdict: Verdict, seconds: float) -> None:
         files = verdict.files if isinstance(verdict, Passed) else ()
+        self.emit(usage_counted(self.model.meter.of_order(summary.work_order), summary.work_order))
         self.emit(
             OrderEnded(
                 order=summary.work_order,
@@ -166,6 +177,8 @@ class Session:
                 branch=self.branch,
                 seconds=seconds,
                 files=files,
+                repo=str(self.repo.tree),
+                run_dir=summary.run_dir,
             )
         )
 
@@ -188,35 +201,37 @@ def open_session(
     target: Target,
     model: Model,
     folder: RunFolder,
+    journal: Journal,
     emit: Emit,
 ) -> Iterator[Session]:
-    """Hold the repo and open workspace and sandbox for as long as the block runs.
+    """Open workspace and sandbox for as long as the block runs.
 
-    Raises `Busy` where another run holds the repo and `SandboxUnavailable` where none works; what
-    was opened is closed again in any case.
+    Raises `SandboxUnavailable` where none works; what was opened is closed again in any case.
     """
     _import_ahead()
-    with hold(repo.common_dir):
-        root = workspaces_root() / folder.run_id / repo.tree.name
+    root = workspaces_root() / folder.run_id / repo.tree.name
+    journal.record(Step.WORKSPACE_OPENING, root=root)
+    try:
         workspace = open_workspace(repo.git, root, target.tip)
-        try:
-            sandbox = open_sandbox(options.sandbox.backend, _policy(options, repo, workspace))
-            emit(Noted(sandbox.describe()))
-            yield Session(
-                options=options,
-                repo=repo,
-                branch=target.branch,
-                landing=Landing(repo.git, target.branch, folder.run_id),
-                workspace=workspace,
-                sandbox=sandbox,
-                model=model,
-                folder=folder,
-                emit=emit,
-                date=commit_date(folder.started),
-                branch_exists=target.exists,
-            )
-        finally:
-            workspace.close()
+        journal.record(Step.WORKSPACE_OPENED, root=root)
+        sandbox = open_sandbox(options.sandbox.backend, _policy(options, repo, workspace))
+        emit(Noted(sandbox.describe()))
+        yield Session(
+            options=options,
+            repo=repo,
+            branch=target.branch,
+            landing=Landing(repo.git, target.branch, folder.run_id),
+            workspace=workspace,
+            sandbox=sandbox,
+            model=model,
+            folder=folder,
+            journal=journal,
+            emit=emit,
+            date=commit_date(folder.started),
+            branch_exists=target.exists,
+        )
+    finally:
+        close_workspace(repo.git, root)
 
 
 def _policy(options: RunOptions, repo: Repo, workspace: Workspace) -> Policy:

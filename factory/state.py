@@ -19,7 +19,11 @@ from shared.schemas import WorkOrder
 
 
 class FactoryState(TypedDict):
-    """One order's progress. The fields below `verdict` belong to the attempt under way."""
+    """One order's progress. The fields below `verdict` belong to the attempt under way.
+
+    `touched` says that the workspace may differ from the baseline, `tree` what git made of the
+    files written.
+    """
 
     attempt: int
     previous: FailureBrief | None
@@ -27,7 +31,9 @@ class FactoryState(TypedDict):
     verdict: Verdict | None
     shown: tuple[ShownFile, ...]
     proposal: WriteProposal | None
+    touched: bool
     write_ok: bool
+    tree: str
     verify: tuple[CmdResult, ...]
     acceptance: tuple[CmdResult, ...]
     brief: FailureBrief | None
@@ -43,7 +49,9 @@ def fresh_attempt(attempt: int) -> FactoryState:
         verdict=None,
         shown=(),
         proposal=None,
+        touched=False,
         write_ok=False,
+        tree="",
         verify=(),
         acceptance=(),
         brief=None,

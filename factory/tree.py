@@ -16,8 +16,12 @@ from pathlib import Path
 
 from factory.scope import FileKind, FileState
 from shared.hashing import EMPTY_SHA256, sha256_bytes
+from shared.paths import fold_path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Not blocking, or opening a FIFO would wait for a writer that never comes.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_REFUSALS = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO)
 _NEW_FILE_MODE = 0o666  # less the umask, as any program would create it
 
 
@@ -31,9 +35,13 @@ class NotReadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The files below `root`, by relative normalised paths."""
+    """The files below `root`, by relative normalised paths.
+
+    `submodules` are folders that belong to repos of their own: nothing in them is this tree's.
+    """
 
     root: Path
+    submodules: frozenset[str] = frozenset()
 
     def state_of(self, path: str) -> FileState:
         """Return what stands at `path` now."""
@@ -44,12 +52,13 @@ class Tree:
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a regular file. Raises `NotReadable` saying what is there instead."""
-        with self._parent_of(path) as (folder, name):
+        with self._parent_of(path) as (folder, name), _refusals_told():
             kind = _kind_at(folder, name)
             if kind is not FileKind.FILE:
                 raise NotReadable(kind)
-            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-            with os.fdopen(descriptor, "rb") as file:
+            with os.fdopen(os.open(name, _FILE, dir_fd=folder), "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # swapped since
+                    raise NotReadable(FileKind.OTHER)
                 return file.read()
 
     def write(self, path: str, data: bytes) -> None:
@@ -60,7 +69,7 @@ class Tree:
         """
         with self._parent_of(path, create=True) as (folder, name):
             mode = _mode_to_keep(folder, name)
-            temporary = f".{name[:200]}.{os.getpid()}.tmp"
+            temporary = f".llmch-{os.getpid()}.tmp"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(temporary, flags, _NEW_FILE_MODE, dir_fd=folder)
             try:
@@ -74,17 +83,42 @@ class Tree:
                     os.unlink(temporary, dir_fd=folder)
                 raise
 
+    def kind_of(self, path: str) -> FileKind:
+        """Return what stands at `path`, unread."""
+        try:
+            with self._parent_of(path) as (folder, name), _refusals_told():
+                return _kind_at(folder, name)
+        except NotReadable as refused:
+            return refused.kind
+
     def exists(self, path: str) -> bool:
         """Return whether a regular file stands at `path`."""
-        try:
-            with self._parent_of(path) as (folder, name):
-                return _kind_at(folder, name) is FileKind.FILE
-        except NotReadable:
-            return False
+        return self.kind_of(path) is FileKind.FILE
+
+    def lookalike_of(self, path: str) -> str:
+        """Return what some file systems would take `path` for: a name that differs in case alone.
+
+        Empty where nothing does, and where `path` itself is there: then the two are told apart.
+        """
+        parts = path.split("/")
+        for depth in range(1, len(parts) + 1):
+            part = "/".join(parts[:depth])
+            try:
+                with self._parent_of(part) as (folder, name), _refusals_told():
+                    if _kind_at(folder, name) is FileKind.ABSENT:
+                        alike = _lookalike_in(folder, name)
+                        return "/".join((*parts[: depth - 1], alike)) if alike else ""
+            except NotReadable:
+                return ""
+        return ""
 
     @contextlib.contextmanager
     def _parent_of(self, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
         *folders, name = path.split("/")
+        if any(
+            "/".join(folders[:depth]) in self.submodules for depth in range(1, len(folders) + 1)
+        ):
+            raise NotReadable(FileKind.IN_SUBMODULE)
         current = os.open(self.root, _FOLDER)
         try:
             for folder in folders:
@@ -108,6 +142,19 @@ def _open_folder(parent: int, name: str) -> int:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             link = _kind_at(parent, name) is FileKind.LINK
             raise NotReadable(FileKind.BEHIND_LINK if link else FileKind.BEHIND_FILE) from None
+        if error.errno in _REFUSALS:
+            raise NotReadable(FileKind.UNREADABLE) from None
+        raise
+
+
+@contextlib.contextmanager
+def _refusals_told() -> Iterator[None]:
+    """Say of a name too long for the disk, or a folder that a command locked, what it is."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _REFUSALS:
+            raise NotReadable(FileKind.UNREADABLE) from None
         raise
 
 
@@ -121,6 +168,11 @@ def _kind_at(folder: int, name: str) -> FileKind:
     if stat.S_ISLNK(mode):
         return FileKind.LINK
     return FileKind.FOLDER if stat.S_ISDIR(mode) else FileKind.OTHER
+
+
+def _lookalike_in(folder: int, name: str) -> str:
+    wanted = fold_path(name)
+    return next((each for each in sorted(os.listdir(folder)) if fold_path(each) == wanted), "")
 
 
 def _mode_to_keep(folder: int, name: str) -> int | None:

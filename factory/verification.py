@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from factory.tree import Tree
@@ -12,8 +13,9 @@ _NO_TESTS_COLLECTED = 5  # pytest's exit code where it finds no tests
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One verification command; `tolerated` maps an exit code that passes to why it does."""
+    """One command; `tolerated` maps an exit code that passes to why it does."""
 
+    text: str
     argv: tuple[str, ...]
     tolerated: tuple[tuple[int, str], ...] = ()
 
@@ -21,15 +23,17 @@ class Check:
         """Return why `exit_code` passes although it is not 0, or `None`."""
         return dict(self.tolerated).get(exit_code)
 
-    def __str__(self) -> str:
-        return " ".join(self.argv)
+
+def parse_check(text: str, *tolerated: tuple[int, str]) -> Check:
+    """Return the command that `text` spells, split as a shell would and run without one."""
+    return Check(text, tuple(shlex.split(text)), tolerated)
 
 
-_COMPILE = Check(("python", "-m", "compileall", "-q", "."))
+_COMPILE = parse_check("python -m compileall -q .")
 _FALLBACK = (
     _COMPILE,
-    Check(("python", "-m", "pip", "--version")),
-    Check(("python", "-m", "pytest", "-q"), ((_NO_TESTS_COLLECTED, "no tests were found"),)),
+    parse_check("python -m pip --version"),
+    parse_check("python -m pytest -q", (_NO_TESTS_COLLECTED, "no tests were found")),
 )
 
 
@@ -41,5 +45,5 @@ def verification_of(tree: Tree, *, exempt: bool) -> tuple[Check, ...]:
     if exempt:
         return (_COMPILE,)
     if tree.exists(VERIFY_SCRIPT):
-        return (Check(("bash", VERIFY_SCRIPT)),)
+        return (parse_check(f"bash {VERIFY_SCRIPT}"),)
     return _FALLBACK

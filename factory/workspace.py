@@ -21,7 +21,7 @@ from shared.git import CommitFacts, Git
 class Workspace:
     """A detached working tree and the commit that an attempt starts from.
 
-    `private` is a folder beside the tree for the commands' temporary files; both go with `close`.
+    `private` is a folder beside the tree for the commands' temporary files.
     """
 
     repo: Git
@@ -41,14 +41,12 @@ class Workspace:
         """Make the tree exactly the baseline again, whatever commands left in it."""
         self.git.restore(self.baseline)
 
-    def commit(self, paths: Sequence[str], facts: CommitFacts) -> tuple[str, str]:
-        """Return the ids of a commit of just these files on the baseline, and of its tree.
+    def commit(self, tree: str, facts: CommitFacts) -> str:
+        """Return the id of a commit of `tree` on the baseline.
 
         No ref moves: the commit lands, or is forgotten, later.
         """
-        self.git.stage(paths)
-        tree = self.git.write_tree()
-        return self.git.write_commit(tree, self.baseline, facts), tree
+        return self.git.write_commit(tree, self.baseline, facts)
 
     def drift(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Return what differs from the baseline outside `paths`, ignored files left out."""
@@ -60,11 +58,6 @@ class Workspace:
         self.baseline = commit
         self.git.restore(commit)
 
-    def close(self) -> None:
-        """Remove tree and private folder; commits made here stay in the repo's object store."""
-        self.repo.remove_worktree(self.root)
-        shutil.rmtree(self.root.parent, ignore_errors=True)
-
 
 def open_workspace(repo: Git, root: Path, commit: str) -> Workspace:
     """Check `commit` out into a new tree at `root`, whose parent folder is the run's own."""
@@ -74,6 +67,15 @@ def open_workspace(repo: Git, root: Path, commit: str) -> Workspace:
     private.mkdir(mode=0o700, exist_ok=True)
     repo.open_worktree(root, commit)
     return Workspace(repo, root, private, commit)
+
+
+def close_workspace(repo: Git, root: Path) -> None:
+    """Remove the tree at `root` with all that lies beside it; fine where it is gone already.
+
+    Commits made in it stay in the repo's object store.
+    """
+    repo.remove_worktree(root)
+    shutil.rmtree(root.parent, ignore_errors=True)
 
 
 def workspaces_root(environ: Mapping[str, str] = os.environ) -> Path:

@@ -13,9 +13,10 @@ from importlib import import_module
 from types import FrameType
 from typing import NoReturn, Protocol, cast
 
-from llmch.console import Console, open_console
+from llmch.console import Color, Console, Verbosity, open_console
 from llmch.verbs import VERBS, module_of
 from shared.errors import ExitCode, Interrupted, InvalidInput, LlmchError
+from shared.llm.redaction import redact, secret_values
 
 _BUG_HINT = "this is a bug in llmch; the traceback is in the run's folder, or set LLMCH_DEBUG=1"
 
@@ -97,10 +98,15 @@ def _sentence(purpose: str) -> str:
 def _open_console(arguments: Sequence[str]) -> Console:
     # Looked for before parsing: how to print must be known to report a usage error.
     quiet, verbose = "--quiet" in arguments, "--verbose" in arguments
+    secrets = secret_values(os.environ)
     return open_console(
-        verbosity="quiet" if quiet else "verbose" if verbose else "normal",
-        color="never" if "--no-color" in arguments else "auto",
+        verbosity=Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else Verbosity.NORMAL,
+        color=Color.NEVER if "--no-color" in arguments else Color.AUTO,
         json="--json" in arguments,
+        stdout=sys.stdout,
+        stderr=sys.stderr,
+        environ=os.environ,
+        mask=lambda text: redact(text, secrets),
     )
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shared.errors import InvalidInput
+from shared.template import fill
 from shared.text_input import read_text_input
 
 SPEC_PLACE = "PRODUCT_SPEC"
@@ -106,8 +107,7 @@ def _fill(text: str, values: Mapping[str, str]) -> str:
 
     The result can always be sent: a lone surrogate, as a broken reply may hold, becomes `?`.
     """
-    filled = _PLACE.sub(lambda place: values.get(place[1], place[0]), text)
-    return filled.encode("utf-8", "replace").decode("utf-8")
+    return fill(text, values).encode("utf-8", "replace").decode("utf-8")
 
 
 def _check_places(text: str, named: str) -> None:

@@ -22,7 +22,7 @@ from shared.atomic_io import make_folder, write_json
 from shared.errors import InvalidInput, LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events import Emit, PlanEnded, PlanStarted
 from shared.llm.stack import ModelSource, open_model
-from shared.llm.usage import Tally, usage_document
+from shared.llm.usage import Tally, usage_counted, usage_document
 from shared.run_context import Recording, new_run_folder, new_run_id, recorded_run
 
 HINT_CHARACTERS = 24_000  # about 6,000 tokens: a tenth of what a plan's reply may take
@@ -151,6 +151,7 @@ def _conclude(
             output = options.outdir
     else:
         write_json(folder.path / "validation_errors.json", last.report.to_json())
+    recording.emit(usage_counted(tally))
     recording.emit(PlanEnded(last.ok, len(attempts), titles, str(output or ""), str(folder.path)))
     return PlanResult(
         ok=last.ok,

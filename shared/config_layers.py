@@ -29,18 +29,24 @@ class Key(Generic[T_co]):
     """A setting: its name, dotted where it is in a table, and how its value is read.
 
     A `guarded` one may not be set by a target repo's own config, but for a list's entries whose
-    last path component is in `harmless`.
+    last path component is in `harmless`. `option` is its flag, where that is not spelt as the name.
     """
 
     name: str
     read: Reader[T_co]
     guarded: bool = False
     harmless: frozenset[str] = frozenset()
+    option: str = ""
 
     @property
     def variable(self) -> str:
         """The environment variable of the setting."""
         return PREFIX + self.name.upper().replace(".", "_")
+
+    @property
+    def flag(self) -> str:
+        """The flag of the setting, as messages call it."""
+        return self.option or "--" + self.name.replace(".", "-").replace("_", "-")
 
 
 Keys = Mapping[str, Key[object]]
@@ -116,13 +122,24 @@ def variable_layer(
     return layer
 
 
-def flag_layer(flags: Mapping[str, object], folder: Path) -> Layer:
+def flag_layer(flags: Mapping[str, object], keys: Keys, folder: Path) -> Layer:
     """Return what flags set, given by key; `None` stands for a flag that was not used."""
     return {
-        name: Given(value, "command line", name, folder, as_text=True)
+        name: Given(_spelt(value), "command line", keys[name].flag, folder, as_text=True)
         for name, value in flags.items()
         if value is not None
     }
+
+
+def _spelt(value: object) -> object:
+    """Return paths as text: a command line's parser may have made them already."""
+    match value:
+        case Path():
+            return str(value)
+        case list() | tuple():
+            return [_spelt(each) for each in value]
+        case _:
+            return value
 
 
 def guard(layer: Layer, keys: Keys) -> tuple[Layer, tuple[str, ...]]:

@@ -84,7 +84,7 @@ def read_whole(low: int, high: int) -> Reader[int]:
     return read
 
 
-def read_seconds(low: float, high: float) -> Reader[float]:
+def read_number(low: float, high: float) -> Reader[float]:
     """Return a reader of a number from `low` to `high`."""
 
     def read(given: Given) -> float:

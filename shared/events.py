@@ -79,11 +79,12 @@ class Noted(Event):
 
 @dataclass(frozen=True, slots=True)
 class ModelCallStarted(Event):
-    """A request goes out (or is looked up in a transcript)."""
+    """A request goes out (or is looked up in a transcript); `order` is empty outside of one."""
 
     kind: ClassVar[str] = "model_call_started"
     place: str
     model: str
+    order: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,24 @@ class ModelCallEnded(Event):
     input_tokens: int
     output_tokens: int
     replayed: bool
+    order: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UsageCounted(Event):
+    """What the live calls for an order took, or, where `order` is empty, all those of the run.
+
+    `cost_usd` is `None` while any price is unknown.
+    """
+
+    kind: ClassVar[str] = "usage_counted"
+    calls: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    replayed_calls: int
+    order: str = ""
 
 
 # Planner
@@ -220,7 +239,7 @@ class CommandStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class CommandEnded(Event):
-    """A verification or acceptance command ended."""
+    """A verification or acceptance command ended; `note` says why a code other than 0 passes."""
 
     kind: ClassVar[str] = "command_ended"
     order: str
@@ -228,6 +247,7 @@ class CommandEnded(Event):
     command: str
     exit_code: int
     seconds: float
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +276,8 @@ class OrderEnded(Event):
     branch: str
     seconds: float
     files: tuple[str, ...]
+    repo: str = ""
+    run_dir: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,3 +311,5 @@ class BatchEnded(Event):
     landed: int
     orders: int
     seconds: float
+    repo: str = ""
+    run_dir: str = ""

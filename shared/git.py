@@ -25,6 +25,7 @@ _FIXED_CONFIG = (
     "core.quotePath=false",
     "gc.auto=0",  # `git gc` in the middle of a run would compete with it for the disk
     "maintenance.auto=false",
+    "core.safecrlf=false",  # what would be altered is compared and refused in words of ours
     "advice.detachedHead=false",
 )
 
@@ -65,6 +66,14 @@ class Changes:
     @property
     def clean(self) -> bool:
         return not self.changed and not self.untracked
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """What a tree holds at a path: its mode, such as "100644", and the id of the object."""
+
+    mode: str
+    object_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +159,11 @@ class Git:
         done = self.try_run("rev-parse", "--is-bare-repository")
         return done.stdout.strip() == b"true"
 
+    def setting(self, key: str) -> str:
+        """Return the value in force of one setting; empty where there is none."""
+        done = self.try_run("config", "--get", key)
+        return "" if done.exit_code else _text(done.stdout).removesuffix("\n")
+
     def read_config(self) -> tuple[ConfigEntry, ...]:
         """Return the whole config in force, includes resolved, in the order git reads it."""
         fields = self.run("config", "--list", "-z", "--show-scope").split("\0")
@@ -215,6 +229,12 @@ class Git:
         """Return whether `older` is `newer` or among its ancestors."""
         return self.try_run("merge-base", "--is-ancestor", older, newer).exit_code == 0
 
+    def same_as(self, commit: str, path: str) -> bool:
+        """Return whether the file at `path` holds what `commit` has there, filters applied."""
+        stored = self.try_run("rev-parse", "--verify", "--quiet", f"{commit}:{path}")
+        actual = self.try_run("hash-object", "--", path)
+        return not stored.exit_code and not actual.exit_code and stored.stdout == actual.stdout
+
     # Acts
 
     def open_worktree(self, path: Path, commit: str) -> None:
@@ -242,6 +262,27 @@ class Git:
     def write_tree(self) -> str:
         """Return the id of the index as a tree."""
         return self.run("write-tree")
+
+    def entries_of(self, tree: str, paths: Sequence[str]) -> Mapping[str, TreeEntry]:
+        """Return what a tree holds at each of `paths` that it has."""
+        output = self.run("ls-tree", "-z", "--", tree, *paths)
+        found = {}
+        for record in filter(None, output.split("\0")):
+            facts, _, path = record.partition("\t")
+            mode, _, object_id = facts.split(" ")
+            found[path] = TreeEntry(mode, object_id)
+        return found
+
+    def attributes_of(
+        self, paths: Sequence[str], names: Sequence[str]
+    ) -> Mapping[str, Mapping[str, str]]:
+        """Return the values of the named attributes by path: "set", "unset", "unspecified", ..."""
+        stdin = "".join(path + "\0" for path in paths).encode()
+        fields = self.run("check-attr", "-z", "--stdin", *names, stdin=stdin).split("\0")
+        found: dict[str, dict[str, str]] = {path: {} for path in paths}
+        for path, name, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
+            found[path][name] = value
+        return found
 
     def write_commit(self, tree: str, parent: str, facts: CommitFacts) -> str:
         """Return the id of a new commit of `tree` on `parent`; no hook, no signature."""

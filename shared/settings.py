@@ -15,11 +15,10 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
-from shared import config_values as read
+from shared import setting_keys as keys
 from shared.config_layers import (
     Key,
     Layer,
@@ -30,8 +29,10 @@ from shared.config_layers import (
     guard,
     variable_layer,
 )
-from shared.config_values import Reader
 from shared.llm.prices import KNOWN_PRICES, Prices, extend_prices
+from shared.setting_keys import RoleKeys, SandboxBackend, SandboxNet
+
+T = TypeVar("T")
 
 PLANNER_MODEL = "gpt-5.2-codex"
 # Not the planner's: that one answers on the Responses API only, and the factory speaks Chat
@@ -44,14 +45,9 @@ PLANNER_OUTPUT_TOKENS = 64_000
 FACTORY_OUTPUT_TOKENS = 32_000
 
 DEFAULT_ATTEMPTS = 5
-MIN_ATTEMPTS, MAX_ATTEMPTS = 1, 50
 DEFAULT_TIMEOUT_SECONDS = 600.0
-MAX_TIMEOUT_SECONDS = 86_400  # a day
+MIN_ATTEMPTS, MAX_ATTEMPTS = 1, 50
 ALWAYS_PROTECTED = frozenset({"main", "master"})
-
-# What a project may have linked into its workspaces by its own config: folders of installed
-# packages. Any other could show the commands of a stranger's repo what the user keeps there.
-PACKAGE_FOLDERS = frozenset({".venv", "venv", "node_modules"})
 
 USER_FILE = "llmch.toml"
 PROJECT_FILE = "pyproject.toml"
@@ -60,22 +56,6 @@ CONFIG_VARIABLE = "LLMCH_CONFIG"
 # Variables that are no settings: one is read elsewhere, and tests have a name space of their own.
 OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "LLMCH_WORKSPACES"})
 TEST_PREFIX = "LLMCH_TEST_"
-
-
-class SandboxBackend(StrEnum):
-    """Which sandbox holds untrusted commands; `AUTO` takes the first that works."""
-
-    AUTO = "auto"
-    BWRAP = "bwrap"
-    LANDLOCK = "landlock"
-    OFF = "off"
-
-
-class SandboxNet(StrEnum):
-    """Which network a command sees: its own loopback, or the machine's."""
-
-    NONE = "none"
-    HOST = "host"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,63 +126,6 @@ class LoadedSettings:
     files: tuple[Path, ...] = ()
 
 
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class _RoleKeys:
-    ladder: Key[tuple[str, ...]]
-    base_url: Key[str]
-    reasoning_effort: Key[str]
-    max_output_tokens: Key[int]
-    temperature: Key[float]
-
-    def __iter__(self) -> Iterator[Key[object]]:
-        yield from (self.ladder, self.base_url, self.reasoning_effort)
-        yield from (self.max_output_tokens, self.temperature)
-
-
-def _role_keys(role: str, ladder: Reader[tuple[str, ...]]) -> _RoleKeys:
-    return _RoleKeys(
-        ladder=Key(f"{role}.model", ladder),
-        base_url=Key(f"{role}.base_url", read.read_url, guarded=True),
-        reasoning_effort=Key(f"{role}.reasoning_effort", read.read_effort),
-        max_output_tokens=Key(f"{role}.max_output_tokens", read.read_whole(1, 10_000_000)),
-        temperature=Key(f"{role}.temperature", read.read_seconds(0, 2)),
-    )
-
-
-_PLANNER = _role_keys("planner", read.read_model)
-_REVIEWER = _role_keys("reviewer", read.read_model)
-_FACTORY = _role_keys("factory", read.read_ladder)
-_PLANNER_ATTEMPTS = Key("planner.attempts", read.read_any_whole)
-_FACTORY_ATTEMPTS = Key("factory.attempts", read.read_any_whole)
-_TIMEOUT = Key("timeout_seconds", read.read_seconds(1, MAX_TIMEOUT_SECONDS))
-_MAX_COST = Key("max_cost", read.read_dollars)
-_MAX_TOKENS = Key("max_tokens", read.read_whole(0, 10**12))
-_PRICES = Key("prices", read.read_prices, guarded=True)
-_PYTHON = Key("python", read.read_text, guarded=True)
-_ARTIFACTS = Key("artifacts_dir", read.read_path, guarded=True)
-_BACKEND = Key("sandbox.backend", read.read_choice(SandboxBackend), guarded=True)
-_NET = Key("sandbox.net", read.read_choice(SandboxNet), guarded=True)
-_READ = Key("sandbox.read", read.read_paths, guarded=True)
-_WRITE = Key("sandbox.write", read.read_paths, guarded=True)
-_ENV = Key("sandbox.env", read.read_variables, guarded=True)
-_PROTECTED = Key("protected_branches", read.read_branches)
-_LINK = Key("link", read.read_folders, guarded=True, harmless=PACKAGE_FOLDERS)
-_PROGRAMS = Key("programs", read.read_programs)
-_DEPENDENCIES = Key("dependencies", read.read_packages)
-
-_KEYS: Mapping[str, Key[object]] = {
-    key.name: key
-    for key in (
-        *_PLANNER, *_REVIEWER, *_FACTORY, _PLANNER_ATTEMPTS, _FACTORY_ATTEMPTS,
-        _TIMEOUT, _MAX_COST, _MAX_TOKENS, _PRICES, _PYTHON, _ARTIFACTS,
-        _BACKEND, _NET, _READ, _WRITE, _ENV, _PROTECTED, _LINK, _PROGRAMS, _DEPENDENCIES,
-    )
-}  # fmt: skip
-
-
 def load_settings(
     *,
     cwd: Path,
@@ -213,26 +136,27 @@ def load_settings(
 ) -> LoadedSettings:
     """Return the settings for a command run in `cwd` on `repo` with `spec`.
 
-    `flags` are by key, as in `{"max_cost": "2.50", "sandbox.backend": "off"}`; `None` is a flag
-    not used. Raises `InvalidInput` naming source and key where a file cannot be read, a key is
-    unknown, or a value is of the wrong type or out of range.
+    `flags` are by key, as in `{"max_cost": "2.50", "sandbox.backend": "off"}`; numbers may be text,
+    and `None` is a flag that was not used. Raises `InvalidInput` naming source and key where a file
+    cannot be read, a key is unknown, or a value is of the wrong type or out of range.
     """
     cwd = cwd.absolute()
     warnings: list[str] = []
     files: list[Path] = []
     layers: list[Layer] = []
     for path, table, trusted in _config_files(cwd, repo, spec, environ):
-        layer = file_layer(path, table, _KEYS)
+        layer = file_layer(path, table, keys.KEYS)
         if not trusted:
-            layer, refused = guard(layer, _KEYS)
+            layer, refused = guard(layer, keys.KEYS)
             warnings += refused
         if layer:
             layers.append(layer)
             files.append(path)
     others = {name for name in environ if name in OTHER_VARIABLES or name.startswith(TEST_PREFIX)}
-    layers.append(variable_layer(environ, _KEYS, cwd, others))
-    layers.append(flag_layer(flags or {}, cwd))
-    settings = _settings(Layers(tuple(check_layer(each, _KEYS) for each in layers)), cwd, warnings)
+    layers.append(variable_layer(environ, keys.KEYS, cwd, others))
+    layers.append(flag_layer(flags or {}, keys.KEYS, cwd))
+    checked = Layers(tuple(check_layer(each, keys.KEYS) for each in layers))
+    settings = _settings(checked, cwd, warnings)
     return LoadedSettings(settings, tuple(warnings), tuple(files))
 
 
@@ -279,41 +203,41 @@ def _is_there(path: Path) -> bool:
 
 
 def _settings(layers: Layers, cwd: Path, warnings: list[str]) -> Settings:
-    planner = _role(layers, _PLANNER, PLANNER)
+    planner = _role(layers, keys.PLANNER, PLANNER)
     return Settings(
         planner=planner,
-        reviewer=_role(layers, _REVIEWER, planner),
-        factory=_role(layers, _FACTORY, FACTORY),
-        artifacts_dir=_or(layers.value(_ARTIFACTS), cwd / "artifacts"),
-        planner_attempts=_attempts(layers, _PLANNER_ATTEMPTS, warnings),
-        factory_attempts=_attempts(layers, _FACTORY_ATTEMPTS, warnings),
-        timeout_seconds=_or(layers.value(_TIMEOUT), DEFAULT_TIMEOUT_SECONDS),
-        max_cost=layers.value(_MAX_COST),
-        max_tokens=layers.value(_MAX_TOKENS),
+        reviewer=_role(layers, keys.REVIEWER, planner),
+        factory=_role(layers, keys.FACTORY, FACTORY),
+        artifacts_dir=_or(layers.value(keys.ARTIFACTS), cwd / "artifacts"),
+        planner_attempts=_attempts(layers, keys.PLANNER_ATTEMPTS, warnings),
+        factory_attempts=_attempts(layers, keys.FACTORY_ATTEMPTS, warnings),
+        timeout_seconds=_or(layers.value(keys.TIMEOUT), DEFAULT_TIMEOUT_SECONDS),
+        max_cost=layers.value(keys.MAX_COST),
+        max_tokens=layers.value(keys.MAX_TOKENS),
         prices=_prices(layers),
-        python=layers.value(_PYTHON),
+        python=layers.value(keys.PYTHON),
         sandbox=SandboxSettings(
-            backend=_or(layers.value(_BACKEND), SandboxBackend.AUTO),
-            net=_or(layers.value(_NET), SandboxNet.NONE),
-            read=_or(layers.value(_READ), ()),
-            write=_or(layers.value(_WRITE), ()),
-            env=_or(layers.value(_ENV), ()),
+            backend=_or(layers.value(keys.BACKEND), SandboxBackend.AUTO),
+            net=_or(layers.value(keys.NET), SandboxNet.NONE),
+            read=_or(layers.value(keys.READ), ()),
+            write=_or(layers.value(keys.WRITE), ()),
+            env=_or(layers.value(keys.ENV), ()),
         ),
         # A layer can protect more branches, never fewer.
-        protected_branches=ALWAYS_PROTECTED.union(*layers.all_values(_PROTECTED)),
-        link=_or(layers.value(_LINK), ()),
-        programs=_or(layers.value(_PROGRAMS), ()),
-        dependencies=_or(layers.value(_DEPENDENCIES), ()),
+        protected_branches=ALWAYS_PROTECTED.union(*layers.all_values(keys.PROTECTED)),
+        link=_or(layers.value(keys.LINK), ()),
+        programs=_or(layers.value(keys.PROGRAMS), ()),
+        dependencies=_or(layers.value(keys.DEPENDENCIES), ()),
     )
 
 
-def _role(layers: Layers, keys: _RoleKeys, default: RoleSettings) -> RoleSettings:
+def _role(layers: Layers, role: RoleKeys, default: RoleSettings) -> RoleSettings:
     return RoleSettings(
-        ladder=_or(layers.value(keys.ladder), default.ladder),
-        base_url=_or(layers.value(keys.base_url), default.base_url),
-        reasoning_effort=_or(layers.value(keys.reasoning_effort), default.reasoning_effort),
-        max_output_tokens=_or(layers.value(keys.max_output_tokens), default.max_output_tokens),
-        temperature=_or(layers.value(keys.temperature), default.temperature),
+        ladder=_or(layers.value(role.ladder), default.ladder),
+        base_url=_or(layers.value(role.base_url), default.base_url),
+        reasoning_effort=_or(layers.value(role.reasoning_effort), default.reasoning_effort),
+        max_output_tokens=_or(layers.value(role.max_output_tokens), default.max_output_tokens),
+        temperature=_or(layers.value(role.temperature), default.temperature),
     )
 
 
@@ -329,7 +253,7 @@ def _attempts(layers: Layers, key: Key[int], warnings: list[str]) -> int:
 
 def _prices(layers: Layers) -> Prices:
     prices = KNOWN_PRICES
-    for more in layers.all_values(_PRICES):
+    for more in layers.all_values(keys.PRICES):
         prices = extend_prices(more, prices)
     return prices
 

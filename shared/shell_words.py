@@ -10,9 +10,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+# A word is nearly always plain or quoted as a whole; only a mixed one is taken to pieces.
+_WORD = re.compile(
+    r"""(?P<plain>[^ \t\r\n'"\\]++)(?=[ \t\r\n]|\Z)
+      | "(?P<double>[^"\\]*+)"(?=[ \t\r\n]|\Z)
+      | '(?P<single>[^']*+)'(?=[ \t\r\n]|\Z)
+      | (?P<mixed>(?:[^ \t\r\n'"\\]++|'[^']*+'|"(?:[^"\\]++|\\.)*+"|\\.)++)
+      | (?P<open>['"\\])""",
+    re.VERBOSE | re.DOTALL,
+)
 _PIECE = re.compile(
-    r"""(?P<space>[ \t\r\n]++) | (?P<bare>[^ \t\r\n'"\\]++) | '(?P<single>[^']*+)'
-      | "(?P<double>(?:[^"\\]++|\\.)*+)" | \\(?P<escaped>.)""",
+    r"""(?P<bare>[^'"\\]++) | '(?P<single>[^']*+)' | "(?P<double>(?:[^"\\]++|\\.)*+)"
+      | \\(?P<escaped>.)""",
     re.VERBOSE | re.DOTALL,
 )
 _IN_DOUBLE_QUOTES = re.compile(r'\\(["\\])')
@@ -41,32 +50,40 @@ def split_words(line: str) -> Words:
     texts: list[str] = []
     quoted: list[bool] = []
     operator: str | None = None
-    inside = False
-    end = 0
-    for piece in _PIECE.finditer(line):
-        if piece.start() != end:
-            break
-        end = piece.end()
-        kind = piece.lastgroup
-        if kind == "space":
-            inside = False
-            continue
-        text = piece[kind]  # type: ignore[index]  # each alternative has a name
-        if kind == "bare":
-            if operator is None and (found := _OPERATOR.search(text)):
-                operator = found[0]
-        elif kind == "double" and "\\" in text:
-            text = _IN_DOUBLE_QUOTES.sub(r"\1", text)
-        if inside:
-            texts[-1] += text
-            quoted[-1] |= kind != "bare"
-        else:
-            texts.append(text)
-            quoted.append(kind != "bare")
-            inside = True
-    if end != len(line):
-        raise UnsplittableError(_complaint(line[end]))
+    for word in _WORD.finditer(line):
+        match word.lastgroup:
+            case "plain":
+                text = word["plain"]
+                operator = operator or _first_operator(text)
+            case "mixed":
+                text, bare = _unquoted(word["mixed"])
+                operator = operator or _first_operator(bare)
+            case "open":
+                raise UnsplittableError(_complaint(word["open"]))
+            case kind:
+                text = word[kind or 0]
+        texts.append(text)
+        quoted.append(word.lastgroup != "plain")
     return Words(tuple(texts), tuple(quoted), operator)
+
+
+def _unquoted(word: str) -> tuple[str, str]:
+    """Return what a word says, and what of it stands outside quotes, blanks between its parts."""
+    texts: list[str] = []
+    bare: list[str] = []
+    for piece in _PIECE.finditer(word):
+        text = piece[piece.lastgroup or 0]
+        if piece.lastgroup == "bare":
+            bare.append(text)
+        elif piece.lastgroup == "double":
+            text = _IN_DOUBLE_QUOTES.sub(r"\1", text)
+        texts.append(text)
+    return "".join(texts), " ".join(bare)
+
+
+def _first_operator(text: str) -> str | None:
+    found = _OPERATOR.search(text)
+    return found[0] if found else None
 
 
 def _complaint(opening: str) -> str:

@@ -10,8 +10,8 @@ from typing import Literal
 from factory.commit_facts import OrderIdentity, identify, landed_orders
 from factory.options import RunOptions
 from factory.orders import LoadedOrder, decide_exempt, read_workdir
-from factory.preflight import Repo, Target, choose_target, inspect_repo
-from factory.run import begin_run, default_branch, describe_options, refuse_inside
+from factory.preflight import Repo, Target, choose_target
+from factory.run import begin_run, default_branch, describe_options, hold_repo, refuse_inside
 from factory.schemas import BatchSummary, RunSummary
 from factory.session import Session
 from factory.summary import (
@@ -25,6 +25,7 @@ from shared.atomic_io import write_json
 from shared.errors import LlmchError
 from shared.events import BatchEnded, BatchStarted, Emit, OrderSkipped, Warned
 from shared.llm.stack import ModelSource
+from shared.llm.usage import usage_counted
 from shared.run_context import Recording, new_run_id
 
 _HISTORY = 10_000  # commits of the branch that are searched for landed orders
@@ -37,24 +38,24 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
     one stopped. Raises as `factory.run.run_order` does.
     """
     orders = read_workdir(workdir)
-    repo = inspect_repo(options.repo, allow_repo_filters=options.allow_repo_filters)
-    refuse_inside(repo, options.out, "--out")
-    exemptions = [decide_exempt(each, allow=options.allow_verify_exempt) for each in orders]
-    run_id = new_run_id()
-    branch = options.branch or default_branch(orders[0].plan, run_id)
-    target = choose_target(repo, branch, options.policy, options.protected, options.start)
-    head = {"command": "run-all", "workdir": str(workdir), **describe_options(options, target)}
-    with begin_run(options, source, repo, target, run_id, head, emit) as (session, recording):
-        warnings = [text for each in orders for text in each.warnings]
-        for text in (*warnings, *(warning for _, warning in exemptions if warning)):
-            recording.emit(Warned(text))
-        batch = _Batch(session, recording, target.tip, _landed(repo, target))
-        error = batch.run(orders, [exempt for exempt, _ in exemptions])
-        summary = batch.summarise()
-        if error:
-            raise error
-        if summary.tip != target.tip:
-            session.push()
+    with hold_repo(options, emit) as held:
+        refuse_inside(held.repo, options.out, "--out")
+        exemptions = [decide_exempt(each, allow=options.allow_verify_exempt) for each in orders]
+        run_id = new_run_id()
+        branch = options.branch or default_branch(orders[0].plan, run_id)
+        target = choose_target(held.repo, branch, options.policy, options.protected, options.start)
+        head = {"command": "run-all", "workdir": str(workdir), **describe_options(options, target)}
+        with begin_run(options, source, held, target, run_id, head, emit) as (session, recording):
+            warnings = [text for each in orders for text in each.warnings]
+            for text in (*warnings, *(warning for _, warning in exemptions if warning)):
+                recording.emit(Warned(text))
+            batch = _Batch(session, recording, target.tip, _landed(held.repo, target))
+            error = batch.run(orders, [exempt for exempt, _ in exemptions])
+            summary = batch.summarise()
+            if error:
+                raise error
+            if summary.tip != target.tip:
+                session.push()
     if options.out is not None:
         write_json(options.out / f"{run_id}.json", public_json(summary))
     return summary
@@ -113,6 +114,7 @@ class _Batch:
         document = summary.model_dump(mode="json")
         write_json(recording.folder.path / "run_summary.json", document)
         recording.results["summary"] = public_json(summary)
+        recording.emit(usage_counted(session.model.meter.run))
         recording.emit(
             BatchEnded(
                 verdict=summary.verdict,
@@ -121,6 +123,8 @@ class _Batch:
                 landed=sum(each.state in ("landed", "skipped") for each in self._done),
                 orders=len(self._done),
                 seconds=time.monotonic() - self._started,
+                repo=str(session.repo.tree),
+                run_dir=summary.run_dir,
             )
         )
         return summary

@@ -41,5 +41,6 @@ def build(
         "PYTHONPATH": ":".join(map(str, roots)),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPYCACHEPREFIX": str(temporary / "pycache"),
-        "PYTEST_ADDOPTS": "-p no:cacheprovider",
+        # The second comes with the graph library: its import takes longer than many a test suite.
+        "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:langsmith_plugin",
     }

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from stat import S_ISDIR
 
-from factory.sandbox import limits, seccomp
+from factory.sandbox import etc, limits, seccomp
 from factory.sandbox.git_view import Pointer
 from factory.sandbox.guarantees import Guarantee, Guarantees, holding
 from factory.sandbox.layout import Layout
@@ -128,7 +128,7 @@ def _ruleset(layout: Layout, level: int, *, network: bool) -> int:
     try:
         _grant(ruleset, map(Path, _FACTS), _READ_ONLY)
         _grant(ruleset, map(Path, _DEVICES), _DEVICE & every)
-        _grant(ruleset, view.read, _READ_ONLY)
+        _grant(ruleset, (*etc.FILES, *etc.FOLDERS, *view.read), _READ_ONLY)
         _grant(ruleset, (*view.write, layout.policy.temporary), every)
     except BaseException:
         os.close(ruleset)

@@ -1,4 +1,7 @@
-"""What a command can see of the host's files: one list, shown by each backend in its own way."""
+"""What a command can see of the host's files: one list, shown by each backend in its own way.
+
+Of /etc each backend shows the choice in `etc`.
+"""
 
 from __future__ import annotations
 
@@ -10,40 +13,6 @@ from factory.sandbox.policy import Policy
 from shared.errors import InvalidInput
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
-# Of /etc what programs need to run; not what it keeps of this machine's users and services.
-_ETC = (
-    "alternatives",
-    "ca-certificates",
-    "debian_version",
-    "gai.conf",
-    "group",
-    "host.conf",
-    "hosts",
-    "java",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "locale.alias",
-    "localtime",
-    "magic",
-    "mime.types",
-    "networks",
-    "nsswitch.conf",
-    "os-release",
-    "passwd",
-    "pki/ca-trust",
-    "pki/tls/cert.pem",
-    "pki/tls/certs",
-    "protocols",
-    "python3",
-    "resolv.conf",
-    "services",
-    "ssl/cert.pem",
-    "ssl/certs",
-    "ssl/openssl.cnf",
-    "terminfo",
-    "timezone",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +40,8 @@ def view_of(policy: Policy, interpreter: Interpreter, programs: Path) -> View:
                 f"the sandbox cannot show {path}: no such file or folder",
                 "correct --sandbox-read and --sandbox-write, or the configuration's",
             )
-    system = (Path(each) for each in (*_SYSTEM, *(f"/etc/{name}" for name in _ETC)))
     own = (part for prefix in interpreter.prefixes for part in _parts(prefix))
-    read = (*system, *own, interpreter.executable, *policy.read, programs)
+    read = (*map(Path, _SYSTEM), *own, interpreter.executable, *policy.read, programs)
     return View(
         tuple(dict.fromkeys(each for each in read if each.exists())),
         (policy.workspace, *policy.write),

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 
 from llmch.arguments import add_output_arguments
 from llmch.console import Console
 from shared.errors import ExitCode
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A finding as the console takes it."""
+
+    code: str
+    severity: str
+    work_order: str | None
+    field: str | None
+    message: str
+    remedy: str
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +39,9 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     plan = read_plan_folder(args.dir)
     files = open_repo(args.repo).tracked_files() if args.repo else ()
     document = judge(plan, files).to_json()
-    console.findings(document["findings"], len(plan.drafts))
+    console.findings(_Shown(**finding) for finding in document["findings"])
+    orders = f"{len(plan.drafts)} work orders"
+    counts = f"{document['errors']} errors, {document['warnings']} warnings"
+    console.verdict("plan", f"{orders}, {counts}", ok=document["ok"])
     console.result(document)
     return ExitCode.OK if document["ok"] else ExitCode.INVALID

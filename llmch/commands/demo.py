@@ -36,7 +36,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
 
     if args.list:
         examples = list_examples()
-        console.lines([f"{each.name:<10} {each.shows}" for each in examples])
+        console.lines(*[f"{each.name:<10} {each.shows}" for each in examples])
         console.result({"examples": [{"name": e.name, "shows": e.shows} for e in examples]})
         return ExitCode.OK
     return _build(args, console, find_example(args.name or DEFAULT).name)

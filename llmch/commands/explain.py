@@ -21,7 +21,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     from planner.rules.catalogue import RULE_BY_CODE, RULES
 
     if args.code is None:
-        console.lines([f"{rule.code}  {rule.title}" for rule in RULES])
+        console.lines(*[f"{rule.code}  {rule.title}" for rule in RULES])
         console.result({"rules": [{"code": rule.code, "title": rule.title} for rule in RULES]})
         return ExitCode.OK
     rule = RULE_BY_CODE.get(args.code.upper())
@@ -32,7 +32,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
             f"near it are {', '.join(near)}" if near else "`llmch explain` lists all codes",
         )
     console.lines(
-        [
+        *[
             f"{rule.code}  {rule.title}  ({rule.severity})",
             "",
             f"Why: {rule.why}",

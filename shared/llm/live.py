@@ -132,7 +132,8 @@ class LiveClient:
         else:
             assert stream.final is not None
             final = stream.final
-        return read_response(final, request, stream.text)
+        # Only a stream that was followed to its end holds the whole text.
+        return read_response(final, request, stream.text if stream.final else "")
 
     def _watch(self, channel: str, piece: str) -> None:
         self._emit(ModelTextArrived(channel, piece))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 # What strict servers know, beside the structure itself.
-_KEPT = ("description", "enum", "pattern", "minimum", "maximum", "minItems", "maxItems")
+_KEPT = ("enum", "pattern", "minimum", "maximum", "minItems", "maxItems")
 
 # Larger bounds make the grammars that servers compile from a pattern too large.
 _LONGEST_PATTERN_BOUND = 500

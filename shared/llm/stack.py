@@ -11,11 +11,12 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
-from shared.events import Emit, Warned
+from shared.events import Emit, Noted, Warned
 from shared.llm.client import LlmClient
 from shared.llm.prices import KNOWN_PRICES, Prices
 from shared.llm.records import describe_origin
 from shared.llm.redaction import secret_values
+from shared.llm.resume import ResumingClient
 from shared.llm.retry import Patience, RetryPolicy, SystemClock
 from shared.llm.second_chance import SecondChanceClient
 from shared.llm.transcript import RecordingClient, ReplayClient, Transcript
@@ -60,10 +61,13 @@ class Model:
 
 
 @contextlib.contextmanager
-def open_model(source: ModelSource, folder: Path, emit: Emit) -> Iterator[Model]:
+def open_model(
+    source: ModelSource, folder: Path, emit: Emit, earlier: Path | None = None
+) -> Iterator[Model]:
     """Open the model for a run that records in `folder`, and close what is open at the end.
 
-    Raises `InvalidInput` where the transcript cannot be read or used.
+    What the transcript at `earlier` holds is not asked again. Raises `InvalidInput` where a
+    transcript cannot be read or used.
     """
     meter = Meter()
     with contextlib.ExitStack() as opened:
@@ -73,10 +77,12 @@ def open_model(source: ModelSource, folder: Path, emit: Emit) -> Iterator[Model]
                 transcript = Transcript.read(source.transcript)
                 inner: LlmClient = ReplayClient(transcript)
                 origin = describe_origin(transcript.origin)
+                emit(Noted(f"no model is asked: replies are replayed from {source.transcript}"))
+                emit(Noted(f"origin of these replies: {origin}"))
             case Mode.LIVE:
-                path = source.transcript or folder / "transcript.jsonl"
+                path = transcript_of(source, folder)
                 record = opened.enter_context(_open_record(path, source, emit))
-                inner = _recording(source, record, opened, emit)
+                inner = _recording(source, record, opened, emit, earlier)
                 origin = ""
         yield Model(MeteredClient(inner, meter, prices=source.prices, emit=emit), meter, origin)
 
@@ -96,8 +102,17 @@ def _open_record(path: Path, source: ModelSource, emit: Emit) -> Transcript:
     return transcript
 
 
+def transcript_of(source: ModelSource, folder: Path) -> Path:
+    """Return where a run that records in `folder` keeps, or finds, its replies."""
+    return source.transcript or folder / "transcript.jsonl"
+
+
 def _recording(
-    source: ModelSource, transcript: Transcript, opened: contextlib.ExitStack, emit: Emit
+    source: ModelSource,
+    transcript: Transcript,
+    opened: contextlib.ExitStack,
+    emit: Emit,
+    earlier: Path | None,
 ) -> RecordingClient:
     """Stack the layers in the order that keeps their promises.
 
@@ -110,7 +125,10 @@ def _recording(
         opened.enter_context(live)
     capped = CappedClient(live, source.budget, source.prices)
     patience = Patience(RetryPolicy(), SystemClock(), emit)
-    return RecordingClient(SecondChanceClient(capped, patience), transcript)
+    inner: LlmClient = SecondChanceClient(capped, patience)
+    if earlier is not None and earlier != transcript.path:
+        inner = ResumingClient(inner, opened.enter_context(Transcript.read(earlier)))
+    return RecordingClient(inner, transcript)
 
 
 def _today() -> str:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TypedDict
 
 from shared.errors import BudgetReached, InvalidInput
-from shared.events import Emit, ModelCallEnded, ModelCallStarted, ignore
+from shared.events import Emit, ModelCallEnded, ModelCallStarted, UsageCounted, ignore
 from shared.llm.client import Completion, LlmClient, ReplyFailed, Request, Usage
 from shared.llm.prices import KNOWN_PRICES, Prices, cost_of
 
@@ -28,6 +28,20 @@ class Tally:
 
     live: Usage = field(default_factory=Usage)
     replayed: Usage = field(default_factory=Usage)
+
+
+def usage_counted(tally: Tally, order: str = "") -> UsageCounted:
+    """Return the event that tells what was taken for `order`, or for the run."""
+    live = tally.live
+    return UsageCounted(
+        calls=live.calls,
+        input_tokens=live.input_tokens,
+        cached_tokens=live.cached_tokens,
+        output_tokens=live.output_tokens,
+        cost_usd=None if live.cost_usd is None else float(live.cost_usd),
+        replayed_calls=tally.replayed.calls,
+        order=order,
+    )
 
 
 class Meter:
@@ -80,7 +94,8 @@ class MeteredClient:
 
     def complete(self, request: Request) -> Completion:
         """Return the inner client's reply with its cost filled in; failed calls count too."""
-        self._emit(ModelCallStarted(str(request.place), request.model))
+        order = request.place.order or ""
+        self._emit(ModelCallStarted(str(request.place), request.model, order))
         started = self._clock()
         try:
             completion = self._inner.complete(request)
@@ -96,6 +111,7 @@ class MeteredClient:
                 input_tokens=usage.input_tokens,
                 output_tokens=usage.output_tokens,
                 replayed=completion.replayed,
+                order=order,
             )
         )
         return replace(completion, usage=usage)

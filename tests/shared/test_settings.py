@@ -1,6 +1,7 @@
 """Settings in layers: who may set what, which layer wins, and what is refused in which words."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -15,11 +16,10 @@ from hypothesis import strategies as st
 import shared
 from shared.errors import ExitCode, InvalidInput
 from shared.llm.prices import KNOWN_PRICES, Price
+from shared.setting_keys import KEYS, SandboxBackend, SandboxNet
 from shared.settings import (
     LoadedSettings,
     RoleSettings,
-    SandboxBackend,
-    SandboxNet,
     SandboxSettings,
     Settings,
     clamp_attempts,
@@ -508,11 +508,29 @@ def test_a_wrong_variable_is_refused_by_its_name(
     assert message.startswith(f"environment: {variable} {complaint}")
 
 
-def test_a_wrong_flag_is_refused(tmp_path: Path) -> None:
-    message = refusal_of(tmp_path, flags={"max_cost": "-1"}).message
-    assert message == (
-        "command line: max_cost must be an amount in US dollars, 0 or more, not '-1'"
-    )
+@pytest.mark.parametrize(
+    ("key", "value", "complaint"),
+    [
+        ("max_cost", "-1", "--max-cost must be an amount in US dollars, 0 or more, not '-1'"),
+        ("sandbox.backend", "docker", "--sandbox must be one of auto, bwrap, landlock, off"),
+        ("timeout_seconds", 0.0, "--timeout-seconds must be a number from 1 to 86400, not 0.0"),
+        ("planner.model", "a,b", "--model must be one model: only the factory takes several"),
+        ("factory.model", "", "--llm-model must be the name of a model, or several with commas"),
+        ("planner.reasoning_effort", "?", "--reasoning-effort must be a word such as low"),
+    ],
+)
+def test_a_wrong_flag_is_refused_by_its_name(
+    tmp_path: Path, key: str, value: object, complaint: str
+) -> None:
+    message = refusal_of(tmp_path, flags={key: value}).message
+    assert message.startswith(f"command line: {complaint}")
+
+
+def test_flags_may_be_paths_already(tmp_path: Path) -> None:
+    flags = {"artifacts_dir": Path("runs"), "sandbox.read": [Path("/opt/a"), Path("b:c")]}
+    settings = load(tmp_path, flags=flags).settings
+    assert settings.artifacts_dir == tmp_path / "runs"
+    assert settings.sandbox.read == (Path("/opt/a"), tmp_path / "b:c")
 
 
 def test_a_wrong_value_is_refused_even_where_it_is_overruled(tmp_path: Path) -> None:
@@ -635,3 +653,21 @@ def test_without_config_files_nothing_heavy_is_imported(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True
     )
     assert done.stdout == "set()\n"
+
+
+# The page that describes them
+
+PAGE = Path(shared.__file__).parent.parent / "docs/configuration.md"
+
+
+def test_the_page_has_every_key_and_says_who_may_set_it() -> None:
+    rows = re.findall(r"^\| `([a-z_.]+)` \|.*\| (\w+)[^|]*\|$", PAGE.read_text(), re.MULTILINE)
+    assert dict(rows) == {key.name: "user" if key.guarded else "all" for key in KEYS.values()}
+
+
+def test_the_example_on_the_page_can_be_loaded(tmp_path: Path) -> None:
+    block = re.search(r"^```toml\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert block
+    settings = settings_of(tmp_path, block[1])
+    assert settings.factory.ladder == ("small", "large")
+    assert settings.prices["small"].cached_input == Decimal("0.01")

@@ -74,6 +74,28 @@ class Stream:
 
 
 @dataclass(frozen=True)
+class Partial:
+    """A whole answer of which only the first half comes; then a reset, silence or an early end."""
+
+    body: object
+    end: Literal["clean", "reset", "silence"]
+
+    def play(self, handler: BaseHTTPRequestHandler, stop: threading.Event) -> None:
+        payload = json.dumps(self.body).encode()
+        handler.send_response(200)
+        handler.send_header("content-type", "application/json")
+        handler.send_header("content-length", str(len(payload)))
+        handler.end_headers()
+        handler.wfile.write(payload[: len(payload) // 2])
+        handler.wfile.flush()
+        handler.close_connection = True
+        if self.end == "reset":
+            _reset(handler)
+        elif self.end == "silence":
+            stop.wait(10)
+
+
+@dataclass(frozen=True)
 class Reset:
     """No answer: the connection is reset."""
 

@@ -1,0 +1,138 @@
+"""The steps of a run, kept in the repo's git folder so that the next start can pick up after it.
+
+Each record is one line of JSON, appended whole. What must not be lost with the power is synced
+before the step it announces is taken: the commit about to land.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from shared.errors import Busy, PreflightRefused
+
+_FORMAT = 1
+_KILL_AT = "LLMCH_TEST_KILL_AT"
+
+
+class Step(StrEnum):
+    """What a record says: that something is about to be done, or is done."""
+
+    RUN_BEGUN = "run_begun"
+    WORKSPACE_OPENING = "workspace_opening"
+    WORKSPACE_OPENED = "workspace_opened"
+    ORDER_BEGUN = "order_begun"
+    LANDING = "landing"
+    LANDED = "landed"
+    ORDER_ENDED = "order_ended"
+    RUN_ENDED = "run_ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One record: the step and its facts."""
+
+    step: Step
+    facts: Mapping[str, Any]
+
+
+class Journal:
+    """The journal of the run under way; one writer, who holds the repo's lock."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def record(self, step: Step, *, sync: bool = False, **facts: Any) -> None:
+        """Append a record. Raises `PreflightRefused` where the disk refuses."""
+        line = json.dumps({"format": _FORMAT, "step": step, **facts}, default=str) + "\n"
+        try:
+            os.write(self._descriptor, line.encode("utf-8", "backslashreplace"))
+            if sync:
+                os.fsync(self._descriptor)
+        except OSError as error:
+            raise PreflightRefused(
+                f"cannot write the run's journal: {error.strerror}", "free some space"
+            ) from error
+        _die_if_told(step)
+
+
+@contextlib.contextmanager
+def open_journal(common_dir: Path) -> Iterator[Journal]:
+    """Begin the journal of a run in place of the last one's, and say at its end that it ended.
+
+    An exception is an end too: what was opened is closed by then. Only a process that is killed
+    leaves a journal without an end.
+    """
+    path = journal_path(common_dir)
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
+        descriptor = os.open(path, flags, 0o644)
+    except OSError as error:
+        raise PreflightRefused(
+            f"cannot write {path}: {error.strerror}", "make the repo's git folder writable"
+        ) from error
+    journal = Journal(descriptor)
+    try:
+        yield journal
+    finally:
+        journal.record(Step.RUN_ENDED)
+        os.close(descriptor)
+
+
+def journal_path(common_dir: Path) -> Path:
+    """Return where the journal of a repo's latest run is."""
+    return common_dir / "llmch" / "journal.jsonl"
+
+
+def read_journal(path: Path) -> tuple[Entry, ...]:
+    """Return the records of the latest run; none where there was no run.
+
+    A torn last line is as good as never written. Raises `Busy` where any other line cannot be
+    read: what a run did is never guessed.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise Busy(f"cannot read {path}: {error.strerror}", "make it readable") from error
+    return tuple(_parse(line, path, number) for number, line in enumerate(lines[:-1], 1))
+
+
+def unfinished(entries: tuple[Entry, ...]) -> bool:
+    """Return whether the run did not come to its own end."""
+    return bool(entries) and entries[-1].step is not Step.RUN_ENDED
+
+
+def _parse(line: bytes, path: Path, number: int) -> Entry:
+    try:
+        document = json.loads(line)
+        if document.pop("format") != _FORMAT:
+            raise ValueError("of another version")
+        return Entry(Step(document.pop("step")), document)
+    except (ValueError, KeyError, AttributeError) as fault:
+        raise Busy(
+            f"{path}, line {number} cannot be understood: {fault}",
+            "`llmch reset` ends the run it belongs to and keeps all commits",
+        ) from fault
+
+
+def _die_if_told(step: Step) -> None:
+    """Let a test see what a crash right after a record leaves behind: `landing`, or `landing:2`."""
+    told = os.environ.get(_KILL_AT, "")
+    name, _, count = told.partition(":")
+    if name != step:
+        return
+    _seen[step] = _seen.get(step, 0) + 1
+    if _seen[step] == int(count or 1):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+_seen: dict[Step, int] = {}

@@ -1,0 +1,157 @@
+"""What is going on at this moment: read by the live region and by the heartbeat. No I/O."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from llmch.console.narrator import PLAN
+from shared.events import (
+    AttemptFailed,
+    AttemptStarted,
+    BatchEnded,
+    BatchStarted,
+    CommandEnded,
+    CommandStarted,
+    Event,
+    ModelCallEnded,
+    ModelCallStarted,
+    ModelRetryScheduled,
+    ModelTextArrived,
+    OrderEnded,
+    OrderSkipped,
+    OrderStarted,
+    PlanAttemptStarted,
+    PlanEnded,
+    PlanJudged,
+    PlanStarted,
+    StageStarted,
+)
+
+_TAIL_CHARACTERS = 4000
+_CHARACTERS_PER_TOKEN = 4  # a usual average; the true figure comes with the reply
+
+
+@dataclass(slots=True)
+class Task:
+    """One order, or the plan, being worked on. Times are of the activity's clock."""
+
+    who: str
+    since: float
+    max_attempts: int = 0
+    attempt: int = 0
+    stage: str = ""
+    detail: str = ""
+    """The command or the model that is being waited for; empty while nothing is."""
+    waiting_since: float = 0.0
+    retry_at: float = 0.0
+
+
+@dataclass(slots=True)
+class Activity:
+    """Follows the events and knows what runs since when."""
+
+    clock: Callable[[], float] = time.monotonic
+    tasks: dict[str, Task] = field(default_factory=dict)
+    started: float | None = None
+    orders: int = 0
+    orders_done: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    tail: str = ""
+    tail_characters: int = 0
+    _in_batch: bool = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way at all."""
+        return self.started is None
+
+    @property
+    def arriving_tokens(self) -> int:
+        """About how many tokens of the reply under way have arrived."""
+        return self.tail_characters // _CHARACTERS_PER_TOKEN
+
+    def take(self, event: Event) -> None:
+        """Bring the state up to the event."""
+        match event:
+            case PlanStarted(max_attempts=most):
+                self._begin(PLAN, most)
+            case OrderStarted(order=order, max_attempts=most):
+                self._begin(order, most)
+            case BatchStarted(orders=orders):
+                self._in_batch, self.orders, self.orders_done = True, orders, 0
+                self.started = self.clock()
+            case OrderSkipped():
+                self.orders_done += 1
+            case PlanEnded():
+                self._end(PLAN)
+            case OrderEnded(order=order):
+                self.orders_done += 1
+                self._end(order)
+            case BatchEnded():
+                self._in_batch = False
+                self.tasks.clear()
+                self.started = None
+            case _:
+                self._take_step(event)
+
+    def _take_step(self, event: Event) -> None:
+        match event:
+            case PlanAttemptStarted(attempt):
+                self._set(PLAN, attempt=attempt, stage="")
+            case AttemptStarted(order, attempt):
+                self._set(order, attempt=attempt, stage="")
+            case StageStarted(order, attempt, stage):
+                self._set(order, attempt=attempt, stage=stage)
+            case CommandStarted(order, purpose, command):
+                self._set(order, stage=purpose, detail=f"$ {command}")
+            case CommandEnded(order=order) | AttemptFailed(order=order):
+                self._set(order)
+            case PlanJudged():
+                self._set(PLAN)
+            case _:
+                self._take_call(event)
+
+    def _take_call(self, event: Event) -> None:
+        match event:
+            case ModelCallStarted(_, model, order):
+                self._set(order or PLAN, detail=model)
+                self.tail, self.tail_characters = "", 0
+            case ModelTextArrived(_, text):
+                self.tail = (self.tail + text)[-_TAIL_CHARACTERS:]
+                self.tail_characters += len(text)
+            case ModelRetryScheduled(_, wait, _):
+                until = self.clock() + wait
+                for task in self.tasks.values():
+                    task.retry_at = until
+                self.tail, self.tail_characters = "", 0
+            case ModelCallEnded(order=order):
+                self._set(order or PLAN)
+                self.tail, self.tail_characters = "", 0
+                self.input_tokens += event.input_tokens
+                self.output_tokens += event.output_tokens
+            case _:
+                pass
+
+    def _begin(self, who: str, max_attempts: int) -> None:
+        now = self.clock()
+        self.tasks[who] = Task(who, now, max_attempts)
+        if self.started is None:
+            self.started = now
+
+    def _end(self, who: str) -> None:
+        self.tasks.pop(who, None)
+        if not self.tasks and not self._in_batch:
+            self.started = None
+
+    def _set(
+        self, who: str, *, attempt: int | None = None, stage: str | None = None, detail: str = ""
+    ) -> None:
+        task = self.tasks.get(who)
+        if task is None:
+            return
+        task.attempt = task.attempt if attempt is None else attempt
+        task.stage = task.stage if stage is None else stage
+        task.detail, task.waiting_since, task.retry_at = detail, self.clock(), 0.0

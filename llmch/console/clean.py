@@ -1,0 +1,80 @@
+"""Makes text that models and commands wrote safe to show on a terminal. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+from shared.events import Event
+
+# ECMA-48, in its 7-bit (ESC [) and 8-bit (U+009B) forms: control sequences, control strings (OSC,
+# DCS, SOS, PM, APC) with all they hold, and the short escapes. A string stops at any further
+# introducer, so that many unfinished ones take linear time.
+_SEQUENCES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9b-\x9f]*(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]*[0-~]"
+)
+_BREAKS = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
+# What is left of control characters, and characters that show nothing but change what is seen:
+# soft hyphen, bidi marks, embeddings, overrides and isolates, zero-width ones, tags.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_FOLD = re.compile(r"\s*\n\s*")
+_TAB_WIDTH = 4
+
+
+def clean(text: str) -> str:
+    """Return `text` without escape sequences, control characters and invisible ones.
+
+    Every kind of line break becomes a newline, and tabs become spaces.
+    """
+    text = _BREAKS.sub("\n", _SEQUENCES.sub("", text))
+    return _UNSEEN.sub("", text.expandtabs(_TAB_WIDTH))
+
+
+def one_line(text: str) -> str:
+    """Return `text` on one line: breaks, with the space around them, become one space."""
+    return _FOLD.sub(" ", text.strip())
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return `text`, or its first `limit` characters, dots included, where it is longer."""
+    return text if len(text) <= limit else f"{text[: limit - 3].rstrip()}..."
+
+
+def cell_width(text: str) -> int:
+    """Return how many columns `text` takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(_cells(character) for character in text)
+
+
+def on_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a JSON value (or an event's field) with `change` made to every text in it."""
+    match value:
+        case str():
+            return change(value)
+        case tuple() | list():
+            return type(value)(on_texts(each, change) for each in value)
+        case dict():
+            return {on_texts(key, change): on_texts(each, change) for key, each in value.items()}
+        case _:
+            return value
+
+
+def on_event(event: Event, change: Callable[[str], str]) -> Event:
+    """Return the event with `change` made to every text in it."""
+    changes = {each.name: on_texts(getattr(event, each.name), change) for each in fields(event)}
+    return replace(event, **changes)
+
+
+def _cells(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -1,0 +1,49 @@
+"""Durations, counts, costs and lists as they are shown. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_SHORT_COMMIT = 10  # as many digits as git itself shows in large repos
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as `3.2s`, `1m05s` or `2h03m`."""
+    tenths = round(max(seconds, 0.0), 1)
+    if tenths < 60:
+        return f"{tenths:.1f}s"
+    whole = round(tenths)
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes}m{rest:02d}s"
+    return f"{minutes // 60}h{minutes % 60:02d}m"
+
+
+def ticking(seconds: float) -> str:
+    """Return seconds that are still running: whole ones, as `12s` or `1m05s`."""
+    whole = int(max(seconds, 0.0))
+    return f"{whole}s" if whole < 60 else duration(whole)
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: `1 file`, `2,000 files`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def cost(usd: float | None) -> str:
+    """Return a cost in dollars; a few cents are shown to the hundredth of one."""
+    if usd is None:
+        return "cost unknown"
+    return f"${usd:.4f}" if usd < 1 else f"${usd:,.2f}"
+
+
+def short(commit: str) -> str:
+    """Return a commit's hash as it is shown."""
+    return commit[:_SHORT_COMMIT]
+
+
+def listed(items: Sequence[str], limit: int) -> str:
+    """Return the items joined by commas, those over `limit` as a number only."""
+    if len(items) <= limit:
+        return ", ".join(items)
+    return f"{', '.join(items[:limit])} and {len(items) - limit:,} more"

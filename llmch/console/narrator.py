@@ -1,0 +1,322 @@
+"""Tells what happens, in lines: each event becomes none, one or several. No I/O."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from llmch.console.clean import clean, shorten
+from llmch.console.figures import cost, count, duration, listed, short
+from llmch.console.line import Line, Mark, Weight
+from shared.events import (
+    AttemptFailed,
+    AttemptStarted,
+    BatchEnded,
+    BatchStarted,
+    CommandEnded,
+    CommandStarted,
+    Event,
+    ModelCallEnded,
+    ModelCallStarted,
+    ModelRetryScheduled,
+    ModelTextArrived,
+    Noted,
+    OrderEnded,
+    OrderSkipped,
+    OrderStarted,
+    PlanAttemptStarted,
+    PlanEnded,
+    PlanJudged,
+    PlanStarted,
+    StageStarted,
+    UsageCounted,
+    Warned,
+    WritesApplied,
+)
+
+PLAN = "plan"
+BATCH = "run-all"
+MODEL = "model"
+
+_MAX_FILES = 6
+_MAX_FINDINGS = 12
+_MAX_TITLES = 20
+_MAX_COMMAND = 300  # characters; the records have the whole
+_MAX_REPEATED = 100  # of a command that has been told in full just before
+_MAX_SUMMARY = 160
+# Of an excerpt: what was being done stands at its head, what went wrong at its tail.
+_EXCERPT_HEAD = 3
+_EXCERPT_TAIL = 9
+
+
+@dataclass(slots=True)
+class Narrator:
+    """Turns events, in the order they happen, into lines.
+
+    `cwd` is left out of commands that are shown to be copied. Events must be clean already, but
+    for the pieces of a model's text, which may begin and end anywhere.
+    """
+
+    verbose: bool = False
+    cwd: str = ""
+    _max_attempts: dict[str, int] = field(default_factory=dict)
+    _failures: dict[str, AttemptFailed] = field(default_factory=dict)
+    _whole: str = ""
+    """What is under way as a whole: the plan, the batch, or neither."""
+    _thought: str = ""
+
+    @property
+    def _in_batch(self) -> bool:
+        return self._whole == BATCH
+
+    def tell(self, event: Event) -> tuple[Line, ...]:
+        """Return the lines that say what happened."""
+        return tuple(self._lines(event))
+
+    def _lines(self, event: Event) -> Iterator[Line]:
+        match event:
+            case Warned(message):
+                yield Line(Mark.WARNED, message, "warning")
+            case Noted(message):
+                yield Line(Mark.STEP, message, "note")
+            case ModelCallStarted() | ModelCallEnded() | ModelRetryScheduled() | UsageCounted():
+                yield from self._tell_call(event)
+            case ModelTextArrived():
+                yield from self._tell_text(event)
+            case PlanStarted() | PlanAttemptStarted() | PlanJudged() | PlanEnded():
+                yield from self._tell_plan(event)
+            case OrderStarted() | AttemptStarted() | StageStarted() | OrderSkipped():
+                yield from self._tell_start(event)
+            case WritesApplied() | CommandStarted() | CommandEnded() | AttemptFailed():
+                yield from self._tell_attempt(event)
+            case OrderEnded():
+                yield from self._tell_order_end(event)
+            case BatchStarted() | BatchEnded():
+                yield from self._tell_batch(event)
+            case _:
+                yield Line(Mark.STEP, repr(event), event.kind, weight=Weight.VERBOSE)
+
+    # Model calls
+
+    def _tell_call(
+        self, event: ModelCallStarted | ModelCallEnded | ModelRetryScheduled | UsageCounted
+    ) -> Iterator[Line]:
+        match event:
+            case ModelCallStarted(_, model, order):
+                yield Line(Mark.STEP, model, order or PLAN, "ask", weight=Weight.PASSING)
+            case ModelCallEnded():
+                yield from self._rest_of_thought()
+                tokens = f"{event.input_tokens:,} tokens in, {event.output_tokens:,} out"
+                aside = "replayed" if event.replayed else duration(event.seconds)
+                yield Line(
+                    Mark.STEP, f"{event.model}: {tokens}", event.order or PLAN, "reply", aside
+                )
+            case ModelRetryScheduled(reason, wait, retry):
+                text = f"{reason}; trying again in {duration(wait)}"
+                yield Line(Mark.RETRY, text, MODEL, "wait", f"retry {retry}")
+            case UsageCounted():
+                yield from self._tell_usage(event)
+
+    def _tell_usage(self, event: UsageCounted) -> Iterator[Line]:
+        # Within a batch, the sum at its end is enough.
+        weight = Weight.VERBOSE if event.order and self._in_batch else Weight.NORMAL
+        yield Line(
+            Mark.STEP, _usage(event), event.order or self._whole or MODEL, "usage", weight=weight
+        )
+
+    def _tell_text(self, event: ModelTextArrived) -> Iterator[Line]:
+        """Tell what a model thinks, by whole lines; its reply is JSON, and on record."""
+        if event.channel != "reasoning" or not self.verbose:
+            return
+        *whole, self._thought = (self._thought + event.text).split("\n")
+        for text in whole:
+            yield from _thought(text)
+
+    def _rest_of_thought(self) -> Iterator[Line]:
+        rest, self._thought = self._thought, ""
+        yield from _thought(rest)
+
+    # Planner
+
+    def _tell_plan(
+        self, event: PlanStarted | PlanAttemptStarted | PlanJudged | PlanEnded
+    ) -> Iterator[Line]:
+        match event:
+            case PlanStarted(spec, run_id, max_attempts):
+                self._whole = PLAN
+                self._max_attempts[PLAN] = max_attempts
+                yield Line(Mark.HEAD, spec, PLAN, "spec", f"run {run_id}")
+            case PlanAttemptStarted(attempt):
+                text = self._attempt_of(PLAN, attempt)
+                yield Line(Mark.STEP, text, PLAN, "attempt", weight=Weight.PASSING)
+            case PlanJudged():
+                yield from self._tell_judged(event)
+            case PlanEnded():
+                self._whole = ""
+                yield from self._tell_plan_end(event)
+
+    def _tell_judged(self, event: PlanJudged) -> Iterator[Line]:
+        counts = [count(event.work_orders, "order")]
+        if event.errors:
+            counts.append(count(event.errors, "error"))
+        if event.warnings:
+            counts.append(count(event.warnings, "warning"))
+        mark, what = (Mark.FAILED, "refused") if event.errors else (Mark.DONE, "accepted")
+        attempt = f"attempt {self._attempt_of(PLAN, event.attempt)}"
+        yield Line(mark, ", ".join(counts), PLAN, what, attempt)
+        yield from self._items(event.findings, _MAX_FINDINGS)
+
+    def _tell_plan_end(self, event: PlanEnded) -> Iterator[Line]:
+        attempts = count(event.attempts, "attempt")
+        if event.ok:
+            orders = count(len(event.titles), "order")
+            yield Line(Mark.DONE, orders, PLAN, "PASS", attempts, Weight.VERDICT)
+            yield from self._items(event.titles, _MAX_TITLES)
+            yield Line(Mark.ITEM, f"plan: {event.output_dir}")
+        else:
+            yield Line(Mark.FAILED, "no valid plan", PLAN, "FAIL", attempts, Weight.VERDICT)
+            yield Line(Mark.ITEM, f"records: {event.run_dir}")
+
+    # Factory
+
+    def _tell_start(
+        self, event: OrderStarted | AttemptStarted | StageStarted | OrderSkipped
+    ) -> Iterator[Line]:
+        match event:
+            case OrderStarted(order, title, branch, baseline, max_attempts):
+                self._max_attempts[order] = max_attempts
+                where = short(baseline) if self._in_batch else f"{branch} from {short(baseline)}"
+                yield Line(Mark.HEAD, title, order, "order", where)
+            case AttemptStarted(order, attempt):
+                text = self._attempt_of(order, attempt)
+                yield Line(Mark.STEP, text, order, "attempt", weight=Weight.PASSING)
+            case StageStarted(order, _, stage):
+                yield Line(Mark.STEP, "begins", order, stage, weight=Weight.VERBOSE)
+            case OrderSkipped(order, title, commit):
+                text = f"landed before as {short(commit)}: {title}"
+                yield Line(Mark.SKIPPED, text, order, "skipped")
+
+    def _tell_attempt(
+        self, event: WritesApplied | CommandStarted | CommandEnded | AttemptFailed
+    ) -> Iterator[Line]:
+        match event:
+            case WritesApplied(order, _, files, summary):
+                aside = shorten(summary, _MAX_SUMMARY)
+                yield Line(Mark.DONE, self._files(files), order, "apply", aside)
+            case CommandStarted(order, purpose, command):
+                text = f"$ {self._command(command)}"
+                yield Line(Mark.STEP, text, order, purpose, weight=Weight.PASSING)
+            case CommandEnded(order, purpose, command, exit_code, seconds, note):
+                passed = exit_code == 0 or bool(note)
+                ended = f": exit {exit_code}{f', {note}' if note else ''}" if exit_code else ""
+                text = f"{self._command(command)}{ended}"
+                mark = Mark.DONE if passed else Mark.FAILED
+                yield Line(mark, text, order, purpose, duration(seconds))
+            case AttemptFailed():
+                self._failures[event.order] = event
+                yield from self._tell_failure(event)
+
+    def _tell_failure(self, event: AttemptFailed) -> Iterator[Line]:
+        attempt = f"attempt {self._attempt_of(event.order, event.attempt)}"
+        yield Line(Mark.FAILED, self._why(event), event.order, "failed", attempt)
+        yield from self._excerpt(event.excerpt)
+        yield Line(Mark.NEXT, event.next_step)
+
+    def _tell_order_end(self, event: OrderEnded) -> Iterator[Line]:
+        weight = Weight.NORMAL if self._in_batch else Weight.VERDICT
+        aside = f"{count(event.attempts, 'attempt')}, {duration(event.seconds)}"
+        failure = self._failures.pop(event.order, None)
+        if event.verdict == "PASS":
+            text = f"{short(event.commit)} {self._files(event.files)}"
+            yield Line(Mark.DONE, text, event.order, event.verdict, aside, weight)
+        elif event.verdict == "FAIL" and failure:
+            text = self._why(failure)
+            yield Line(Mark.FAILED, text, event.order, event.verdict, aside, weight)
+        else:
+            text = "ended by an error, nothing was committed"
+            yield Line(Mark.FAILED, text, event.order, event.verdict, aside, weight)
+        if not self._in_batch:
+            yield from self._where_to_look(event.commit, event.branch, event.repo, event.run_dir)
+
+    def _tell_batch(self, event: BatchStarted | BatchEnded) -> Iterator[Line]:
+        match event:
+            case BatchStarted(orders, branch, base):
+                self._whole = BATCH
+                text = f"{count(orders, 'order')} on {branch}"
+                yield Line(Mark.HEAD, text, BATCH, "start", f"from {short(base)}")
+            case BatchEnded():
+                self._whole = ""
+                passed = event.verdict == "PASS"
+                landed = f"{event.landed} of {count(event.orders, 'order')} on {event.branch}"
+                yield Line(
+                    Mark.DONE if passed else Mark.FAILED,
+                    f"{landed} at {short(event.tip)}" if event.landed else landed,
+                    BATCH,
+                    event.verdict,
+                    duration(event.seconds),
+                    Weight.VERDICT,
+                )
+                if not passed:
+                    yield Line(Mark.NEXT, "the same command again goes on where this one stopped")
+                tip = event.tip if event.landed else ""
+                yield from self._where_to_look(tip, event.branch, event.repo, event.run_dir)
+
+    # Parts of lines
+
+    def _where_to_look(self, commit: str, branch: str, repo: str, run_dir: str) -> Iterator[Line]:
+        if run_dir:
+            yield Line(Mark.ITEM, f"records: {run_dir}")
+        if commit:
+            git = "git" if repo in ("", self.cwd) else f"git -C {shlex.quote(repo)}"
+            yield Line(Mark.COPY, f"{git} log --oneline {shlex.quote(branch)}")
+            yield Line(Mark.COPY, f"{git} switch {shlex.quote(branch)}")
+
+    def _attempt_of(self, who: str, attempt: int) -> str:
+        limit = self._max_attempts.get(who)
+        return f"{attempt} of {limit}" if limit else str(attempt)
+
+    def _why(self, failure: AttemptFailed) -> str:
+        if not failure.command:
+            return failure.stage
+        ended = "" if failure.exit_code is None else f": exit {failure.exit_code}"
+        return f"{failure.stage}: {self._command(failure.command, _MAX_REPEATED)}{ended}"
+
+    def _command(self, command: str, limit: int = _MAX_COMMAND) -> str:
+        return command if self.verbose else shorten(command, limit)
+
+    def _files(self, files: tuple[str, ...]) -> str:
+        return listed(files, len(files) if self.verbose else _MAX_FILES)
+
+    def _items(self, items: tuple[str, ...], limit: int) -> Iterator[Line]:
+        shown = items if self.verbose else items[:limit]
+        yield from (Line(Mark.ITEM, text) for text in shown)
+        if len(shown) < len(items):
+            yield Line(Mark.ITEM, f"and {len(items) - len(shown):,} more (--verbose shows all)")
+
+    def _excerpt(self, excerpt: str) -> Iterator[Line]:
+        lines = excerpt.strip("\n").split("\n") if excerpt.strip() else []
+        left_out = len(lines) - _EXCERPT_HEAD - _EXCERPT_TAIL
+        if self.verbose or left_out <= 1:
+            yield from (Line(Mark.QUOTE, text) for text in lines)
+            return
+        yield from (Line(Mark.QUOTE, text) for text in lines[:_EXCERPT_HEAD])
+        yield Line(Mark.QUOTE, f"... {left_out} lines more (--verbose shows all)")
+        yield from (Line(Mark.QUOTE, text) for text in lines[-_EXCERPT_TAIL:])
+
+
+def _thought(text: str) -> Iterator[Line]:
+    text = clean(text).strip()
+    if text:
+        yield Line(Mark.QUOTE, text, weight=Weight.VERBOSE)
+
+
+def _usage(event: UsageCounted) -> str:
+    parts = []
+    if event.calls:
+        cached = f" ({event.cached_tokens:,} cached)" if event.cached_tokens else ""
+        tokens = f"{event.input_tokens:,} tokens in{cached}, {event.output_tokens:,} out"
+        parts += [count(event.calls, "call"), tokens, cost(event.cost_usd)]
+    if event.replayed_calls:
+        parts.append(f"{count(event.replayed_calls, 'reply', 'replies')} replayed")
+    return ", ".join(parts) or "no model calls"

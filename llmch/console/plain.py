@@ -1,0 +1,86 @@
+"""Plain lines: for pipes, files, CI logs and terminals that cannot do more."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from llmch.console.activity import Activity
+from llmch.console.figures import ticking
+from llmch.console.line import Line, Mark, lay_out
+from llmch.console.stream import Stream
+from llmch.console.ticker import Ticker
+from shared.events import Event
+
+HEARTBEAT_SECONDS = 30.0
+"""How long a command or a call runs before a line says that it still does, and how often then."""
+_LOOKS_PER_BEAT = 6
+
+
+class PlainPrinter:
+    """Writes each line as it comes, without any control character."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._glyphs = stream.shows_glyphs
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Write the lines in one piece."""
+        texts = [f"{lay_out(line, glyphs=self._glyphs)}\n" for line in lines]
+        if texts:
+            self._stream.write("".join(texts))
+
+    def follow(self, event: Event) -> None:
+        """Nothing: what is going on has been told in lines."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class WatchfulPrinter(PlainPrinter):
+    """Plain lines, and one now and then for what runs long: a silent log looks like a hung one."""
+
+    def __init__(self, stream: Stream, activity: Activity, every: float) -> None:
+        super().__init__(stream)
+        self._activity = activity
+        self._every = every
+        self._told: dict[str, tuple[float, int]] = {}
+        self._lock = threading.Lock()
+        self._ticker: Ticker | None = None
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Write the lines in one piece."""
+        with self._lock:
+            super().show(lines)
+
+    def follow(self, event: Event) -> None:
+        """Note what is going on; the heart beats from the first start to `close`."""
+        with self._lock:
+            self._activity.take(event)
+        if self._ticker is None and not self._activity.idle:
+            self._ticker = Ticker(self._every / _LOOKS_PER_BEAT, self._beat, "heartbeat")
+
+    def close(self) -> None:
+        """End the heartbeat."""
+        ticker, self._ticker = self._ticker, None
+        if ticker is not None:
+            ticker.close()
+
+    def _beat(self) -> None:
+        with self._lock:
+            super().show(self._due())
+
+    def _due(self) -> list[Line]:
+        """Return a line for each task whose wait has passed another heartbeat."""
+        now, lines = self._activity.clock(), []
+        for task in self._activity.tasks.values():
+            if not task.detail:
+                continue
+            waited = now - task.waiting_since
+            beat = (task.waiting_since, int(waited / self._every))
+            if beat[1] and beat != self._told.get(task.who):
+                self._told[task.who] = beat
+                what = task.stage or "ask"
+                aside = f"still running after {ticking(waited)}"
+                lines.append(Line(Mark.STEP, task.detail, task.who, what, aside))
+        return lines

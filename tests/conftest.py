@@ -1,0 +1,62 @@
+"""Fixtures for everything that needs a real repo or a real run; nothing here depends on the user.
+
+Home, git identity and workspaces point into the test's own folder, so that tests run side by
+side and neither read nor write anything of whoever starts them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.harness import Factory, git
+
+_OWN_VARIABLES = ("GIT_", "LLMCH_", "OPENAI_", "XDG_", "SOURCE_DATE_EPOCH")
+
+
+@pytest.fixture(autouse=True)
+def own_surroundings(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """Point the environment away from the user; returns the home that tests have instead."""
+    home = tmp_path_factory.mktemp("home")
+    for name in os.environ:
+        if name.startswith(_OWN_VARIABLES):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("LLMCH_WORKSPACES", str(home / "workspaces"))
+    return home
+
+
+@pytest.fixture(scope="session")
+def template_repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small repo with a verification of its own, built once: tests work on copies."""
+    repo = tmp_path_factory.mktemp("template") / "repo"
+    files = {
+        "README.md": "# A project\n",
+        ".gitignore": "*.log\n/data/\n.env\n",
+        "scripts/verify.sh": "true\n",
+        "src/app.py": "GREETING = 'hello'\n",
+    }
+    for path, text in files.items():
+        (repo / path).parent.mkdir(parents=True, exist_ok=True)
+        (repo / path).write_text(text)
+    git(repo, "init", "--quiet", "--initial-branch=main", "--template=")
+    git(repo, "add", ".")
+    git(repo, "commit", "--quiet", "--message=start")
+    return repo
+
+
+@pytest.fixture
+def repo(template_repo: Path, tmp_path: Path) -> Path:
+    """A repo of the test's own: branch `main`, one commit, nothing uncommitted."""
+    return Path(shutil.copytree(template_repo, tmp_path / "repo", symlinks=True))
+
+
+@pytest.fixture
+def factory(repo: Path, tmp_path: Path) -> Factory:
+    """Runs orders on `repo` with a scripted model, everything else real."""
+    return Factory(repo, tmp_path)

@@ -1,0 +1,440 @@
+"""What a command that means harm can do, judged by the state of the host."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sandbox_arena import KEY, Arena, Driver, User, processes_with, wait_until
+
+from factory.sandbox import Backend, Guarantee
+from factory.sandbox.capture import LOG_BYTES
+
+MIB = 1024**2
+
+WRITES = {
+    "overwrite": "open(sys.argv[1] + '/secret', 'w').write('gone')",
+    "append": "open(sys.argv[1] + '/secret', 'a').write('more')",
+    "truncate": "os.truncate(sys.argv[1] + '/secret', 0)",
+    "unlink": "os.unlink(sys.argv[1] + '/secret')",
+    "rename": "os.rename(sys.argv[1] + '/secret', sys.argv[1] + '/renamed')",
+    "take away": "os.rename(sys.argv[1] + '/secret', 'mine')",
+    "replace": "open('mine', 'w'); os.rename('mine', sys.argv[1] + '/secret')",
+    "create": "open(sys.argv[1] + '/new', 'w')",
+    "make a folder": "os.mkdir(sys.argv[1] + '/new')",
+    "remove a folder": "os.rmdir(sys.argv[1] + '/folder')",
+    "through a link": "os.symlink(sys.argv[1], 'link'); open('link/secret', 'w')",
+    "through a hard link": "os.link(sys.argv[1] + '/secret', 'mine'); open('mine', 'w')",
+    "through a relative path": "open(os.path.relpath(sys.argv[1] + '/secret'), 'w')",
+    "through /proc": "open('/proc/self/root' + sys.argv[1] + '/secret', 'w')",
+}
+METADATA = {
+    "mode": "os.chmod(sys.argv[1] + '/secret', 0o777)",
+    "times": "os.utime(sys.argv[1] + '/secret', (1, 1))",
+}
+
+
+@pytest.mark.parametrize("attack", WRITES)
+def test_files_outside_keep_their_bytes(arena: Arena, attack: str) -> None:
+    before = arena.snapshot()
+    arena.python(f"import os, sys; {WRITES[attack]}", arena.outside)
+    arena.check(Guarantee.FILES, harmed=arena.snapshot() != before)
+
+
+@pytest.mark.parametrize("attack", METADATA)
+def test_files_outside_keep_their_metadata(arena: Arena, attack: str) -> None:
+    before = arena.snapshot()
+    arena.python(f"import os, sys; {METADATA[attack]}", arena.outside)
+    arena.check(Guarantee.METADATA, harmed=arena.snapshot() != before)
+
+
+def test_the_workspace_and_tmp_can_be_written_and_nothing_else_of_the_host_s(
+    arena: Arena,
+) -> None:
+    ended = arena.run(
+        "sh", "-c", 'echo kept > file && echo other > "$TMPDIR/file" && cat file && touch ~/home'
+    )
+    assert (arena.workspace / "file").read_text() == "kept\n", ended.stderr.text
+    assert (arena.private / "tmp" / "file").read_text() == "other\n"
+    assert (arena.private / "tmp" / "home").exists()
+    for place in ("/", "/usr", "/etc", "/dev/shm", "/var/tmp", arena.private / "programs" / "bin"):
+        name = Path(place) / f"planted-{uuid4().hex}"
+        arena.run("sh", "-c", f"echo planted > {name}")
+        arena.check(Guarantee.FILES, harmed=name.exists())
+
+
+def test_the_host_s_tmp_is_another(arena: Arena) -> None:
+    name = f"/tmp/planted-{uuid4().hex}"
+    arena.run("sh", "-c", f"echo planted > {name}")
+    assert not Path(name).exists()
+
+
+def test_files_outside_cannot_be_read(arena: Arena) -> None:
+    ended = arena.run("sh", "-c", f"cat {arena.outside}/secret; ls {arena.outside}")
+    printed = ended.stdout.text + ended.stderr.text
+    arena.check(Guarantee.SECRETS, harmed="the-secret-outside" in printed)
+    arena.check(Guarantee.SECRETS, harmed="folder" in ended.stdout.text)
+
+
+def test_the_system_s_secrets_cannot_be_read(arena: Arena) -> None:
+    ended = arena.run("sh", "-c", "cat /etc/shadow /etc/gshadow /etc/machine-id")
+    assert ended.stdout.text == ""
+
+
+def test_the_key_is_not_in_the_environment(arena: Arena) -> None:
+    ended = arena.run("env")
+    assert KEY not in ended.stdout.text
+    names = {line.partition("=")[0] for line in ended.stdout.text.splitlines()}
+    assert names - {"PWD", "SHLVL", "_"} == {
+        *("PATH", "LANG", "HOME", "TMPDIR", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"),
+        *("PYTHONPYCACHEPREFIX", "PYTEST_ADDOPTS"),
+    }
+
+
+def test_the_key_cannot_be_had_from_another_process(arena: Arena) -> None:
+    ended = arena.python(
+        "import pathlib\n"
+        "for each in ('environ', 'cmdline', 'maps', 'status'):\n"
+        "    for file in [*pathlib.Path('/proc').glob('[0-9]*/' + each),\n"
+        "                 *(pathlib.Path(f'/proc/{pid}/{each}') for pid in range(1, 40000))]:\n"
+        "        try: print(file.read_bytes())\n"
+        "        except OSError: pass\n"
+    )
+    arena.check(Guarantee.PROCESSES, harmed=KEY in ended.stdout.text)
+    arena.check(Guarantee.PROCESSES, harmed="sandbox_driver" in ended.stdout.text)
+
+
+def test_no_tcp_to_the_host(arena: Arena) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        arena.python(
+            "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1])), 2)",
+            server.getsockname()[1],
+        )
+        server.settimeout(0)
+        arena.check(Guarantee.NETWORK, harmed=_accepted(server))
+
+
+def test_no_udp_to_the_host(arena: Arena) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        arena.python(
+            "import socket, sys\n"
+            "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)"
+            ".sendto(b'hello', ('127.0.0.1', int(sys.argv[1])))",
+            server.getsockname()[1],
+        )
+        server.settimeout(0)
+        try:
+            harmed = bool(server.recv(10))
+        except BlockingIOError:
+            harmed = False
+        arena.check(Guarantee.NETWORK, harmed=harmed)
+
+
+@pytest.mark.parametrize("kind", ["path", "abstract"])
+def test_no_unix_socket_of_the_host(arena: Arena, kind: str) -> None:
+    name = str(arena.outside / "socket") if kind == "path" else f"\0{uuid4().hex}"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(name)
+        server.listen()
+        if kind == "path":
+            Path(name).chmod(0o777)
+        arena.python(
+            "import socket, sys\n"
+            "socket.socket(socket.AF_UNIX).connect(sys.argv[1].replace('@', chr(0)))",
+            name.replace("\0", "@"),
+        )
+        server.settimeout(0)
+        arena.check(Guarantee.UNIX_SOCKETS, harmed=_accepted(server))
+
+
+def _accepted(server: socket.socket) -> bool:
+    try:
+        server.accept()[0].close()
+    except BlockingIOError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("family", ["AF_VSOCK", "AF_PACKET", "AF_ALG"])
+def test_no_socket_that_no_namespace_holds(arena: Arena, family: str) -> None:
+    number = getattr(socket, family)
+    arena.python(
+        f"import socket; socket.socket({number}, 3 if {number} == 17 else 1); open('made', 'w')"
+    )
+    arena.python(
+        f"import socket; socket.socket({number}, 5 if {number} == 38 else 2); open('made', 'w')"
+    )
+    arena.check(Guarantee.NETWORK, harmed=(arena.workspace / "made").exists())
+
+
+def test_its_own_loopback_works(arena: Arena) -> None:
+    arena.python(
+        "import socket\n"
+        "server = socket.create_server(('127.0.0.1', 0))\n"
+        "client = socket.create_connection(server.getsockname(), 5)\n"
+        "client.send(b'x'); open('served', 'wb').write(server.accept()[0].recv(1))"
+    )
+    arena.check(Guarantee.LOOPBACK, harmed=not (arena.workspace / "served").exists())
+
+
+def test_multiprocessing_works(arena: Arena) -> None:
+    (arena.workspace / "pool.py").write_text(
+        "import multiprocessing\n"
+        "if __name__ == '__main__':\n"
+        "    for method in ('fork', 'spawn'):\n"
+        "        with multiprocessing.get_context(method).Pool(2) as pool:\n"
+        "            print(sum(pool.map(abs, [-1, -2])), file=open(method, 'w'))\n"
+    )
+    arena.run("python", "pool.py")
+    worked = all((arena.workspace / method).exists() for method in ("fork", "spawn"))
+    arena.check(Guarantee.MULTIPROCESSING, harmed=not worked)
+
+
+def test_asyncio_and_child_processes_work(arena: Arena) -> None:
+    arena.python(
+        "import asyncio, sys\n"
+        "async def main():\n"
+        "    child = await asyncio.create_subprocess_exec(\n"
+        "        'echo', 'spoken', stdout=asyncio.subprocess.PIPE)\n"
+        "    open('heard', 'wb').write((await child.communicate())[0])\n"
+        "    await asyncio.gather(asyncio.to_thread(open, 'thread', 'w'))\n"
+        "asyncio.run(main())"
+    )
+    assert (arena.workspace / "heard").read_text() == "spoken\n"
+    assert (arena.workspace / "thread").exists()
+
+
+def test_stdin_is_empty(arena: Arena) -> None:
+    arena.run("sh", "-c", "cat > got")
+    assert (arena.workspace / "got").read_bytes() == b""
+
+
+BOMB = """
+import os, sys, time
+count = 0
+for _ in range(int(sys.argv[1])):
+    try:
+        if os.fork() == 0:
+            os.setsid()
+            time.sleep(60)
+            os._exit(0)
+        count += 1
+    except OSError:
+        break
+open('forked', 'w').write(str(count))
+"""
+
+
+def test_a_fork_bomb_is_bounded_and_leaves_nothing(arena: Arena) -> None:
+    arena.open(limits={"processes": 20})
+    marker = uuid4().hex
+    ended = arena.python(BOMB, 60, marker)
+    forked = int((arena.workspace / "forked").read_text())
+    arena.check(Guarantee.PROCESS_LIMIT, harmed=forked > 20)
+    arena.check(Guarantee.SURVIVORS, harmed=bool(processes_with(marker)))
+    assert ended.duration_seconds < 10
+
+
+DAEMON = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    os.execvp('sh', ['sh', '-c', 'trap "" TERM HUP INT; while :; do sleep 60; done', sys.argv[1]])
+open('started', 'w')
+time.sleep(float(sys.argv[2]))
+"""
+
+
+def test_a_daemon_does_not_outlive_a_normal_end(arena: Arena) -> None:
+    marker = uuid4().hex
+    ended = arena.python(DAEMON, marker, 0)
+    assert (arena.workspace / "started").exists()
+    arena.check(Guarantee.SURVIVORS, harmed=bool(processes_with(marker)))
+    assert (ended.cause, ended.exit_code) == ("exited", 0)
+
+
+def test_a_daemon_that_holds_the_output_does_not_outlive_the_deadline(arena: Arena) -> None:
+    marker = uuid4().hex
+    started = time.monotonic()
+    ended = arena.python(DAEMON, marker, 60, timeout=0.5)
+    assert time.monotonic() - started < 1.5
+    assert ended.cause == "timed_out"
+    arena.check(Guarantee.SURVIVORS, harmed=bool(processes_with(marker)))
+
+
+def test_a_process_whose_first_thread_has_left_does_not_survive(arena: Arena) -> None:
+    marker = uuid4().hex
+    code = (
+        "import ctypes, os, threading, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    threading.Thread(target=time.sleep, args=(60,)).start()\n"
+        "    ctypes.CDLL(None).pthread_exit(None)\n"
+        "time.sleep(0.1)"
+    )
+    arena.python(code, marker)
+    assert not _threads_with(marker)
+
+
+def _threads_with(marker: str) -> list[str]:
+    found = []
+    for task in Path("/proc").glob("[0-9]*/task/*/cmdline"):
+        try:
+            if marker.encode() in task.read_bytes():
+                found.append(str(task))
+        except OSError:
+            pass
+    return found
+
+
+def test_nothing_outlives_a_sigkill_of_llmch(
+    backend: Backend, user: User, new_driver: Callable[[User], Driver]
+) -> None:
+    driver = new_driver(user)
+    arena = Arena(driver, backend)
+    try:
+        if "refused" in arena.open():
+            pytest.skip(f"{backend} as {user}: {arena.opened['refused']}")
+        marker = uuid4().hex
+        driver.send(arena.request(["python", "-c", DAEMON, marker, "60"], 60))
+        assert wait_until(lambda: bool(processes_with(marker)))
+        driver.process.kill()
+        assert wait_until(lambda: not processes_with(marker))
+    finally:
+        arena.close()
+
+
+def test_killing_whatever_it_can_reach_harms_nobody(
+    backend: Backend, user: User, new_driver: Callable[[User], Driver]
+) -> None:
+    driver = new_driver(user)
+    arena = Arena(driver, backend)
+    try:
+        if "refused" in arena.open():
+            pytest.skip(f"{backend} as {user}: {arena.opened['refused']}")
+        if not arena.holds(Guarantee.PROCESSES):
+            pytest.skip(f"{backend} as {user}: declared, and too harmful to try")
+        ended = arena.python(
+            "import os, signal, sys\n"
+            "for pid in (os.getppid(), int(sys.argv[1]), -int(sys.argv[1]), -1):\n"
+            "    try: os.kill(pid, signal.SIGKILL)\n"
+            "    except OSError: pass\n"
+            "    open('tried', 'a').write('x')\n",
+            driver.process.pid,
+        )
+        assert driver.process.poll() is None
+        assert (arena.workspace / "tried").exists()
+        again = arena.run("echo", "still here")
+        assert again.stdout.text == "still here\n", ended
+    finally:
+        arena.close()
+
+
+def test_another_process_s_limits_stay(arena: Arena) -> None:
+    pid = arena.driver.process.pid
+    before = Path(f"/proc/{pid}/limits").read_text()
+    arena.python("import resource, sys; resource.prlimit(int(sys.argv[1]), 7, (64, 64))", pid)
+    arena.check(Guarantee.PROCESSES, harmed=Path(f"/proc/{pid}/limits").read_text() != before)
+
+
+def test_memory_is_bounded(arena: Arena) -> None:
+    arena.open(limits={"memory_bytes": 200 * MIB})
+    arena.python(
+        "x = bytearray(100 << 20); open('little', 'w'); bytearray(300 << 20); open('much', 'w')"
+    )
+    assert (arena.workspace / "little").exists()
+    arena.check(Guarantee.LIMITS, harmed=(arena.workspace / "much").exists())
+
+
+def test_file_size_is_bounded(arena: Arena) -> None:
+    arena.open(limits={"file_bytes": MIB})
+    arena.run("sh", "-c", "head -c 3000000 /dev/zero > large")
+    arena.check(Guarantee.LIMITS, harmed=(arena.workspace / "large").stat().st_size > MIB)
+
+
+def test_cpu_time_is_bounded(arena: Arena) -> None:
+    arena.open(limits={"cpu_seconds": 1})
+    ended = arena.run("sh", "-c", "while :; do :; done")
+    assert ended.cause == "cpu_limit"
+
+
+def test_a_flood_of_output_is_cut_and_ended(arena: Arena) -> None:
+    arena.open(limits={"output_bytes": 2 * LOG_BYTES})
+    ended = arena.run("yes", "flood")
+    assert ended.cause == "output_limit"
+    assert ended.stdout.truncated
+    assert len(ended.stdout.text) < MIB
+    assert ended.stdout.text.startswith("flood\n")
+    assert Path(ended.stdout.log).stat().st_size < LOG_BYTES + MIB
+
+
+def test_no_namespaces_of_its_own(arena: Arena) -> None:
+    for flag in ("-U", "-m", "-n", "-p"):
+        arena.run("unshare", flag, "-r", "touch", "nested")
+        arena.run("unshare", flag, "touch", "nested")
+    arena.check(Guarantee.NAMESPACES, harmed=(arena.workspace / "nested").exists())
+
+
+def test_nothing_can_be_mounted(arena: Arena) -> None:
+    arena.run("sh", "-c", "mkdir here; mount -t tmpfs none here && touch mounted")
+    assert not (arena.workspace / "mounted").exists()
+
+
+def test_kernel_settings_stay(arena: Arena) -> None:
+    setting = Path("/proc/sys/vm/page-cluster")
+    before = setting.read_text()
+    try:
+        arena.run("sh", "-c", f"echo {int(before) + 1} > {setting}")
+        arena.check(Guarantee.FILES, harmed=setting.read_text() != before)
+    finally:
+        if setting.read_text() != before:
+            setting.write_text(before)
+
+
+def test_no_keyring_and_no_shared_memory_of_the_host(arena: Arena) -> None:
+    ended = arena.python(
+        "import ctypes, platform\n"
+        "calls = {'x86_64': (248, 250), 'aarch64': (217, 219)}[platform.machine()]\n"
+        "libc = ctypes.CDLL(None)\n"
+        "print(libc.syscall(calls[0], b'user', b'llmch', b'x', 1, -4))\n"
+        "print(libc.syscall(calls[1], 0, -4, 0))"
+    )
+    assert ended.stdout.text == "-1\n-1\n"
+
+
+def test_a_bwrap_of_the_repo_s_own_is_not_used(
+    user: User, new_driver: Callable[[User], Driver]
+) -> None:
+    driver = new_driver(user)
+    arena = Arena(driver, Backend.BWRAP)
+    try:
+        fake = arena.workspace / "bin" / "bwrap"
+        fake.parent.mkdir()
+        fake.write_text(f"#!/bin/sh\ntouch {arena.outside}/ran\necho bubblewrap 0.11.0\n")
+        fake.chmod(0o755)
+        arena.open()
+        if "refused" not in arena.opened:
+            arena.run("true")
+        assert not (arena.outside / "ran").exists()
+    finally:
+        arena.close()
+
+
+def test_a_sandbox_that_cannot_start_runs_nothing(arena: Arena) -> None:
+    shown = arena.base / "shown"
+    shown.mkdir()
+    arena.open(read=[str(shown)])
+    shown.rmdir()
+    if arena.backend is Backend.LANDLOCK:
+        pytest.skip("landlock: its ruleset is complete before the first command")
+    ended = arena.run("touch", "ran")
+    assert (ended.cause, ended.exit_code) == ("not_started", 126)
+    assert "shown" in ended.reason
+    assert not (arena.workspace / "ran").exists()

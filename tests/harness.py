@@ -1,0 +1,232 @@
+"""Runs orders on a real repo: only the model is scripted, at its protocol."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from factory.batch.coordinator import run_all
+from factory.options import RunOptions, SandboxChoice
+from factory.run import run_order
+from factory.sandbox import Backend
+from factory.schemas import AttemptRecord, BatchSummary, RunSummary
+from factory.state import ModelChoice
+from shared.events import Event
+from shared.hashing import manifest_sha256
+from shared.llm.stack import Mode, ModelSource
+from tests.fakes import Reply, ScriptedModel
+
+Json = dict[str, Any]
+OnEvent = Callable[[Event], None]
+
+_IDENTITY = {
+    "GIT_AUTHOR_NAME": "Ada",
+    "GIT_AUTHOR_EMAIL": "ada@example.org",
+    "GIT_COMMITTER_NAME": "Ada",
+    "GIT_COMMITTER_EMAIL": "ada@example.org",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_DATE": "2024-01-01T00:00:00Z",
+    "GIT_COMMITTER_DATE": "2024-01-01T00:00:00Z",
+}
+
+
+def git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
+    """Run git as the test itself would, and return what it says, less the last newline."""
+    done = subprocess.run(
+        ["git", *arguments],
+        cwd=folder,
+        input=stdin,
+        env={**os.environ, **_IDENTITY},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"git {' '.join(arguments)}: {done.stderr.decode()}"
+    return done.stdout.decode("utf-8", "surrogateescape").removesuffix("\n")
+
+
+def blob(repo: Path, commit: str, path: str) -> bytes:
+    """Return the bytes that `commit` holds at `path`, no attribute applied."""
+    return subprocess.run(
+        ["git", "cat-file", "blob", f"{commit}:{path}"], cwd=repo, capture_output=True, check=True
+    ).stdout
+
+
+def commit_all(repo: Path, files: Mapping[str, str | bytes] | None = None) -> str:
+    """Write `files`, commit everything, and return the commit."""
+    for path, content in (files or {}).items():
+        (repo / path).parent.mkdir(parents=True, exist_ok=True)
+        (repo / path).write_bytes(content.encode() if isinstance(content, str) else content)
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "--allow-empty", "--message=more")
+    return git(repo, "rev-parse", "HEAD")
+
+
+def order(number: int = 1, **changes: Any) -> Json:
+    """Return an order that has `hello.txt` written, with `changes` to its fields."""
+    return {
+        "id": f"WO-{number:02d}",
+        "title": "Say hello",
+        "intent": "Write a greeting.",
+        "allowed_files": ["hello.txt"],
+        "acceptance_commands": ["test -f hello.txt"],
+    } | changes
+
+
+def writing(path: str, number: int = 1, **changes: Any) -> Json:
+    """Return an order that has the one file at `path` written."""
+    fields = {"allowed_files": [path], "acceptance_commands": ["true"]} | changes
+    return order(number, **fields)
+
+
+def manifest(orders: Sequence[Json], **provenance: Any) -> Json:
+    """Return a plan of `orders` as the planner would emit it, its hash true."""
+    origin: Json = {"planner_run_id": "01PLANNERRUN", "compile_hash": "c" * 64} | provenance
+    document: Json = {"schema_version": "1.0", "work_orders": list(orders), "provenance": origin}
+    for each in orders:
+        bootstrap = bool(each.get("verify_exempt"))
+        each["provenance"] = {**origin, "manifest_sha256": "", "bootstrap": bootstrap}
+    origin["manifest_sha256"] = ""
+    digest = manifest_sha256(document)
+    for holder in (document, *orders):
+        holder["provenance"]["manifest_sha256"] = digest
+    return document
+
+
+def write_plan(folder: Path, document: Json) -> Path:
+    """Write a manifest and its orders to `folder` and return it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "WORK_ORDERS_MANIFEST.json").write_text(json.dumps(document))
+    for each in document["work_orders"]:
+        (folder / f"{each['id']}.json").write_text(json.dumps(each))
+    return folder
+
+
+def fingerprint(folder: Path) -> dict[str, tuple[str, int, str]]:
+    """Return kind, mode and content of everything below `folder`, git's own folder left out."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        if relative.parts[0] == ".git":
+            continue
+        mode = path.lstat().st_mode
+        content = ""
+        if stat.S_ISREG(mode):
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+        elif stat.S_ISLNK(mode):
+            content = str(path.readlink())
+        found[str(relative)] = (stat.filemode(mode)[0], stat.S_IMODE(mode), content)
+    return found
+
+
+@dataclass
+class Factory:
+    """A repo, a model to be scripted, and the options of a run; keeps what came of the last one.
+
+    A run that ends in an error leaves its events and its records here all the same.
+    """
+
+    repo: Path
+    scratch: Path
+    events: list[Event] = field(default_factory=list)
+    on_event: OnEvent | None = None
+    model: ScriptedModel = field(default_factory=lambda: ScriptedModel({}))
+
+    @property
+    def artifacts(self) -> Path:
+        return self.scratch / "artifacts"
+
+    @property
+    def workspaces(self) -> Path:
+        return Path(os.environ["LLMCH_WORKSPACES"])
+
+    @property
+    def workspace(self) -> Path:
+        """The tree of the one run under way."""
+        (found,) = self.workspaces.glob(f"*/{self.repo.name}")
+        return found
+
+    @property
+    def run_folder(self) -> Path:
+        """The records of the last run."""
+        return max((self.artifacts / "factory").glob("*/"))
+
+    def options(self, **changes: Any) -> RunOptions:
+        defaults = RunOptions(
+            repo=self.repo,
+            artifacts=self.artifacts,
+            models=ModelChoice(lambda attempt: "scripted", None, 0.0, None),
+            sandbox=SandboxChoice(Backend.OFF),
+            python=Path(sys.executable),
+            branch="work",
+        )
+        return dataclasses.replace(defaults, **changes)
+
+    def run(self, document: Json | Path, replies: Iterable[Reply], **options: Any) -> RunSummary:
+        """Run one order; `replies` are what the model says on each attempt."""
+        path = document if isinstance(document, Path) else self.save(document)
+        name = "WO-01" if isinstance(document, Path) else document["id"]
+        source = self._script({name: list(replies)})
+        return run_order(path, self.options(**options), source, self._take)
+
+    def run_all(
+        self,
+        plan: Json | Path,
+        replies: Mapping[str, Sequence[Reply]],
+        **options: Any,
+    ) -> BatchSummary:
+        """Run a plan's orders; `replies` are what the model says, by order."""
+        folder = plan if isinstance(plan, Path) else write_plan(self.scratch / "plan", plan)
+        source = self._script({name: list(each) for name, each in replies.items()})
+        return run_all(folder, self.options(**options), source, self._take)
+
+    def save(self, document: Json) -> Path:
+        """Write an order to a file of its own, no manifest beside it."""
+        folder = self.scratch / "orders"
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{document['id']}.json"
+        path.write_text(json.dumps(document))
+        return path
+
+    def record(self, path: str) -> Any:
+        """Return a JSON document of the last run's records."""
+        return json.loads((self.run_folder / path).read_text())
+
+    def prompt(self, call: int = 0) -> str:
+        """Return what the model was asked."""
+        return self.model.requests[call].prompt
+
+    def seen(self, kind: type[Event]) -> list[Any]:
+        """Return the events of one kind, in order."""
+        return [each for each in self.events if isinstance(each, kind)]
+
+    def tip(self, branch: str = "work") -> str:
+        """Return the commit of a branch; empty where there is none."""
+        return git(self.repo, "for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}")
+
+    def _script(self, replies: Mapping[str, list[Reply]]) -> ModelSource:
+        self.events = []
+        self.model = ScriptedModel(replies)
+        return ModelSource(Mode.LIVE, lambda emit: self.model)
+
+    def _take(self, event: Event) -> None:
+        self.events.append(event)
+        if self.on_event:
+            self.on_event(event)
+
+
+def stages(summary: RunSummary) -> list[str]:
+    """Return at which stage each attempt failed; "" for one that passed."""
+    return [_stage(each) for each in summary.attempt_records]
+
+
+def _stage(record: AttemptRecord) -> str:
+    return str(record.failure_brief.stage) if record.failure_brief else ""

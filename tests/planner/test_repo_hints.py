@@ -1,0 +1,460 @@
+"""What the model is told of a repo: the nearest first, within a budget, whatever the repo holds."""
+
+import ast
+import os
+import random
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.relevance import definition_score, path_score, spec_stems
+from planner.repo_hints import RepoHints, read_repo_hints
+from planner.signatures import outline
+
+AMPLE = 100_000
+
+
+def repo_of(folder: Path, files: dict[str, str | bytes]) -> list[str]:
+    for path, content in files.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return list(files)
+
+
+def hints_of(
+    folder: Path, files: dict[str, str | bytes], spec: str = "", budget: int = AMPLE
+) -> RepoHints:
+    return read_repo_hints(folder, repo_of(folder, files), spec, budget)
+
+
+def listing_of(hints: RepoHints) -> list[str]:
+    return hints.text.split(":\n\n", 1)[1].split("\n\n", 1)[0].splitlines()
+
+
+def outline_of(source: str) -> str | None:
+    lines = outline(textwrap.dedent(source))
+    return None if lines is None else "\n".join(lines)
+
+
+# The text
+
+
+def test_a_small_repo_is_told_whole(tmp_path: Path) -> None:
+    grid = "WIDTH: int = 9\n\ndef carve(seed: int = 0) -> list[str]:\n    return []\n"
+    hints = hints_of(
+        tmp_path, {"README.md": "# Maze", "maze/__init__.py": "", "maze/grid.py": grid}
+    )
+    assert hints.text == textwrap.dedent("""\
+        The repository has 3 tracked files:
+
+        README.md
+        maze/__init__.py
+        maze/grid.py
+
+        Public names of 1 Python module:
+
+        ```python
+        # maze/grid.py
+        WIDTH: int = 9
+        def carve(seed: int=0) -> list[str]: ...
+        ```""")
+    assert (hints.listed, hints.left_out, hints.outlined, hints.not_outlined) == (3, 0, 1, 0)
+
+
+def test_a_repo_without_files_says_so(tmp_path: Path) -> None:
+    assert hints_of(tmp_path, {}).text == "The repository has no files yet."
+
+
+def test_a_repo_without_python_has_a_listing_only(tmp_path: Path) -> None:
+    hints = hints_of(tmp_path, {"main.go": "package main"})
+    assert hints.text == "The repository has 1 tracked file:\n\nmain.go"
+
+
+def test_files_near_to_the_words_of_the_spec_come_first(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = dict.fromkeys(
+        ("a/b.txt", "billing/invoice.txt", "maze/solver.txt", "solvers/a.txt", "z.txt"), ""
+    )
+    hints = hints_of(tmp_path, files, spec="Solve mazes quickly.")
+    assert listing_of(hints) == [
+        "maze/solver.txt",
+        "solvers/a.txt",
+        "a/b.txt",
+        "billing/invoice.txt",
+        "z.txt",
+    ]
+
+
+def test_a_file_that_defines_what_the_spec_names_is_near(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "a.py": "def other(): ...",
+        "b.py": "class ScoreBoard:\n    def guesses(self): ...",
+    }
+    hints = hints_of(tmp_path, files, spec="The score board counts each guess.")
+    assert listing_of(hints) == ["b.py", "a.py"]
+    assert hints.text.index("# b.py") < hints.text.index("# a.py")
+
+
+def test_a_module_without_public_names_is_not_missing(tmp_path: Path) -> None:
+    hints = hints_of(tmp_path, {"a.py": "import os", "b.py": "def f(): ..."})
+    assert (hints.outlined, hints.not_outlined) == (1, 0)
+
+
+def test_what_a_plan_depends_on_is_listed_before_all_else(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = dict.fromkeys(
+        ("README.md", "maze.txt", "pyproject.toml", "scripts/verify.sh"), ""
+    )
+    hints = hints_of(tmp_path, files, spec="A maze.")
+    assert listing_of(hints) == ["scripts/verify.sh", "pyproject.toml", "README.md", "maze.txt"]
+
+
+def test_a_large_repo_is_cut_and_what_is_left_out_is_counted(tmp_path: Path) -> None:
+    tracked = [f"docs/page_{i:04}.md" for i in range(900)]
+    tracked += [f"lib/part_{i:04}.md" for i in range(100)]
+    hints = read_repo_hints(tmp_path, tracked, "The parts.", 2_000)
+    assert hints.listed + hints.left_out == 1_000
+    assert len(listing_of(hints)) == hints.listed < 100
+    left = 100 - hints.listed
+    assert hints.text.startswith(
+        f"The repository has 1,000 tracked files. Listed are the {hints.listed} that seem nearest"
+        f" to the specification; {hints.left_out} are left out (docs/ 900, lib/ {left}):\n\n"
+        "lib/part_0000.md\n"
+    )
+
+
+def test_modules_that_are_not_shown_are_counted(tmp_path: Path) -> None:
+    source = "\n".join(f"def function_{i}(first: int, second: str) -> None: ..." for i in range(30))
+    files: dict[str, str | bytes] = {f"m{i}.py": source for i in range(20)}
+    files["bad.py"] = "def ("
+    hints = hints_of(tmp_path, files, budget=4_000)
+    assert 2 <= hints.outlined <= 10
+    assert hints.outlined + hints.not_outlined == 21
+    assert f"Public names of {hints.outlined} Python modules ({hints.not_outlined} left out):" in (
+        hints.text
+    )
+
+
+def test_a_large_module_is_cut_and_leaves_room_for_others(tmp_path: Path) -> None:
+    large = "\n".join(f"def function_{i}() -> None: ..." for i in range(1_000))
+    files: dict[str, str | bytes] = {"a.py": large, "b.py": "def small() -> None: ..."}
+    hints = hints_of(tmp_path, files, budget=6_000)
+    assert "def function_0() -> None: ..." in hints.text
+    assert "lines more" in hints.text
+    assert "# b.py\ndef small() -> None: ..." in hints.text
+    shown = hints.text.count("def function_")
+    assert f"# ... and {1_000 - shown} lines more" in hints.text
+
+
+def test_the_order_in_which_git_lists_makes_no_difference(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        f"{folder}/{name}.py": f"def {name}(): ..." for folder in "abc" for name in ("maze", "grid")
+    }
+    tracked = repo_of(tmp_path, files)
+    first = read_repo_hints(tmp_path, tracked, "A maze", AMPLE)
+    for seed in range(5):
+        random.Random(seed).shuffle(tracked)
+        assert read_repo_hints(tmp_path, tracked, "A maze", AMPLE) == first
+
+
+def test_nothing_of_the_machine_is_told(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {"a.py": "def f(): ..."}
+    one, other = tmp_path / "one", tmp_path / "other"
+    assert hints_of(one, files) == hints_of(other, files)
+
+
+paths = st.lists(
+    st.text(st.sampled_from("ab/._-é\n\\*"), max_size=8)
+    | st.sampled_from(["maze.py", "pkg/maze.py", "scripts/verify.sh", "README.md", "a" * 300]),
+    max_size=30,
+)
+
+
+@given(tracked=paths, spec=st.text(max_size=30), budget=st.integers(-5, 3_000))
+def test_the_budget_holds_and_every_file_is_counted(
+    tracked: list[str], spec: str, budget: int
+) -> None:
+    hints = read_repo_hints(Path("/nonexistent"), tracked, spec, budget)
+    assert len(hints.text) <= max(budget, 0)
+    assert hints.listed + hints.left_out == len(set(tracked))
+    if hints.listed:
+        assert len(listing_of(hints)) == hints.listed
+        assert not set(listing_of(hints)) - set(tracked)
+
+
+@given(budget=st.integers(0, 4_000))
+def test_the_budget_holds_with_outlines_too(budget: int) -> None:
+    # The tests' own folder is a repo with real modules.
+    root = Path(__file__).parent.parent.parent
+    tracked = [str(each.relative_to(root)) for each in sorted(root.glob("shared/*.py"))]
+    hints = read_repo_hints(root, tracked, "settings and paths", budget)
+    assert len(hints.text) <= budget
+    assert hints.outlined + hints.not_outlined <= len(tracked)
+
+
+# Hostile repos
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a\nb.py", "a\x1b[2J.py", "a\udcff.py", "../a.py", "/etc/passwd", "a\\b.py", "", "a//b.py"],
+)
+def test_a_name_that_no_order_could_use_is_left_out(tmp_path: Path, name: str) -> None:
+    hints = read_repo_hints(tmp_path, [name, "ok.txt"], "", AMPLE)
+    assert listing_of(hints) == ["ok.txt"]
+    assert hints.left_out == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"caf\xe9 = 1",
+        b"x = '\0'",
+        b"def (",
+        b"x" * 200_001,
+        b"x = " + b"(" * 100_000,
+        b"x = " + b"-" * 100_000 + b"1",
+        b"x = " + b"1+" * 90_000 + b"1",
+        b"x: " + b"a|" * 60_000 + b"b = 1",
+    ],
+    ids=["latin1", "nul", "syntax", "huge", "parentheses", "signs", "sum", "union"],
+)
+def test_a_module_that_cannot_be_outlined_is_listed_and_counted(
+    tmp_path: Path, content: bytes
+) -> None:
+    hints = hints_of(tmp_path, {"bad.py": content, "good.py": "def f() -> int: ..."})
+    assert listing_of(hints) == ["bad.py", "good.py"]
+    assert (hints.outlined, hints.not_outlined) == (1, 1)
+    assert "# bad.py" not in hints.text
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    outside, repo = tmp_path / "outside", tmp_path / "repo"
+    repo_of(outside, {"secret.py": "def secret_of_the_user(): ..."})
+    repo.mkdir()
+    (repo / "file.py").symlink_to(outside / "secret.py")
+    (repo / "folder").symlink_to(outside)
+    (repo / "dangling.py").symlink_to("nowhere")
+    (repo / "loop.py").symlink_to("loop.py")
+    tracked = ["file.py", "folder/secret.py", "dangling.py", "loop.py", "../outside/secret.py"]
+    hints = read_repo_hints(repo, tracked, "secret", AMPLE)
+    assert "secret_of_the_user" not in hints.text
+    assert hints.not_outlined == 4
+
+
+def test_a_fifo_a_folder_and_a_missing_file_are_passed_over_without_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "folder.py").mkdir()
+    hints = read_repo_hints(tmp_path, ["pipe.py", "folder.py", "gone.py"], "", AMPLE)
+    assert (hints.listed, hints.outlined, hints.not_outlined) == (3, 0, 3)
+
+
+def test_deep_nesting_is_no_burden(tmp_path: Path) -> None:
+    deep = "/".join(["d"] * 1_000) + "/a.py"
+    hints = read_repo_hints(tmp_path, [deep], "", AMPLE)
+    assert listing_of(hints) == [deep]
+
+
+def test_a_fence_in_a_default_does_not_close_the_outlines(tmp_path: Path) -> None:
+    hints = hints_of(tmp_path, {"a.py": "FENCE = '```'\ndef f(x='```'): ...\n"})
+    assert hints.text.endswith("\n````")
+    assert "\n````python\n# a.py\n" in hints.text
+
+
+def test_code_is_never_run(tmp_path: Path) -> None:
+    trap = f"open({str(tmp_path / 'ran')!r}, 'w')\ndef f(): ...\n"
+    assert "def f()" in hints_of(tmp_path, {"trap.py": trap, "__init__.py": trap}).text
+    assert not (tmp_path / "ran").exists()
+
+
+def test_twenty_thousand_files_take_less_than_a_second(tmp_path: Path) -> None:
+    words = ["maze", "order", "cart", "parser", "queue", "worker", "token", "view"]
+    tracked = [
+        f"{words[i % 8]}/{words[i // 8 % 8]}_{i % 250}/{words[i % 7]}_{i}.py" for i in range(20_000)
+    ]
+    source = "\n".join(
+        f"def maze_{i}(a: int, b: str = 'x') -> dict[str, int]: ..." for i in range(40)
+    )
+    for path in tracked[::20]:  # a checkout of all would take longer than what is measured
+        repo_of(tmp_path, {path: source})
+    # The process's own time, for others may hold the machine. Measured at 0.2 s.
+    started = time.process_time()
+    hints = read_repo_hints(tmp_path, tracked, "A maze with workers and a queue.", 24_000)
+    assert time.process_time() - started < 1.0
+    assert hints.listed > 200
+
+
+# Public names
+
+
+def test_functions_show_annotations_and_defaults() -> None:
+    source = """
+        async def fetch(url: str, /, *rest: int, retries: int = 3, **more: object) -> bytes:
+            '''Doc.'''
+            return b""
+        def plain(a, b=None): pass
+        def _private(): pass
+    """
+    assert outline_of(source) == (
+        "async def fetch(url: str, /, *rest: int, retries: int=3, **more: object) -> bytes: ...\n"
+        "def plain(a, b=None): ..."
+    )
+
+
+def test_classes_show_fields_methods_and_how_they_are_made() -> None:
+    source = """
+        @dataclass(frozen=True)
+        class Point(Base, metaclass=Meta):
+            x: int
+            y: int = 0
+            ORIGIN = None
+            _hidden: int = 1
+            def __init__(self, x: int) -> None: self.x = x
+            def __repr__(self) -> str: return ""
+            @property
+            def length(self) -> float: return 0.0
+            class Inner:
+                z: int
+        class Empty(Exception):
+            '''Nothing but a name.'''
+        class _Private: pass
+    """
+    assert outline_of(source) == textwrap.dedent("""\
+        @dataclass(frozen=True)
+        class Point(Base, metaclass=Meta):
+            x: int
+            y: int = 0
+            ORIGIN = None
+            def __init__(self, x: int) -> None: ...
+            @property
+            def length(self) -> float: ...
+            class Inner:
+                z: int
+        class Empty(Exception): ...""")
+
+
+def test_constants_show_short_values() -> None:
+    source = f"""
+        LIMIT: int = 10
+        NAMES = ["a", "b"]
+        TABLE: dict[str, int] = {dict.fromkeys("abcdefghijkl", 1)}
+        bare: str
+        _private = 1
+        a = b = 2
+        TEXT = "{"x" * 100}"
+    """
+    assert outline_of(source) == (
+        "LIMIT: int = 10\nNAMES = ['a', 'b']\nTABLE: dict[str, int] = ...\nbare: str\nTEXT = ..."
+    )
+
+
+def test_long_parts_are_cut_short() -> None:
+    long = f"Literal[{', '.join(repr(str(i)) for i in range(100))}]"
+    source = f"""
+        @decorate({long})
+        def f(a: {long}, b={list(range(100))}, *, c={list(range(100))}) -> {long}: pass
+        class C({long}): pass
+    """
+    assert outline_of(source) == (
+        "@decorate(...)\ndef f(a: ..., b=..., *, c=...) -> ...: ...\nclass C(...): ..."
+    )
+
+
+def test_the_modules_own_list_of_names_decides() -> None:
+    source = """
+        __all__ = ["shown", "_too", "VALUE"]
+        def shown(): ...
+        def _too(): ...
+        def hidden(): ...
+        VALUE = 1
+        OTHER = 2
+    """
+    assert outline_of(source) == "def shown(): ...\ndef _too(): ...\nVALUE = 1"
+
+
+def test_names_in_branches_are_found() -> None:
+    source = """
+        if sys.version_info >= (3, 12):
+            def new(): ...
+        elif x:
+            def middle(): ...
+        else:
+            def old(): ...
+        try:
+            from a import b
+        except ImportError:
+            def fallback(): ...
+        else:
+            def third(): ...
+        def outer():
+            def inner(): ...
+    """
+    names = [line.split("(")[0] for line in (outline_of(source) or "").splitlines()]
+    assert names == ["def new", "def middle", "def old", "def fallback", "def third", "def outer"]
+
+
+def test_a_package_shows_what_it_passes_on() -> None:
+    source = "import os\nfrom typing import Any\nfrom .a import f, g as h, _p\nfrom . import b\n"
+    assert outline(source, reexports=True) == ("from .a import f, g as h", "from . import b")
+    assert outline(source) == ()
+
+
+@pytest.mark.parametrize(
+    "source", ["def (", "x = '\0'", "\ud800", "(" * 10_000, "1" + "+1" * 90_000]
+)
+def test_what_is_no_python_has_no_outline(source: str) -> None:
+    assert outline(source) is None
+
+
+def test_an_odd_escape_warns_nobody() -> None:
+    assert outline("def f(x='\\d'): ...") == ("def f(x='\\\\d'): ...",)
+
+
+@given(st.text(max_size=60) | st.text(st.sampled_from("def class:(),=\n *@x1[]\"'"), max_size=60))
+def test_any_text_is_outlined_or_not(source: str) -> None:
+    lines = outline(source)
+    assert lines is None or all(isinstance(each, str) for each in lines)
+
+
+def test_the_outline_of_every_module_here_is_python() -> None:
+    root = Path(__file__).parent.parent.parent
+    for file in sorted(root.glob("planner/*.py")) + sorted(root.glob("shared/**/*.py")):
+        lines = outline(file.read_text(encoding="utf-8"))
+        assert lines is not None
+        ast.parse("\n".join(lines))
+
+
+# Nearness
+
+
+@pytest.mark.parametrize(
+    ("path", "score"),
+    [
+        ("solver.py", 3),
+        ("solve/solver.py", 3),
+        ("solving/other.py", 1),
+        ("maze_solver.py", 6),
+        ("MazeSolver.java", 6),
+        ("mazes/solver.py", 4),
+        ("src/main/unrelated.py", 0),
+    ],
+)
+def test_words_are_matched_by_their_stems(path: str, score: int) -> None:
+    assert path_score(path, spec_stems("It solves any maze.")) == score
+
+
+def test_common_words_and_names_bring_nothing_near() -> None:
+    wanted = spec_stems("Use the test file, and run all tests with Python in src.")
+    assert path_score("src/tests/test_with_the.py", wanted) == 0
+
+
+def test_definitions_count_once_each() -> None:
+    source = "class Maze:\n    def solve(self): ...\n\nasync def solve_maze(): ...\n# def guess\n"
+    assert definition_score(source, spec_stems("solve maze guess")) == 4
+
+
+def test_words_of_other_scripts_count_too() -> None:
+    assert path_score("größe/Ärger.py", spec_stems("ÄRGER der GRÖSSE")) == 4

@@ -1,0 +1,260 @@
+"""Chat Completions over real HTTP: what is sent, what is read, what is made of trouble."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shared.errors import ModelUnavailable
+from shared.llm.client import ReplyBroken, ReplyCutShort, ReplyFailed, Usage
+from tests.shared.llm.edge import (
+    SCHEMA,
+    chat_chunk,
+    chat_document,
+    chat_request,
+    chat_stream,
+    edge,
+    error_answer,
+    known_properties,
+    problems,
+    usage_chunk,
+)
+from tests.shared.llm.scripted_server import Send, Stream
+
+FULL: dict[str, Any] = {
+    "reply_schema": SCHEMA,
+    "max_output_tokens": 100,
+    "temperature": 0.0,
+    "reasoning_effort": "low",
+}
+
+
+def test_a_streamed_reply_is_shown_as_it_comes_and_returned_whole() -> None:
+    with edge(chat_stream("hel", "lo")) as it:
+        completion = it.client.complete(chat_request())
+        assert completion.text == "hello"
+        assert completion.model == "small-1-0001"
+        assert completion.usage == Usage(1, 10, 4, 5, 2, None)
+        assert it.seen("text") == "hello"
+
+
+def test_a_reply_that_nobody_watches_is_not_streamed() -> None:
+    with edge(Send(chat_document("hi")), stream=False) as it:
+        assert it.client.complete(chat_request()).text == "hi"
+        assert "stream" not in it.server.bodies[0]
+
+
+def test_a_server_that_ignores_streaming_is_read_all_the_same() -> None:
+    with edge(Send(chat_document("hi"))) as it:
+        assert it.client.complete(chat_request()).text == "hi"
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+def test_reasoning_of_open_models_is_shown_and_kept_apart(name: str) -> None:
+    chunk = chat_chunk(content=None)
+    chunk["choices"][0]["delta"][name] = "hm"
+    with edge(Stream([chunk, chat_chunk("stop", content="yes"), "[DONE]"])) as it:
+        completion = it.client.complete(chat_request())
+        assert (completion.text, completion.reasoning) == ("yes", "hm")
+        assert it.seen("reasoning") == "hm"
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("settings", [{}, FULL])
+def test_every_request_fits_the_published_schema(stream: bool, settings: dict[str, Any]) -> None:
+    answer = chat_stream("x") if stream else Send(chat_document())
+    with edge(answer, stream=stream) as it:
+        it.client.complete(chat_request(**settings))
+        (body,) = it.server.bodies
+        assert problems("CreateChatCompletionRequest", body) == []
+        assert body.keys() <= known_properties("CreateChatCompletionRequest")
+        assert it.server.received[0].headers["authorization"] == "Bearer sk-test"
+
+
+def test_missing_usage_is_estimated_and_said() -> None:
+    with edge(Stream([chat_chunk("stop", content="x" * 300)])) as it:
+        completion = it.client.complete(chat_request("y" * 30))
+        assert (completion.usage.input_tokens, completion.usage.output_tokens) == (11, 101)
+        assert completion.adjustments == ("the server reports no usage; tokens are estimated",)
+
+
+@pytest.mark.parametrize(
+    ("document", "kind", "words"),
+    [
+        (chat_document(None, refusal="I won't."), ReplyFailed, "the model refused: I won't."),
+        (chat_document("par", "content_filter"), ReplyFailed, "content filter"),
+        (chat_document("par", "length"), ReplyCutShort, "limit before it was complete, after 5"),
+        (chat_document(None, "tool_calls"), ReplyFailed, "called a tool"),
+        (chat_document(""), ReplyFailed, "the model's reply is empty"),
+        (chat_document("par", None), ReplyBroken, "just ends"),
+        (chat_document() | {"choices": []}, ReplyFailed, "holds no choice"),
+    ],
+    ids=["refusal", "filter", "length", "tool", "empty", "no finish", "no choices"],
+)
+def test_a_useless_reply_says_what_it_is_and_what_it_took(
+    document: dict[str, object], kind: type[ReplyFailed], words: str
+) -> None:
+    with edge(Send(document), stream=False) as it:
+        with pytest.raises(ReplyFailed, match=words) as caught:
+            it.client.complete(chat_request())
+        assert type(caught.value) is kind
+        assert caught.value.usage.output_tokens == 5
+        assert it.requests == 1
+
+
+@pytest.mark.parametrize(
+    ("events", "words"),
+    [
+        (
+            [chat_chunk(refusal="I "), chat_chunk("stop", refusal="won't."), usage_chunk()],
+            "refused: I won't.",
+        ),
+        ([chat_chunk(content="par"), chat_chunk("length"), usage_chunk()], "limit"),
+        (
+            [chat_chunk(content="par"), chat_chunk("content_filter"), usage_chunk()],
+            "content filter",
+        ),
+        ([usage_chunk()], "no choice"),
+    ],
+    ids=["refusal", "length", "filter", "no choices"],
+)
+def test_a_useless_stream_says_what_it_is(events: list[dict[str, object]], words: str) -> None:
+    with edge(Stream([*events, "[DONE]"])) as it, pytest.raises(ReplyFailed, match=words):
+        it.client.complete(chat_request())
+
+
+def test_a_web_page_is_recognised_and_not_asked_again() -> None:
+    page = Send("<!DOCTYPE html><h1>Welcome</h1>", media_type="text/html")
+    with edge(page) as it:
+        with pytest.raises(ModelUnavailable, match="an HTML page") as caught:
+            it.ask(chat_request())
+        assert "OPENAI_BASE_URL" in caught.value.hint
+        assert it.requests == 1
+
+
+def test_a_refused_parameter_is_dropped_once_and_remembered() -> None:
+    refusal = error_answer(400, "Unsupported value", "unsupported_value", "temperature")
+    with edge(refusal, chat_stream("a"), chat_stream("b")) as it:
+        first = it.client.complete(chat_request(temperature=0.0))
+        second = it.client.complete(chat_request(temperature=0.0))
+        assert (first.text, second.text) == ("a", "b")
+        assert ["temperature" in body for body in it.server.bodies] == [True, False, False]
+        assert first.adjustments == ("temperature was refused and is no longer sent",)
+        assert second.adjustments == first.adjustments
+
+
+def test_another_model_is_still_asked_with_the_parameter() -> None:
+    refusal = error_answer(400, "no", "unsupported_value", "temperature")
+    with edge(refusal, chat_stream("a"), chat_stream("b")) as it:
+        it.client.complete(chat_request(temperature=0.0))
+        other = chat_request(temperature=0.0)
+        object.__setattr__(other, "model", "other-1")
+        assert it.client.complete(other).adjustments == ()
+        assert "temperature" in it.server.bodies[-1]
+
+
+def test_the_output_limit_goes_by_the_name_that_the_model_takes() -> None:
+    refusal = error_answer(
+        400, "Use 'max_completion_tokens' instead.", "unsupported_parameter", "max_tokens"
+    )
+    with edge(refusal, chat_stream("a")) as it:
+        it.client.complete(chat_request(max_output_tokens=50))
+        assert it.server.bodies[0]["max_tokens"] == 50
+        assert it.server.bodies[1]["max_completion_tokens"] == 50
+
+
+def test_an_output_limit_beyond_the_model_is_lowered_to_what_it_allows() -> None:
+    refusal = error_answer(
+        400, "max_tokens is too large: 50000. This model supports at most 16384", None, "max_tokens"
+    )
+    with edge(refusal, chat_stream("a")) as it:
+        completion = it.client.complete(chat_request(max_output_tokens=50_000))
+        assert it.server.bodies[1]["max_tokens"] == 16_384
+        assert completion.adjustments == ("the output limit was lowered to 16,384",)
+
+
+def test_structured_output_goes_down_the_ladder() -> None:
+    first = error_answer(400, "'response_format.type' must be json_object")
+    second = Send("response_format is not supported", status=422, media_type="text/plain")
+    with edge(first, second, chat_stream("{}"), chat_stream("{}")) as it:
+        completion = it.client.complete(chat_request(reply_schema=SCHEMA))
+        formats = [body.get("response_format", {}).get("type") for body in it.server.bodies]
+        assert formats == ["json_schema", "json_object", None]
+        assert '"answer"' in it.server.bodies[2]["messages"][0]["content"]
+        assert completion.adjustments == (
+            "json_schema was refused; json_object is used",
+            "json_object was refused; prompt only is used",
+        )
+        it.client.complete(chat_request(reply_schema=SCHEMA))
+        assert "response_format" not in it.server.bodies[3]
+
+
+def test_a_server_that_refuses_whatever_is_sent_is_not_asked_for_ever() -> None:
+    refusal = error_answer(400, "max_tokens and max_completion_tokens are both unknown")
+    with edge(*[refusal] * 5) as it:
+        with pytest.raises(ModelUnavailable, match="refused the request"):
+            it.client.complete(chat_request(max_output_tokens=5))
+        assert it.requests == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (error_answer(401, "bad key"), r"refused the key \(bad key\)"),
+        (error_answer(403, "no access"), "refused the key"),
+        (
+            error_answer(404, "The model `x` does not exist", "model_not_found"),
+            "does not know small-1",
+        ),
+        (error_answer(429, "You exceeded your quota", "insufficient_quota"), "no quota left"),
+        (error_answer(402, "pay"), "no quota left"),
+        (error_answer(400, "too long", "context_length_exceeded"), "does not fit the context"),
+        (error_answer(413, "large"), "does not fit the context"),
+        (error_answer(400, "nonsense"), "refused the request: HTTP 400: nonsense"),
+        (Send("nope", status=418, media_type="text/plain"), "HTTP 418: nope"),
+        (Send({"detail": [{"msg": "bad"}]}, status=418), "HTTP 418: .*bad"),
+        (Send({}, status=400), "refused the request: HTTP 400"),
+    ],
+)
+def test_what_waiting_does_not_mend_ends_the_run_at_once(answer: Send, words: str) -> None:
+    with edge(answer) as it:
+        with pytest.raises(ModelUnavailable, match=words) as caught:
+            it.ask(chat_request())
+        assert caught.value.hint
+        assert (it.requests, it.waits) == (1, [])
+
+
+def test_a_prompt_refused_by_policy_costs_the_attempt_only() -> None:
+    with edge(error_answer(400, "flagged", "content_filter")) as it, pytest.raises(ReplyFailed):
+        it.client.complete(chat_request())
+
+
+@pytest.mark.parametrize(("status", "text"), [(429, "slow down"), (500, "oops")])
+def test_an_error_under_a_good_status_is_an_error(status: int, text: str) -> None:
+    error = Send({"error": {"code": status, "message": text}})
+    with edge(error, chat_stream("fine")) as it:
+        assert it.client.complete(chat_request()).text == "fine"
+        assert it.waits == [1.0]
+
+
+def test_an_endless_body_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.llm.sse._LONGEST_BODY_BYTES", 10_000)
+    with edge(Send("x" * 20_000)) as it, pytest.raises(ReplyBroken, match="no end"):
+        it.client.complete(chat_request())
+
+
+def test_hostile_documents_end_in_words_never_in_a_traceback() -> None:
+    hostile = [
+        {"choices": "x"},
+        {"choices": [7]},
+        {"choices": [{"message": 3, "finish_reason": {}}]},
+        {"choices": [{"message": {"content": [{"text": 1}, 2]}, "finish_reason": "stop"}]},
+        {"choices": [{"delta": None}], "usage": [], "model": 5, "error": "x"},
+        [],
+        "null",
+        "[" * 100_000,
+    ]
+    for document in hostile:
+        with edge(Send(document)) as it, pytest.raises((ReplyFailed, ModelUnavailable)):
+            it.client.complete(chat_request())

@@ -1,0 +1,255 @@
+"""Every fault on every way to ask: what comes of it, how often it was asked, how long was waited.
+
+"Asked" counts the requests that begin a generation: what was asked once and still exists on the
+server is fetched, not asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytest
+
+from shared.llm.access import ModelAccess
+from shared.llm.client import Request
+from shared.llm.live import open_client
+from tests.shared.llm.edge import (
+    POLICY,
+    FakeClock,
+    chat_chunk,
+    chat_document,
+    chat_request,
+    chat_stream,
+    created_event,
+    edge,
+    error_answer,
+    final_event,
+    outcome,
+    planner_request,
+    response_document,
+    response_event,
+    response_stream,
+    text_event,
+    usage_chunk,
+)
+from tests.shared.llm.scripted_server import (
+    Act,
+    Partial,
+    Reset,
+    Send,
+    Silence,
+    Stream,
+    refused_port,
+)
+
+Way = Literal["chat", "chat stream", "responses"]
+WAYS: tuple[Way, ...] = ("chat", "chat stream", "responses")
+
+GOOD: dict[Way, Act] = {
+    "chat": Send(chat_document("good")),
+    "chat stream": chat_stream("go", "od"),
+    "responses": response_stream("good"),
+}
+FETCHED = Send(response_document(text="good"))
+NOT_THERE = error_answer(404, "no stream")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fault and what it comes to: the outcome begins with `outcome`, after `asked` requests."""
+
+    fault: Sequence[Act]
+    outcome: str
+    asked: int
+    waits: tuple[float, ...] = ()
+
+
+def then(way: Way, fault: Act) -> Sequence[Act]:
+    """Return the fault, and what brings the reply home: a new one, or the one the server has."""
+    return [fault, NOT_THERE, FETCHED] if way == "responses" else [fault, GOOD[way]]
+
+
+def broken(way: Way, end: Literal["clean", "reset", "silence"]) -> Act:
+    """Return a reply that ends like this after its first piece."""
+    match way:
+        case "chat":
+            return Partial(chat_document("good"), end)
+        case "chat stream":
+            return Stream([chat_chunk(content="go")], end)
+        case "responses":
+            return Stream([created_event(), text_event(1, "go")], end)
+
+
+def corrupt(way: Way) -> Act:
+    match way:
+        case "chat":
+            return Send('{"choices": [{"mess')
+        case "chat stream":
+            return Stream([chat_chunk(content="go"), '{"choi'])
+        case "responses":
+            return Stream([created_event(), '{"type": "resp'])
+
+
+def ended(way: Way, finish: str, **said: Any) -> Act:
+    """Return a chat reply that ends for that reason."""
+    if way == "chat":
+        return Send(chat_document("part", finish, **said))
+    return Stream([chat_chunk(content="part"), chat_chunk(finish, **said), usage_chunk(), "[DONE]"])
+
+
+def terminal(status: str, **changes: Any) -> Act:
+    """Return a streamed response that ends in that status."""
+    final = response_document(status, "part" if status == "incomplete" else None, **changes)
+    if status == "cancelled":
+        return Stream([created_event(), response_event("response.failed", 1, response=final)])
+    return Stream([created_event(), final_event(1, final)])
+
+
+def of_any_way(way: Way) -> dict[str, Case]:
+    """Return the faults that every way can meet before a reply begins."""
+    passing = {
+        f"{status}": Case([error_answer(status), GOOD[way]], "good", 2, (1.0,))
+        for status in (408, 409, 429, 500, 502, 503, 504)
+    }
+    for_good = {
+        "401": error_answer(401, "bad key"),
+        "404 model": error_answer(404, "no model small", "model_not_found"),
+        "quota": error_answer(429, "pay first", "insufficient_quota"),
+    }
+    return {
+        **passing,
+        **{name: Case([act], "ModelUnavailable: ", 1) for name, act in for_good.items()},
+        "429 and when": Case(
+            [error_answer(429, Retry_After="170"), GOOD[way]], "good", 2, (170.0,)
+        ),
+        "429 and when, in ms": Case(
+            [error_answer(429, retry_after_ms="1500"), GOOD[way]], "good", 2, (1.5,)
+        ),
+        "429 for too long": Case(
+            [error_answer(429, Retry_After="7200")],
+            "ModelUnavailable: the model server cannot be waited for",
+            1,
+        ),
+        "503 for ever": Case(
+            [error_answer(503)] * 9,
+            "ModelUnavailable: the model server did not answer after 5 tries: HTTP 503",
+            5,
+            (1.0, 2.0, 4.0, 8.0),
+        ),
+        "reset": Case([Reset(), GOOD[way]], "good", 2, (1.0,)),
+        "silence": Case([Silence(), GOOD[way]], "good", 2, (1.0,)),
+        "silence for ever": Case(
+            [Silence()] * 3, "ReplyBroken: the server was silent for 0.2 seconds", 3, (1.0, 2.0)
+        ),
+        "HTML": Case(
+            [Send("<html>hi</html>", media_type="text/html")],
+            "ModelUnavailable: the server at http://127.0.0.1",
+            1,
+        ),
+    }
+
+
+def of_replies(way: Way) -> dict[str, Case]:
+    """Return the faults of a reply that began."""
+    again = 1 if way == "responses" else 2
+    return {
+        "reset in the middle": Case(then(way, broken(way, "reset")), "good", again, (1.0,)),
+        "just ends": Case(then(way, broken(way, "clean")), "good", again, (1.0,)),
+        "silent in the middle": Case(then(way, broken(way, "silence")), "good", again, (1.0,)),
+        "corrupt": Case(then(way, corrupt(way)), "good", again, (1.0,)),
+    }
+
+
+def of_chat(way: Way) -> dict[str, Case]:
+    empty = chat_document() | {"choices": []}
+    return {
+        "empty choices": Case(
+            [Send(empty) if way == "chat" else Stream([usage_chunk(), "[DONE]"])],
+            "ReplyFailed: the server's reply holds no choice",
+            1,
+        ),
+        "length": Case([ended(way, "length"), GOOD[way]], "good", 2),
+        "length twice": Case([ended(way, "length")] * 2, "ReplyCutShort: the reply reached", 2),
+        "content filter": Case(
+            [ended(way, "content_filter")], "ReplyFailed: the server's content", 1
+        ),
+        "refusal": Case(
+            [ended(way, "stop", refusal="No.")], "ReplyFailed: the model refused: No.", 1
+        ),
+        "ends again and again": Case(
+            [broken(way, "clean")] * 3, "ReplyBroken: the ", 3, (1.0, 2.0)
+        ),
+    }
+
+
+def of_responses() -> dict[str, Case]:
+    length = terminal("incomplete", incomplete_details={"reason": "max_output_tokens"})
+    filtered = terminal("incomplete", incomplete_details={"reason": "content_filter"})
+    bad = terminal("failed", error={"code": "invalid_prompt", "message": "flagged"})
+    trouble = terminal("failed", error={"code": "server_error", "message": "oops"})
+    refusal = response_document(refusal="No.")
+    return {
+        "length": Case([length, GOOD["responses"]], "good", 2),
+        "length twice": Case([length] * 2, "ReplyCutShort: the reply reached", 2),
+        "content filter": Case([filtered], "ReplyFailed: the server's content filter", 1),
+        "refusal": Case(
+            [Stream([created_event(), final_event(1, refusal)])],
+            "ReplyFailed: the model refused: No.",
+            1,
+        ),
+        "failed": Case([bad], "ReplyFailed: the server failed to make the reply: flagged", 1),
+        "failed for now": Case([trouble, GOOD["responses"]], "good", 2, (1.0,)),
+        "cancelled": Case([terminal("cancelled")], "ReplyFailed: the reply was cancelled", 1),
+    }
+
+
+def cases() -> list[Any]:
+    found = []
+    for way in WAYS:
+        own = of_responses() if way == "responses" else of_chat(way)
+        for name, case in (of_any_way(way) | of_replies(way) | own).items():
+            found.append(pytest.param(way, case, id=f"{way}: {name}"))
+    return found
+
+
+REQUESTS: dict[Way, Callable[..., Request]] = {
+    "chat": chat_request,
+    "chat stream": chat_request,
+    "responses": planner_request,
+}
+
+
+@pytest.mark.parametrize(("way", "case"), cases())
+def test_the_matrix(way: Way, case: Case) -> None:
+    with edge(*case.fault, stream=way != "chat") as it:
+        said = outcome(lambda: it.ask(REQUESTS[way](max_output_tokens=100)))
+        asked = [each for each in it.server.received if each.method == "POST"]
+        assert said.startswith(case.outcome)
+        assert len(asked) == case.asked
+        assert tuple(it.clock.sleeps) == case.waits
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nobody_listening(way: Way) -> None:
+    clock = FakeClock()
+    access = ModelAccess(f"http://127.0.0.1:{refused_port()}/v1", "k")
+    with open_client(access, policy=POLICY, clock=clock) as client:
+        said = outcome(lambda: client.complete(REQUESTS[way]()))
+    assert said.startswith("ModelUnavailable: the model server did not answer after 5 tries")
+    assert "Connection refused" in said
+    assert clock.sleeps == [1.0, 2.0, 4.0, 8.0]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_cut_reply_is_asked_for_with_twice_the_room(way: Way) -> None:
+    length = of_responses()["length"] if way == "responses" else of_chat(way)["length"]
+    with edge(*length.fault, stream=way != "chat") as it:
+        completion = it.ask(REQUESTS[way](max_output_tokens=100))
+        limits = [
+            body.get("max_tokens", body.get("max_output_tokens")) for body in it.server.bodies
+        ]
+        assert limits == [100, 200]
+        assert completion.usage.calls == 2
+        assert "asked again with 200" in completion.adjustments[-1]

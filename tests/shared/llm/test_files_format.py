@@ -1,0 +1,184 @@
+"""The reply format `files`: byte-exact, lenient where there is one reading, strict elsewhere."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.llm.files_format import (
+    FilesReply,
+    ProposedFile,
+    fence_for,
+    parse_files_reply,
+    render_files_example,
+    render_files_reply,
+    unwrap_fenced_content,
+)
+from shared.llm.reply import ReplyMalformed
+
+# Lines that are made to confuse, beside whatever hypothesis thinks of.
+confusing = st.lists(
+    st.sampled_from(
+        [
+            "```",
+            "````",
+            "```python",
+            "   ```",
+            "</think>",
+            "<think>",
+            "\\ No newline at end of file",
+            "",
+            "\r",
+            "~~~",
+        ]
+    )
+    | st.text(max_size=8),
+    max_size=8,
+).map("\n".join)
+contents = confusing | confusing.map(lambda text: text + "\n")
+paths = st.sampled_from(
+    ["a.py", "src/a b.py", "Makefile", "md", "a`b", 'q"q', "x:y", "path=z"]
+) | st.text(min_size=1, max_size=12)
+
+
+@given(
+    st.text(max_size=20), st.lists(st.builds(ProposedFile, paths, contents), min_size=1, max_size=3)
+)
+def test_what_is_rendered_parses_to_the_very_same_bytes(
+    summary: str, files: list[ProposedFile]
+) -> None:
+    reply = parse_files_reply(render_files_reply(summary, files))
+    assert reply == FilesReply(" ".join(summary.split()), tuple(files))
+
+
+def test_the_example_shows_the_format() -> None:
+    reply = parse_files_reply(render_files_example())
+    assert [file.path for file in reply.files] == ["app/greeting.py", "tests/test_greeting.py"]
+    assert reply.files[0].content.endswith('!"\n')
+    assert reply.repairs == ()
+
+
+@pytest.mark.parametrize(
+    ("header", "path"),
+    [
+        ("hello.py", "hello.py"),
+        ("python hello.py", "hello.py"),
+        ("python:hello.py", "hello.py"),
+        ('python title="src/hello.py"', "src/hello.py"),
+        ("file: hello.py", "hello.py"),
+        ("path=hello.py", "hello.py"),
+        ("Makefile", "Makefile"),
+        ('"a b.txt"', "a b.txt"),
+        ("a b.txt", "a b.txt"),
+    ],
+)
+def test_a_header_may_name_its_path_in_many_ways(header: str, path: str) -> None:
+    reply = parse_files_reply(f"Done.\n\n```{header}\nx\n```\n")
+    assert reply == FilesReply("Done.", (ProposedFile(path, "x\n"),))
+
+
+def test_the_allowed_paths_settle_a_header_with_two_readings() -> None:
+    text = "```lua main.lua\nx\n```"
+    assert parse_files_reply(text).files[0].path == "lua main.lua"
+    assert parse_files_reply(text, ["main.lua"]).files[0].path == "main.lua"
+
+
+def test_the_one_block_of_an_order_with_one_file_needs_no_name() -> None:
+    text = "Prints hi.\n```python\nprint('hi')\n```\n\nRun it:\n```bash\npython hello.py\n```\n"
+    reply = parse_files_reply(text, ["hello.py"])
+    assert reply.files == (ProposedFile("hello.py", "print('hi')\n"),)
+    assert len(reply.repairs) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "no fenced block"),
+        ("print('hi')", "no fenced block"),
+        ("```a.py\nx\n", "'```a.py' never closes"),
+        ("```python\nx\n```\n```a.py\ny\n```", "'```python' names no file"),
+        ("```bash\nls\n```\n```sh\nls\n```", "no block of the reply names a file"),
+        ("<think>```a.py\nx\n```", "ends inside its reasoning"),
+        # A bare fence inside a file closes its block; what is left over gives it away.
+        ("```README.md\nRun:\n```\nls\n```\nBye.\n```", "'```' names no file"),
+    ],
+)
+def test_what_cannot_be_read_in_one_way_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(ReplyMalformed, match=reason):
+        parse_files_reply(text)
+
+
+def test_fences_with_a_language_nest_and_are_reported() -> None:
+    text = "Docs.\n```README.md\n# T\n```bash\nls\n```\nBye.\n```\n"
+    reply = parse_files_reply(text)
+    assert reply.files == (ProposedFile("README.md", "# T\n```bash\nls\n```\nBye.\n"),)
+    assert reply.repairs == ("README.md holds fences as long as its own; read as nested",)
+
+
+@pytest.mark.parametrize(
+    "thought", ["<think>\n```b.py\n1\n```\n</think>\n", "hm\n```b.py\n1\n```\n</think>\n"]
+)
+def test_files_that_were_only_thought_of_do_not_count(thought: str) -> None:
+    reply = parse_files_reply(f"{thought}Done.\n```a.py\n2\n```")
+    assert reply == FilesReply("Done.", (ProposedFile("a.py", "2\n"),))
+
+
+def test_one_path_twice_is_left_for_the_scope_check() -> None:
+    reply = parse_files_reply("```a.py\n1\n```\n```a.py\n2\n```")
+    assert [file.content for file in reply.files] == ["1\n", "2\n"]
+
+
+@given(st.text(alphabet="`\n a.py\\", max_size=60))
+def test_no_text_ends_in_anything_but_files_or_a_reason(text: str) -> None:
+    try:
+        reply = parse_files_reply(text, ["a.py"])
+    except ReplyMalformed:
+        return
+    assert reply.files
+    assert all(file.content.removesuffix("\n") in text for file in reply.files)
+
+
+@pytest.mark.parametrize("unit", ["`", "```\n", "```a\n", "\n", " ", "x\n", "path ", "</think>\n"])
+def test_a_hostile_megabyte_takes_linear_time(unit: str) -> None:
+    started = time.process_time()
+    try:
+        parse_files_reply("```a.py\n" + unit * (1_000_000 // len(unit)))
+    except ReplyMalformed as refused:
+        assert len(refused.reason) < 300
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("content", "unwrapped"),
+    [
+        ("```python\nx = 1\n```", "x = 1\n"),
+        ("```\nx = 1\n```\n", "x = 1\n"),
+        ("````md\n```\nls\n```\n````", "```\nls\n```\n"),
+        ("```md\n# T\n```sh\nls\n```\n```", "# T\n```sh\nls\n```\n"),
+    ],
+)
+def test_a_fence_around_all_of_a_file_is_taken_off(content: str, unwrapped: str) -> None:
+    assert unwrap_fenced_content(content) == (unwrapped, True)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "x = 1\n",
+        "```",
+        "```python\nx = 1\n",
+        "# Title\n```\nls\n```\n",
+        "```\na\n```\ntext\n```\nb\n```",
+    ],
+)
+def test_a_file_that_holds_fences_of_its_own_stays_as_it_is(content: str) -> None:
+    assert unwrap_fenced_content(content) == (content, False)
+
+
+@given(confusing)
+def test_a_fence_is_longer_than_any_in_the_file(content: str) -> None:
+    assert f"\n{fence_for(content)}" not in f"\n{content}"
