@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from pydantic import BaseModel
+
 from shared.paths import glob_characters
 from shared.schemas import (
     Condition,
     DocumentInvalid,
+    Interface,
     Manifest,
     SchemaProblem,
     VerifyContract,
@@ -142,8 +145,9 @@ def _parse_contract(
 def _unknown_in_order(raw: RawOrder) -> tuple[str, ...]:
     return (
         *unknown_keys(WorkOrder, raw),
-        *_unknown_in_conditions("preconditions", raw.get("preconditions")),
-        *_unknown_in_conditions("postconditions", raw.get("postconditions")),
+        *_unknown_in(Condition, "preconditions", raw.get("preconditions")),
+        *_unknown_in(Condition, "postconditions", raw.get("postconditions")),
+        *_unknown_in(Interface, "interfaces", raw.get("interfaces")),
     )
 
 
@@ -153,13 +157,13 @@ def _unknown_in_contract(document: RawOrder) -> tuple[str, ...]:
         return ()
     return (
         *(f"verify_contract.{key}" for key in unknown_keys(VerifyContract, contract)),
-        *_unknown_in_conditions("verify_contract.requires", contract.get("requires")),
+        *_unknown_in(Condition, "verify_contract.requires", contract.get("requires")),
     )
 
 
-def _unknown_in_conditions(field: str, value: JsonValue) -> Iterator[str]:
-    for index, condition in enumerate(value if isinstance(value, list) else ()):
-        for key in unknown_keys(Condition, condition):
+def _unknown_in(schema: type[BaseModel], field: str, value: JsonValue) -> Iterator[str]:
+    for index, entry in enumerate(value if isinstance(value, list) else ()):
+        for key in unknown_keys(schema, entry):
             yield f"{field}[{index}].{key}"
 
 

@@ -106,6 +106,7 @@ W101 = Rule(
 ]}""",
     good="""{"allowed_files": ["game/score.py"],
  "postconditions": [{"kind": "file_exists", "path": "game/score.py"}],
+ "interfaces": [{"path": "game/score.py", "stub": "def score(number: int) -> int: ..."}],
  "acceptance_commands": ["python -c \\"from game.score import score; assert score(3) == 9\\""]}""",
     remedy=(
         "Let this order or an earlier one provide the module or script, move the command to the "

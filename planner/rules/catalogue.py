@@ -9,6 +9,7 @@ from typing import Final
 from planner.rules.advice import W101
 from planner.rules.chain import E101, E102, E103, E104, E105, E106
 from planner.rules.command_form import E003, E006, E007, E215
+from planner.rules.interfaces import E201, E202, E203, E204, W223
 from planner.rules.model import Rule
 from planner.rules.structure import E000, E001, E004, E005, W102
 
@@ -26,9 +27,14 @@ RULES: Final[tuple[Rule, ...]] = (
     E104,
     E105,
     E106,
+    E201,
+    E202,
+    E203,
+    E204,
     E215,
     W101,
     W102,
+    W223,
 )
 
 RULE_BY_CODE: Final[Mapping[str, Rule]] = MappingProxyType({rule.code: rule for rule in RULES})
