@@ -13,6 +13,7 @@ from planner.projection import project
 from planner.response import parse_response
 from planner.rules.catalogue import RULE_BY_CODE, RULES
 from planner.rules.model import Finding, PlanView, Severity, Step
+from planner.rules.needs import unmet_needs
 from planner.target import Allowed, Target
 from shared.commands import Command, analyse_command
 from shared.interfaces.checker import TypeChecker
@@ -113,7 +114,8 @@ def judge(
         Step(draft, _commands(draft), declared, plan, chain, history, target)
         for draft, declared in zip(plan.drafts, interfaces, strict=True)
     )
-    view = PlanView(plan, steps, chain)
+    decided = tuple(finding for step in steps for finding in unmet_needs(step))
+    view = PlanView(plan, steps, chain, decided)
     findings = [finding for rule in RULES for finding in rule.check(view)]
     return Report(tuple(sorted(findings, key=_sort_key)))
 

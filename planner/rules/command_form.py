@@ -65,7 +65,7 @@ E007 = Rule(
     "command cannot be parsed",
     why="What cannot be split into a program and its arguments cannot be started.",
     bad="""{"acceptance_commands": ["python -c \\"print(1)"]}""",
-    good="""{"acceptance_commands": ["python -c \\"assert 1\\""]}""",
+    good="""{"acceptance_commands": ["python -c \\"assert 'a'.upper() == 'A'\\""]}""",
     remedy=(
         "Balance the quotes: double quotes around the code, single quotes within it. Name a "
         "program, and give `-c` its code."

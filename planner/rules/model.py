@@ -71,12 +71,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """A whole plan as the rules see it; `typed` has what the type checker made of it."""
+    """A whole plan as the rules see it.
+
+    `decided` has findings of the passes that choose between codes, so that one fault has one.
+    """
 
     plan: Plan
     steps: tuple[Step, ...]
     chain: Projection
-    typed: tuple[Finding, ...] = ()
+    decided: tuple[Finding, ...] = ()
 
 
 Check = Callable[[PlanView], Iterator[Finding]]
@@ -108,6 +111,15 @@ class Rule:
 def plan_finding(code: str, field: str, message: str) -> Finding:
     """Return a finding about the plan as a whole."""
     return Finding(code, 0, "", field, message)
+
+
+def decided(code: str) -> Check:
+    """Return the check that picks up what was decided to have this code."""
+
+    def from_passes(view: PlanView) -> Iterator[Finding]:
+        yield from (each for each in view.decided if each.code == code)
+
+    return from_passes
 
 
 def each_step(check: StepCheck) -> Check:
