@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from planner.interfaces.declared import fold_history, read_interfaces
+from planner.interfaces.judgement import judge_types
 from planner.plan import Draft, Plan
 from planner.projection import project
 from planner.response import parse_response
@@ -114,7 +115,8 @@ def judge(
         Step(draft, _commands(draft), declared, plan, chain, history, target)
         for draft, declared in zip(plan.drafts, interfaces, strict=True)
     )
-    decided = tuple(finding for step in steps for finding in unmet_needs(step))
+    needs = tuple(finding for step in steps for finding in unmet_needs(step))
+    decided = (*needs, *judge_types(steps, checker))
     view = PlanView(plan, steps, chain, decided)
     findings = [finding for rule in RULES for finding in rule.check(view)]
     return Report(tuple(sorted(findings, key=_sort_key)))

@@ -13,7 +13,7 @@ from shared.interfaces.merge import merge, without
 from shared.interfaces.sources import Source
 from shared.python_code import CodeProblem
 
-_ANYTHING: Final = "from typing import Any\ndef __getattr__(name: str) -> Any: ...\n"
+ANYTHING: Final = "from typing import Any\ndef __getattr__(name: str) -> Any: ...\n"
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Module:
     def text(self) -> str:
         """What a type checker reads there."""
         if self.body is None:
-            return _ANYTHING
+            return ANYTHING
         if self.source is not None and self.contract is None and not self.removed:
             return self.source.text
         if self.checked_path.endswith(".pyi"):

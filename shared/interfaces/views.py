@@ -74,6 +74,17 @@ class History:
                     return found
         return None
 
+    def provided_later(self, name: str, after: int, roots: Sequence[str] = ROOTS) -> int | None:
+        """Return the position of the first order behind `after` that brings a dotted module."""
+        stems = [f"{root}{name.replace('.', '/')}{ending}" for root in roots for ending in _ENDINGS]
+        found = [
+            position
+            for stem in stems
+            for position, _ in self._versions.get(stem, ())[:1]
+            if position > after and stem not in self._files
+        ]
+        return min(found, default=None)
+
     def declared_later(self, path: str, name: str, after: int) -> int | None:
         """Return the position of the first order behind `after` that declares `name` there."""
         for position, module in self._versions.get(path, ()):
@@ -105,6 +116,11 @@ class View:
 
     modules: Mapping[str, Module]
     roots: tuple[str, ...]
+
+    @property
+    def is_known(self) -> bool:
+        """True where anything is known of any of the files."""
+        return any(each.body is not None for each in self.modules.values())
 
     @property
     def files(self) -> dict[str, str]:
