@@ -12,6 +12,7 @@ from planner.interfaces.judgement import judge_types
 from planner.plan import Draft, Plan
 from planner.projection import project
 from planner.response import parse_response
+from planner.rules.acceptance import weak_commands
 from planner.rules.catalogue import RULE_BY_CODE, RULES
 from planner.rules.model import Finding, PlanView, Severity, Step
 from planner.rules.needs import unmet_needs
@@ -115,8 +116,8 @@ def judge(
         Step(draft, _commands(draft), declared, plan, chain, history, target)
         for draft, declared in zip(plan.drafts, interfaces, strict=True)
     )
-    needs = tuple(finding for step in steps for finding in unmet_needs(step))
-    decided = (*needs, *judge_types(steps, checker))
+    by_step = [each for step in steps for each in (*unmet_needs(step), *weak_commands(step))]
+    decided = (*by_step, *judge_types(steps, checker))
     view = PlanView(plan, steps, chain, decided)
     findings = [finding for rule in RULES for finding in rule.check(view)]
     return Report(tuple(sorted(findings, key=_sort_key)))

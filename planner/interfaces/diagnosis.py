@@ -69,11 +69,13 @@ _UNPACKING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A finding in the making: `line` and `column` count from 1, in characters."""
+    """A finding in the making.
+
+    `about` tells faults apart: a second complaint about the same thing is no second fault.
+    """
 
     code: str
-    line: int
-    column: int
+    about: tuple[str, object]
     message: str
 
 
@@ -108,7 +110,15 @@ def diagnose(diagnostic: Diagnostic, scene: Scene) -> Diagnosis | None:
         code, addition = "W222", ""
     place = f"line {spot.line}, column {spot.column}" if spot.line > 1 else f"column {spot.column}"
     hint = f" ({addition})" if addition else ""
-    return Diagnosis(code, spot.line, spot.column, f"{place}: {diagnostic.message}{hint}")
+    return Diagnosis(code, _about(diagnostic, spot), f"{place}: {diagnostic.message}{hint}")
+
+
+def _about(diagnostic: Diagnostic, spot: Spot) -> tuple[str, object]:
+    if diagnostic.code in {"list-item", "dict-item"}:
+        return "container", spot.around[0]
+    if "has no attribute" in diagnostic.message and "__" in diagnostic.message:
+        return "protocol", spot.node  # `__enter__` and `__exit__` are missed together
+    return "message", diagnostic.message
 
 
 def _has_star(spot: Spot) -> bool:
@@ -128,6 +138,7 @@ class _Judge:
 
     def __init__(self, diagnostic: Diagnostic, spot: Spot, scene: Scene) -> None:
         self._message = diagnostic.message
+        self._hint = diagnostic.hint
         self._kind = diagnostic.code
         self._spot = spot
         self._scene = scene
@@ -143,6 +154,8 @@ class _Judge:
                 found = self._abstract()
             case "arg-type" | "list-item" | "dict-item":
                 found = self._argument()
+            case "misc" if _GOT_MULTIPLE.match(self._message):
+                found = self._arity()
             case "misc" if _UNPACKING.match(self._message):
                 found = self._misuse(certain=True)
             case "call-overload":
@@ -344,6 +357,8 @@ class _Judge:
             return self._misuse(certain=self._is_certain(found["type"]))
         if found := _OPERANDS.search(self._message):
             sides = (found["left"], found["right"])
+            if "operand is of type" in self._hint:
+                return _DOUBT  # of a union, of which the message names one member
             if found["operator"] == "in" and parse_type(found["right"]).head not in SCALARS:
                 return _DOUBT  # looking for what cannot be in a list is false, not wrong
             return self._misuse(certain=all(map(self._is_certain, sides)))

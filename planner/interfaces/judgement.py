@@ -9,7 +9,7 @@ from typing import Final
 
 from planner.interfaces.backing import Names
 from planner.interfaces.code_facts import CodeFacts
-from planner.interfaces.diagnosis import Diagnosis, Scene, diagnose
+from planner.interfaces.diagnosis import Scene, diagnose
 from planner.rules.model import Finding, Step, plan_finding, quoted
 from shared.commands import CodeRun, Command
 from shared.interfaces.checker import Diagnostic, FileBlocked, TypeChecker
@@ -192,7 +192,7 @@ def _findings(
 ) -> Iterator[Finding]:
     names = Names(view)
     scenes: dict[str, Scene] = {}
-    told: set[tuple[str, Diagnosis]] = set()
+    told: set[tuple[str, str, object]] = set()
     for each in diagnostics:
         question = targets.get(each.path)
         if question is None:
@@ -200,8 +200,8 @@ def _findings(
         if each.path not in scenes:
             scenes[each.path] = _scene(question, names)
         found = diagnose(each, scenes[each.path])
-        if found is not None and (each.path, found) not in told:
-            told.add((each.path, found))
+        if found is not None and (key := (each.path, found.code, found.about)) not in told:
+            told.add(key)
             yield question.step.finding(found.code, question.field, found.message)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from planner.rules.model import Check, Finding, PlanView, Rule
+from planner.rules.model import Finding, Rule, Step, decided
 from planner.rules.weak_code import Weakness, weakness_of_code
 from shared.commands import CodeRun, Command, ModuleRun, ProgramRun, ScriptRun, ShellCodeRun
 
@@ -97,17 +97,11 @@ def _unexpanded(command: Command) -> Weakness | None:
     return None
 
 
-def weak_commands(code: str) -> Check:
-    """Return the check that tells commands with this weakness; each command has one at most."""
-
-    def over_plan(view: PlanView) -> Iterator[Finding]:
-        for step in view.steps:
-            for index, command in step.commands:
-                found = weakness(command)
-                if found is not None and found.code == code:
-                    yield step.finding(code, f"acceptance_commands[{index}]", found.message)
-
-    return over_plan
+def weak_commands(step: Step) -> Iterator[Finding]:
+    """Yield a finding for each command that can hardly fail, at most one for each."""
+    for index, command in step.commands:
+        if found := weakness(command):
+            yield step.finding(found.code, f"acceptance_commands[{index}]", found.message)
 
 
 _GOOD: Final = r"""{"acceptance_commands": [
@@ -121,7 +115,7 @@ W230 = Rule(
     bad=r"""{"acceptance_commands": ["python -c \"import json; print(json.__name__)\""]}""",
     good=_GOOD,
     remedy="Call what the order adds and assert what comes back.",
-    check=weak_commands("W230"),
+    check=decided("W230"),
 )
 
 W231 = Rule(
@@ -131,7 +125,7 @@ W231 = Rule(
     bad=r"""{"acceptance_commands": ["python -c \"import json; json.loads('[1]')\""]}""",
     good=_GOOD,
     remedy="Assert what the call returns or changes.",
-    check=weak_commands("W231"),
+    check=decided("W231"),
 )
 
 W232 = Rule(
@@ -146,7 +140,7 @@ W232 = Rule(
 ]}""",
     good=_GOOD,
     remedy="Compare a result with the value it must have, and let a failure end the command.",
-    check=weak_commands("W232"),
+    check=decided("W232"),
 )
 
 W233 = Rule(
@@ -158,5 +152,5 @@ W233 = Rule(
 ]}""",
     good=_GOOD,
     remedy="Call the function, or compare the file's content.",
-    check=weak_commands("W233"),
+    check=decided("W233"),
 )

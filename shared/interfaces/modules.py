@@ -71,6 +71,21 @@ class Module:
         dynamic = self.source is not None and self.source.is_dynamic
         return self.body is None or self.is_written or dynamic or "__getattr__" in self.declared
 
+    @cached_property
+    def imports(self) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
+        """Level, module and names of each import in it; a plain import has no names."""
+        found: list[tuple[int, str, tuple[str, ...]]] = []
+        for statement in self.body or ():
+            for node in ast.walk(statement):
+                match node:
+                    case ast.Import(names=names):
+                        found += [(0, each.name, ()) for each in names]
+                    case ast.ImportFrom(module=base, names=names, level=level):
+                        found.append((level, base or "", tuple(each.name for each in names)))
+                    case _:
+                        pass
+        return tuple(found)
+
     @property
     def problem(self) -> CodeProblem | None:
         """Why its source cannot be read, where it cannot."""

@@ -12,7 +12,7 @@ from shared.python_code import CodeProblem, parse_code
 
 # Deeper than any code a person writes, and shallow enough for recursive visitors.
 _MAX_DEPTH: Final = 200
-_DYNAMIC_CALLS: Final = frozenset({"globals", "vars", "locals", "exec", "setattr"})
+_DYNAMIC_CALLS: Final = frozenset({"globals", "vars", "locals", "exec"})
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,9 @@ def _makes_names(node: ast.AST) -> bool:
     match node:
         case ast.FunctionDef(name="__getattr__"):
             return True
-        case ast.Call(func=ast.Name(id=name)):
-            return name in _DYNAMIC_CALLS
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            # `vars(thing)` is that thing's own.
+            return name in _DYNAMIC_CALLS and (name == "exec" or not arguments)
         case ast.ImportFrom(names=[ast.alias(name="*")]):
             return True
         case ast.Attribute(value=ast.Name(id="sys"), attr="modules"):

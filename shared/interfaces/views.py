@@ -173,16 +173,9 @@ def imports_of(module: Module, name: str) -> list[str]:
     is_package = module.path.endswith(("/__init__.py", "/__init__.pyi"))
     package = name.split(".") if is_package else name.split(".")[:-1]
     found: dict[str, None] = {}
-    for statement in module.body or ():
-        for node in ast.walk(statement):
-            match node:
-                case ast.Import(names=names):
-                    found.update((each.name, None) for each in names)
-                case ast.ImportFrom(module=base, names=names, level=level):
-                    start = package[: len(package) - level + 1] if level else []
-                    stem = ".".join([*start, *([base] if base else [])])
-                    found[stem] = None
-                    found.update((f"{stem}.{each.name}", None) for each in names if stem)
-                case _:
-                    pass
+    for level, base, names in module.imports:
+        start = package[: len(package) - level + 1] if level else []
+        stem = ".".join([*start, *([base] if base else [])])
+        found[stem] = None
+        found.update((f"{stem}.{each}", None) for each in names if stem)
     return [each for each in found if each and "*" not in each]
