@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from factory.llm import ModelChoice
 from factory.options import RunOptions, SandboxChoice
 from factory.preflight import BranchPolicy
 from factory.sandbox import Backend
-from factory.state import ModelChoice
 from shared.errors import InvalidInput
+from shared.llm.access import is_openai
 from shared.llm.ladder import model_for_attempt, parse_ladder
+from shared.llm.reply_format import ReplyFormat
 from shared.settings import Settings
 
 
@@ -23,6 +26,18 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     _add_branch_arguments(parser.add_argument_group("branch"))
     _add_attempt_arguments(parser.add_argument_group("attempts"))
     _add_sandbox_arguments(parser.add_argument_group("commands"))
+
+
+def add_batch_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what only a whole plan has a use for."""
+    group = parser.add_argument_group("plan")
+    group.add_argument(
+        "--jobs", type=_count, default=1, metavar="N", help="orders side by side (1)"
+    )
+    group.add_argument(
+        "--keep-going", action="store_true",
+        help="after a failure, go on with the orders that do not need the failed one",
+    )  # fmt: skip
 
 
 def run_flags(args: argparse.Namespace) -> Mapping[str, object]:
@@ -48,7 +63,9 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
     return RunOptions(
         repo=args.repo,
         artifacts=settings.artifacts_dir,
-        models=_model_choice(settings),
+        models=model_choice(
+            settings, ReplyFormat(args.reply_format) if args.reply_format else None
+        ),
         sandbox=sandbox_choice(settings),
         python=find_interpreter(settings.python),
         branch=args.branch,
@@ -56,6 +73,10 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
         start=args.commit_hash,
         max_attempts=settings.factory_attempts,
         timeout_seconds=settings.timeout_seconds,
+        retry_flaky=args.retry_flaky,
+        install_dependencies=args.deps == "auto",
+        jobs=getattr(args, "jobs", 1),
+        keep_going=getattr(args, "keep_going", False),
         protected=settings.protected_branches,
         allow_verify_exempt=args.allow_verify_exempt,
         allow_repo_filters=args.allow_repo_filters,
@@ -82,6 +103,12 @@ def _add_attempt_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--llm-model", metavar="M", help="the model; a list `small,large` escalates")
     group.add_argument("--llm-temperature", type=float, metavar="T", help="0 to 2 (0)")
     group.add_argument(
+        "--reply-format",
+        type=ReplyFormat,
+        choices=list(ReplyFormat),
+        help="how the model writes its files (default: json where schemas bind, else files)",
+    )
+    group.add_argument(
         "--allow-verify-exempt", action="store_true",
         help="believe an order that asks to be exempt from verification",
     )  # fmt: skip
@@ -89,7 +116,15 @@ def _add_attempt_arguments(group: argparse._ArgumentGroup) -> None:
 
 def _add_sandbox_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--timeout-seconds", type=float, metavar="S", help="for each command (600)")
+    group.add_argument(
+        "--retry-flaky", type=_whole, default=0, metavar="N",
+        help="run a failing command up to N times more on the same tree (0)",
+    )  # fmt: skip
     group.add_argument("--python", metavar="EXE", help="what `python` means to commands (this one)")
+    group.add_argument(
+        "--deps", choices=("off", "auto"), default="off",
+        help="auto: install what the target declares, wheels only, in a cached environment (off)",
+    )  # fmt: skip
     group.add_argument("--sandbox", choices=[each.value for each in Backend], help="(auto)")
     group.add_argument("--sandbox-net", choices=("none", "host"), help="(none)")
     group.add_argument(
@@ -110,14 +145,17 @@ def _policy(args: argparse.Namespace) -> BranchPolicy:
     return BranchPolicy.REUSE if args.reuse_branch else BranchPolicy.EITHER
 
 
-def _model_choice(settings: Settings) -> ModelChoice:
+def model_choice(settings: Settings, forced: ReplyFormat | None = None) -> ModelChoice:
+    """Return which model is asked on which attempt, and how, as the settings say."""
     role, attempts = settings.factory, settings.factory_attempts
     rungs = parse_ladder(",".join(role.ladder))
     return ModelChoice(
         model=lambda attempt: model_for_attempt(rungs, attempt, attempts),
-        reply_schema=None,
         temperature=role.temperature,
         max_output_tokens=role.max_output_tokens,
+        reasoning_effort=role.reasoning_effort,
+        trusted_schemas=is_openai(os.environ, role.base_url),
+        reply_format=forced,
     )
 
 
@@ -144,3 +182,15 @@ def find_interpreter(named: str | None) -> Path:
     if found is None:
         raise InvalidInput(f"--python {named}: no such program", "give the path of an interpreter")
     return Path(found).absolute()
+
+
+def _whole(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) < 4:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 999")
+
+
+def _count(text: str) -> int:
+    if number := _whole(text):
+        return number
+    raise argparse.ArgumentTypeError("at least 1")

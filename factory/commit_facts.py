@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ AUTHOR = "llmch"
 EMAIL = "llmch@localhost"
 NOTES_REF = "refs/notes/llmch"
 _SUBJECT_CHARACTERS = 100
+# Spelled out, because what Python calls printable changes with its version and a commit may not.
+_BLANKS_AND_CONTROLS = re.compile("[\x00-\x20\x7f-\xa0\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +42,9 @@ def identify(order: WorkOrder, plan: str) -> OrderIdentity:
 
 def describe_commit(order: WorkOrder, identity: OrderIdentity, date: str) -> CommitFacts:
     """Return message, author and date; nothing in it changes between runs on equal input."""
-    # The title comes from a model: as one line it can't forge a trailer.
-    title = " ".join(order.title.split())
-    subject = f"{order.id}: {title}"
+    # The title comes from a model: as one plain line it can't forge a trailer.
+    title = _BLANKS_AND_CONTROLS.sub(" ", order.title).strip()
+    subject = f"{order.id}: {title}" if title else order.id
     if len(subject) > _SUBJECT_CHARACTERS:
         subject = subject[: _SUBJECT_CHARACTERS - 3] + "..."
     return CommitFacts(f"{subject}\n\n{identity.trailers()}\n", AUTHOR, EMAIL, date)

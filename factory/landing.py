@@ -36,6 +36,8 @@ class Landing:
             return None
         if self.git.commit_of(self.ref) != old:
             raise self._kept_aside(new, "it was moved by someone else in the meantime")
+        if not checkout.path.is_dir():
+            raise self._kept_aside(new, f"{checkout.path}, where it is checked out, is gone")
         done = self.git.at(checkout.path).fast_forward(new)
         if done.exit_code:
             said = done.stderr.decode(errors="replace").strip()

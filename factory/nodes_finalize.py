@@ -8,6 +8,7 @@ from langgraph.runtime import Runtime
 
 from factory.schemas import AttemptRecord, FailureBrief
 from factory.state import FactoryContext, FactoryState, fresh_attempt
+from factory.summary import drift_warning
 from factory.verdict import Failed, Passed
 from shared.atomic_io import write_json
 from shared.events import AttemptFailed, StageStarted, Warned
@@ -25,11 +26,9 @@ def _pass(state: FactoryState, context: FactoryContext) -> dict[str, Any]:
     context.emit(StageStarted(order.id, state["attempt"], "commit"))
     files = tuple(sorted(proposal.paths))
     commit = context.workspace.commit(state["tree"], context.commit_facts)
-    drift = context.workspace.drift(files)
+    drift = context.workspace.drift(commit, files)
     if drift:
-        context.emit(
-            Warned(f"{order.id}: changed outside the proposal, not committed: {', '.join(drift)}")
-        )
+        context.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
     record = _record(state, context, drift=drift)
     return {"records": (*state["records"], record), "verdict": Passed(commit, state["tree"], files)}
 
@@ -38,10 +37,10 @@ def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> 
     attempt = state["attempt"]
     folder = context.attempt_folder(attempt)
     write_json(folder / "failure_brief.json", brief.model_dump(mode="json"), sync=False)
-    if state["touched"]:
-        context.workspace.reset()
     records = (*state["records"], _record(state, context, brief=brief))
     last = not brief.stage.retryable or attempt >= context.max_attempts
+    if state["touched"] and not last:  # after the last, the workspace goes as a whole
+        context.workspace.reset()
     context.emit(
         AttemptFailed(
             order=context.order.id,
@@ -84,5 +83,6 @@ def _record(
         acceptance=state["acceptance"],
         drift=drift,
         model=state["model"],
+        repairs=state["repairs"],
         failure_brief=brief,
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from langgraph.runtime import Runtime
 
 from factory.excerpt import cut
-from factory.prompt import ShownFile, reminder, render_prompt
+from factory.llm import build_request
+from factory.prompt import ShownFile, hashes_of, reminder, render_prompt
 from factory.proposal import ProposalInvalid, parse_proposal
 from factory.schemas import FailureBrief, Stage
 from factory.scope import DESCRIPTIONS, FileKind, FileState
@@ -18,7 +18,8 @@ from factory.verification import verification_of
 from shared.atomic_io import write_json, write_text
 from shared.events import AttemptStarted, StageStarted
 from shared.hashing import EMPTY_SHA256, sha256_bytes
-from shared.llm.client import Api, Completion, Place, ReplyFailed, Request, Role
+from shared.llm.client import ReplyFailed, Request
+from shared.llm.reply_format import ReplyFormat
 from shared.schemas import MAX_CONTEXT_BYTES, WorkOrder
 
 _SATISFYING = {
@@ -42,7 +43,8 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, 
         shown = read_shown_files(order, context.workspace.tree)
     except _Refused as refused:
         return {"brief": _brief(order, Stage.PREFLIGHT, str(refused))}
-    request = _request(state, context, shown)
+    asked = context.models.format_for(state["records"])
+    request = _request(state, context, shown, asked)
     folder = context.attempt_folder(attempt)
     write_text(folder / "se_prompt.txt", request.prompt, sync=False)
     try:
@@ -50,7 +52,15 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, 
     except ReplyFailed as failed:
         return {"shown": shown, "brief": _brief(order, Stage.EXCEPTION, str(failed))}
     write_text(folder / "raw_llm_response.txt", completion.text, sync=False)
-    return {"shown": shown, "model": completion.model, **_parse(completion, order, context, state)}
+    known = {"shown": shown, "model": completion.model, "repairs": completion.adjustments}
+    try:
+        parsed = parse_proposal(completion.text, asked, hashes_of(shown), order.allowed_files)
+    except ProposalInvalid as invalid:
+        return {**known, "brief": _brief(order, Stage.LLM_OUTPUT_INVALID, str(invalid))}
+    document = parsed.proposal.model_dump(mode="json")
+    write_json(folder / "proposed_writes.json", document, sync=False)
+    repairs = (*completion.adjustments, *parsed.repairs)
+    return {**known, "proposal": parsed.proposal, "repairs": repairs}
 
 
 def check_preconditions(order: WorkOrder, tree: Tree) -> None:
@@ -94,33 +104,19 @@ def _show(path: str, tree: Tree) -> ShownFile:
         raise _Refused(f"{path!r} cannot be shown: it is not UTF-8 text") from None
 
 
-def _request(state: FactoryState, context: FactoryContext, shown: Iterable[ShownFile]) -> Request:
+def _request(
+    state: FactoryState,
+    context: FactoryContext,
+    shown: tuple[ShownFile, ...],
+    asked: ReplyFormat,
+) -> Request:
     attempt, order = state["attempt"], context.order
     checks = verification_of(context.workspace.tree, exempt=context.exempt)
-    prompt = render_prompt(
-        order, tuple(shown), tuple(check.text for check in checks), state["previous"]
+    commands = tuple(check.text for check in checks)
+    prompt = render_prompt(order, shown, commands, state["previous"], asked)
+    return build_request(
+        order, attempt, prompt, asked, [file.state for file in shown], context.models
     )
-    return Request(
-        api=Api.CHAT,
-        model=context.models.model(attempt),
-        prompt=prompt,
-        place=Place(Role.FACTORY, attempt, order.id),
-        reply_schema=context.models.reply_schema,
-        temperature=context.models.temperature,
-        max_output_tokens=context.models.max_output_tokens,
-    )
-
-
-def _parse(
-    completion: Completion, order: WorkOrder, context: FactoryContext, state: FactoryState
-) -> dict[str, Any]:
-    try:
-        proposal = parse_proposal(completion.text)
-    except ProposalInvalid as invalid:
-        return {"brief": _brief(order, Stage.LLM_OUTPUT_INVALID, str(invalid))}
-    folder = context.attempt_folder(state["attempt"])
-    write_json(folder / "proposed_writes.json", proposal.model_dump(mode="json"), sync=False)
-    return {"proposal": proposal}
 
 
 def _brief(order: WorkOrder, stage: Stage, message: str) -> FailureBrief:

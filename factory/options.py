@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from factory.llm import ModelChoice
 from factory.preflight import BranchPolicy
 from factory.sandbox import Backend
-from factory.state import ModelChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,10 @@ class RunOptions:
     start: str | None = None
     max_attempts: int = 5
     timeout_seconds: float = 600.0
+    retry_flaky: int = 0
+    install_dependencies: bool = False
+    jobs: int = 1
+    keep_going: bool = False
     protected: frozenset[str] = frozenset({"main", "master"})
     allow_verify_exempt: bool = False
     allow_repo_filters: bool = False

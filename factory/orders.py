@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shared.errors import InvalidInput, PreflightRefused
 from shared.hashing import manifest_sha256
+from shared.paths import is_git_path
 from shared.schemas import (
     MAX_DOCUMENT_BYTES,
     DocumentInvalid,
@@ -22,6 +24,7 @@ from shared.schemas import (
     parse_document,
     unknown_keys,
 )
+from shared.shell_words import UnsplittableError, split_words
 from shared.strict_json import JsonProblem, parse_json
 from shared.text_input import read_text_input
 
@@ -69,17 +72,15 @@ def read_workdir(folder: Path) -> tuple[LoadedOrder, ...]:
     Raises `InvalidInput` where the folder holds no orders, has a gap, or where its manifest and
     its order files disagree.
     """
-    if not folder.is_dir():
-        raise InvalidInput(f"--workdir {folder}: no such folder", "name a folder of WO-NN.json")
-    names = sorted(each.name for each in folder.iterdir() if _ORDER_FILE.fullmatch(each.name))
+    names = _order_files(folder)
     manifest = _read_manifest(folder)
-    if not names and manifest is None:
-        raise InvalidInput(
-            f"{folder} holds no work orders", "make some: `llmch plan --spec SPEC --outdir DIR`"
-        )
     documents = {name: _read_object(folder / name, "work order") for name in names}
     if manifest is not None:
         documents = _reconcile(folder, documents, manifest)
+    if not documents:
+        raise InvalidInput(
+            f"{folder} holds no work orders", "make some: `llmch plan --spec SPEC --outdir DIR`"
+        )
     plan = _plan_facts(manifest) if manifest else None
     orders = [
         LoadedOrder(
@@ -90,6 +91,17 @@ def read_workdir(folder: Path) -> tuple[LoadedOrder, ...]:
         for name, document in documents.items()
     ]
     return _in_sequence(folder, orders)
+
+
+def _order_files(folder: Path) -> list[str]:
+    if not folder.is_dir():
+        raise InvalidInput(f"--workdir {folder}: no such folder", "name a folder of WO-NN.json")
+    try:
+        return sorted(each.name for each in folder.iterdir() if _ORDER_FILE.fullmatch(each.name))
+    except OSError as error:
+        raise InvalidInput(
+            f"--workdir {folder} cannot be read: {error.strerror}", "check your permission"
+        ) from error
 
 
 def decide_exempt(loaded: LoadedOrder, *, allow: bool) -> tuple[bool, str]:
@@ -136,10 +148,28 @@ def _parse_order(document: Mapping[str, Any], where: str) -> WorkOrder:
         order = parse_document(WorkOrder, document)
     except DocumentInvalid as invalid:
         raise _invalid(where, invalid.problems) from invalid
-    problems = blockers(order)
+    problems = (*blockers(order), *_unusable(order))
     if problems:
         raise _invalid(where, problems)
     return order
+
+
+def _unusable(order: WorkOrder) -> Iterator[SchemaProblem]:
+    """Find what fits the schema but would fail every attempt, however good the proposal."""
+    for field, paths in (
+        ("allowed_files", order.allowed_files),
+        ("context_files", order.context_files),
+    ):
+        for number, path in enumerate(paths):
+            if is_git_path(path):
+                yield SchemaProblem(f"{field}[{number}]", f"`{path}` is git's own")
+    for number, command in enumerate(order.acceptance_commands):
+        try:
+            problem = "" if split_words(command).texts else "is empty"
+        except UnsplittableError as unsplittable:
+            problem = str(unsplittable)
+        if problem:
+            yield SchemaProblem(f"acceptance_commands[{number}]", problem)
 
 
 def _invalid(where: str, problems: tuple[SchemaProblem, ...]) -> InvalidInput:
@@ -158,7 +188,7 @@ def _unknown(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _read_manifest(folder: Path) -> Mapping[str, Any] | None:
     path = folder / MANIFEST_NAME
-    return _read_object(path, "manifest") if path.exists() else None
+    return _read_object(path, "manifest") if os.path.lexists(path) else None
 
 
 def _orders_of(manifest: Mapping[str, Any]) -> list[Any]:
@@ -187,8 +217,16 @@ def _reconcile(
     try:
         parse_document(Manifest, manifest)
     except DocumentInvalid as invalid:
-        raise _invalid(str(folder / MANIFEST_NAME), invalid.problems) from invalid
-    planned = {f"{order['id']}.json": order for order in _orders_of(manifest)}
+        # The rest is for people, or believed only where its hash is true (see `_plan_facts`).
+        if problems := tuple(p for p in invalid.problems if p.field.startswith("work_orders")):
+            raise _invalid(str(folder / MANIFEST_NAME), problems) from invalid
+    orders = _orders_of(manifest)
+    planned = {f"{order['id']}.json": order for order in orders}
+    if len(planned) < len(orders):
+        raise InvalidInput(
+            f"{folder / MANIFEST_NAME}: two work orders have the same id",
+            "work orders are numbered from WO-01 without gaps",
+        )
     if documents:
         for name in sorted(planned.keys() | documents.keys()):
             if planned.get(name) != documents.get(name):

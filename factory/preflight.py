@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from shared.errors import InvalidInput, PreflightRefused
+from factory.wording import name_paths
+from shared.errors import CommandFailed, InvalidInput, PreflightRefused
 from shared.git import (
     NO_COMMIT,
     Changes,
@@ -26,7 +27,6 @@ _UNDER_WAY = {
     "REVERT_HEAD": "a revert",
     "BISECT_LOG": "a bisect",
 }
-_PATHS_SHOWN = 5
 
 
 class BranchPolicy(StrEnum):
@@ -87,7 +87,10 @@ def find_repo(folder: Path) -> Place:
     if not folder.is_dir():
         raise InvalidInput(f"--repo {folder}: no such folder", "name the root of a git repo")
     git = Git(folder.resolve())
-    layout = git.layout()
+    try:
+        layout = git.layout()
+    except CommandFailed as failed:
+        raise PreflightRefused(failed.message, failed.hint) from failed
     if layout is None:
         raise _no_working_tree(git, folder)
     tree, git_dir, common = layout
@@ -137,7 +140,8 @@ def choose_target(
             f"git refuses {branch!r} as the name of a branch",
             "see `git help check-ref-format` for what a name may hold",
         )
-    tip = repo.git.commit_of(f"refs/heads/{branch}")
+    ref = f"refs/heads/{branch}"
+    tip = repo.git.commit_of(ref)
     if tip and policy is BranchPolicy.CREATE:
         raise PreflightRefused(
             f"branch {branch!r} exists already",
@@ -147,6 +151,13 @@ def choose_target(
         raise PreflightRefused(
             f"branch {branch!r} does not exist",
             "leave out --reuse-branch to have it made, or name an existing one",
+        )
+    if tip:
+        _refuse_missing_checkout(repo.git, branch)
+    elif in_the_way := repo.git.refs_in_the_way(ref):
+        raise PreflightRefused(
+            f"branch {branch!r} cannot be made: {in_the_way[0]} is in its way",
+            "name another with --branch",
         )
     begin = _start_commit(repo, start)
     if tip and start and tip != begin:
@@ -160,6 +171,15 @@ def choose_target(
 def checkout_of(branch: str, checkouts: Collection[Checkout]) -> Checkout | None:
     """Return the working tree that has `branch` checked out, if any."""
     return next((each for each in checkouts if each.branch == branch), None)
+
+
+def _refuse_missing_checkout(git: Git, branch: str) -> None:
+    checkout = checkout_of(branch, git.checkouts())
+    if checkout and not checkout.path.is_dir():
+        raise PreflightRefused(
+            f"branch {branch!r} is checked out in {checkout.path}, which is not there",
+            "bring it back, or let git forget it: `git worktree prune`",
+        )
 
 
 def _start_commit(repo: Repo, start: str | None) -> str:
@@ -198,10 +218,8 @@ def _refuse_unready(tree: Path, git_dir: Path, changes: Changes) -> None:
             f"HEAD of {tree} is detached", "check out a branch: `git switch BRANCH`"
         )
     if not changes.clean:
-        paths = (*changes.changed, *changes.untracked)
-        more = f" and {len(paths) - _PATHS_SHOWN} more" if len(paths) > _PATHS_SHOWN else ""
         raise PreflightRefused(
-            f"{tree} has uncommitted changes: {', '.join(paths[:_PATHS_SHOWN])}{more}",
+            f"{tree} has uncommitted changes: {name_paths((*changes.changed, *changes.untracked))}",
             "commit or stash them (`git stash -u`), or add them to .gitignore",
         )
 

@@ -5,7 +5,6 @@ Nothing of the run or the machine goes in, so that a recorded reply is found aga
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,10 +12,10 @@ from importlib import resources
 
 from factory.schemas import FailureBrief, Stage
 from factory.scope import FileKind, FileState
+from shared.llm.files_format import NO_FINAL_NEWLINE, fence_for, render_files_example
+from shared.llm.reply_format import ReplyFormat
 from shared.schemas import WorkOrder
 from shared.template import fill
-
-_FENCES = re.compile(r"^\s*(`{3,})", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +27,24 @@ class ShownFile:
     text: str
 
 
-JSON_FORMAT = """\
-Reply with one JSON object and nothing else:
+_JSON_FORMAT = """\
+Reply with one JSON object and nothing else, of this form:
 
 {"summary": "what the change does, in one sentence", "writes": [{"path": "the/file.py", \
 "base_sha256": "the hash shown with that file", "content": "the whole new content of the file"}]}
 
 - Give each file that you write whole, from its first line to its last; leave out files that stay \
 as they are.
-- Copy base_sha256 from above: it says which content you replace.
+- Copy base_sha256 from the list of files below: it says which content you replace.
 - Inside JSON strings, write line ends as \\n, quotes as \\" and backslashes as \\\\."""
+
+_FILES_FORMAT = """\
+Begin with one line that says what the change does. Then give each file that you write in a block \
+of its own, whole, its path right after the opening fence. For example:
+
+{example}
+- Leave out files that stay as they are, and write nothing after the last block.
+- If a file holds ``` itself, open and close its block with more backticks."""
 
 
 def render_prompt(
@@ -45,22 +52,25 @@ def render_prompt(
     shown: Sequence[ShownFile],
     verification: Sequence[str],
     failure: FailureBrief | None,
+    asked: ReplyFormat,
 ) -> str:
     """Return the prompt of one attempt; `failure` is what became of the one before."""
     commands = (*verification, *order.acceptance_commands)
     return fill(
         _template(),
         {
-            "FILES": _render_files(order, shown),
+            "FILES": _render_files(order, shown, asked),
             "ID": order.id,
             "TITLE": order.title,
             "INTENT": order.intent,
             "NOTES": f"\n{order.notes}\n" if order.notes else "",
+            "NEXT": _render_next(order, shown) if asked is ReplyFormat.FILES else "",
+            "WHICH": "this file" if len(order.allowed_files) == 1 else "these files",
             "ALLOWED": _bullets(order.allowed_files),
             "FORBIDDEN": _render_forbidden(order.forbidden),
             "COMMANDS": _bullets(commands),
             "FAILURE": _render_failure(failure) if failure else "",
-            "FORMAT": JSON_FORMAT,
+            "FORMAT": render_format(asked),
         },
     )
 
@@ -71,9 +81,9 @@ def reminder(stage: Stage, order: WorkOrder) -> str:
         case Stage.WRITE_SCOPE_VIOLATION:
             return f"Write only: {', '.join(order.allowed_files)}."
         case Stage.STALE_CONTEXT:
-            return "Copy each base_sha256 from the file list of this prompt."
+            return "Copy each base_sha256 from the list of files."
         case Stage.LLM_OUTPUT_INVALID:
-            return "Reply in exactly the format given below, and nothing else."
+            return "Reply in exactly the format given above, and nothing else."
         case Stage.VERIFY_FAILED | Stage.ACCEPTANCE_FAILED:
             return "The commands cannot be changed: change the files so that all commands succeed."
         case Stage.CONTRACT_VIOLATED:
@@ -82,10 +92,13 @@ def reminder(stage: Stage, order: WorkOrder) -> str:
             return ""
 
 
-def fence_for(text: str) -> str:
-    """Return a fence of backticks longer than any that begins a line of `text`."""
-    longest = max((len(found) for found in _FENCES.findall(text)), default=2)
-    return "`" * max(3, longest + 1)
+def render_format(asked: ReplyFormat) -> str:
+    """Return how the reply is to be written, by example."""
+    match asked:
+        case ReplyFormat.JSON:
+            return _JSON_FORMAT
+        case ReplyFormat.FILES:
+            return _FILES_FORMAT.replace("{example}", render_files_example())
 
 
 @cache
@@ -97,34 +110,45 @@ def _bullets(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _render_files(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
+def _render_files(order: WorkOrder, shown: Sequence[ShownFile], asked: ReplyFormat) -> str:
     if not shown:
         return ""
     writable = frozenset(order.allowed_files)
-    parts = [_render_file(each, each.path in writable) for each in shown]
-    return "# Files as they are now\n\n" + "\n".join(parts)
+    # In the other format nobody has to copy a hash, so none is there to be got wrong.
+    hashes = asked is ReplyFormat.JSON
+    parts = [_render_file(each, each.path in writable, hashes) for each in shown]
+    return "# Files as they are now\n\n" + "\n".join(parts) + "\n"
 
 
-def _render_file(file: ShownFile, writable: bool) -> str:
+def _render_file(file: ShownFile, writable: bool, with_hash: bool) -> str:
     role = "" if writable else " (read only)"
-    head = f"## {file.path}{role}\nbase_sha256: {file.state.sha256}\n"
+    base = f"base_sha256: {file.state.sha256}\n" if with_hash else ""
+    head = f"## {file.path}{role}\n{base}"
     if file.state.kind is FileKind.ABSENT:
         return f"{head}This file does not exist yet.\n"
     if not file.text:
         return f"{head}This file is empty.\n"
     fence = fence_for(file.text)
-    end = "" if file.text.endswith("\n") else "\n(no newline at the end of the file)"
-    newline = "" if file.text.endswith("\n") else "\n"
-    return f"{head}{fence}\n{file.text}{newline}{fence}{end}\n"
+    if file.text.endswith("\n"):
+        return f"{head}{fence}\n{file.text}{fence}\n"
+    return f"{head}{fence}\n{file.text}\n{fence}\n{NO_FINAL_NEWLINE}\n"
 
 
 def _render_forbidden(paths: Sequence[str]) -> str:
     return f"\nThese must stay untouched:\n{_bullets(paths)}\n" if paths else ""
 
 
+def _render_next(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
+    """Return how the reply starts: left to itself, a small model repeats what it was shown."""
+    first = order.allowed_files[0]
+    unless = "" if len(order.allowed_files) == 1 else ", unless that file stays as it is"
+    exists = any(file.path in order.allowed_files and file.text for file in shown)
+    keep = "A block replaces its whole file: also give all the lines that stay.\n" if exists else ""
+    return f"{keep}\nAfter the summary your reply goes on like this{unless}:\n\n```{first}\n"
+
+
 def _render_failure(brief: FailureBrief) -> str:
     lines = [
-        "",
         "# Your previous attempt failed",
         "",
         "Its files were taken back: what is shown above is the state to start from.",
@@ -138,7 +162,7 @@ def _render_failure(brief: FailureBrief) -> str:
     lines += [fence, brief.primary_error_excerpt, fence]
     if brief.constraints_reminder:
         lines.append(brief.constraints_reminder)
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n\n"
 
 
 def hashes_of(shown: Sequence[ShownFile]) -> Mapping[str, FileState]:

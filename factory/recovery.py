@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,11 +39,21 @@ def recover(git: Git, common_dir: Path, emit: Emit) -> Leftover:
         emit(Noted(f"run {begun.facts['run_id']} was cut off; clearing up after it"))
         for entry in entries:
             if entry.step is Step.WORKSPACE_OPENING:
-                close_workspace(git, Path(entry.facts["root"]))
+                root = Path(entry.facts["root"])
+                close_workspace(git, root)
+                with contextlib.suppress(OSError):
+                    root.parent.parent.rmdir()
         _undo_half_checkout(git, entries)
         _finish_records(Path(begun.facts["folder"]), entries)
     transcript = Path(begun.facts["transcript"])
-    return Leftover(transcript if transcript.is_file() else None)
+    return Leftover(transcript if transcript.is_file() and not _gave_up(entries) else None)
+
+
+def _gave_up(entries: tuple[Entry, ...]) -> bool:
+    """Say whether an order used up its attempts: asked for again, it is tried with new replies."""
+    return any(
+        entry.step is Step.ORDER_ENDED and entry.facts["verdict"] == "FAIL" for entry in entries
+    )
 
 
 def _finish_records(folder: Path, entries: tuple[Entry, ...]) -> None:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from factory.batch.status import StateFile
 from factory.journal import Step, open_journal
 from factory.lock import hold
 from factory.options import RunOptions
-from factory.orders import PlanFacts, decide_exempt, read_order
+from factory.orders import LoadedOrder, PlanFacts, decide_exempt, read_order
 from factory.preflight import Repo, Target, choose_target, find_repo, inspect_repo
 from factory.recovery import Leftover, recover
 from factory.schemas import RunSummary
 from factory.session import Session, open_session
 from factory.summary import public_json
-from shared.atomic_io import write_json
+from factory.task import OrderTask
+from shared.atomic_io import make_folder, write_json
 from shared.errors import InvalidInput
 from shared.events import Emit, Warned
 from shared.llm.stack import ModelSource, open_model, transcript_of
@@ -33,20 +35,23 @@ def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) 
     """
     loaded = read_order(path)
     with hold_repo(options, emit) as held:
-        refuse_inside(held.repo, options.out, "--out")
+        prepare_export(held.repo, options.out, "--out")
         exempt, warning = decide_exempt(loaded, allow=options.allow_verify_exempt)
         run_id = new_run_id()
         branch = options.branch or default_branch(loaded.plan, run_id)
         target = choose_target(held.repo, branch, options.policy, options.protected, options.start)
         head = {"command": "run", "work_order": str(path), **describe_options(options, target)}
-        with begin_run(options, source, held, target, run_id, head, emit) as (session, recording):
+        with begin_run(options, source, held, target, run_id, head, [loaded], emit) as (
+            session,
+            recording,
+        ):
             for each in (*loaded.warnings, *filter(None, (warning,))):
                 recording.emit(Warned(each))
-            executed = session.execute(loaded, exempt, recording.folder.path)
-            summary = executed.summary
+            task = OrderTask(loaded, exempt, session.tip, recording.folder.path)
+            summary, error = session.execute(task)
             recording.results["summary"] = public_json(summary)
-            if executed.error:
-                raise executed.error
+            if error:
+                raise error
             if summary.state == "landed":
                 session.push()
     if options.out is not None:
@@ -79,6 +84,7 @@ def begin_run(
     target: Target,
     run_id: str,
     head: Mapping[str, Any],
+    orders: Sequence[LoadedOrder],
     emit: Emit,
 ) -> Iterator[tuple[Session, Recording]]:
     """Make the run's folder, open journal, model, workspace and sandbox; close all of it."""
@@ -86,15 +92,17 @@ def begin_run(
     folder = new_run_folder(options.artifacts, "factory", run_id)
     with contextlib.ExitStack() as opened:
         recording = opened.enter_context(recorded_run(folder, head, emit))
-        journal = opened.enter_context(open_journal(repo.common_dir))
+        journal = opened.enter_context(open_journal(repo.common_dir, StateFile(repo.common_dir)))
         journal.record(
             Step.RUN_BEGUN,
             run_id=run_id,
             pid=os.getpid(),
-            folder=folder.path,
+            started=folder.started.isoformat(timespec="milliseconds"),
+            folder=str(folder.path),
+            orders=[{"id": each.order.id, "title": each.order.title} for each in orders],
             branch=target.branch,
             base=target.tip,
-            transcript=transcript_of(source, folder.path),
+            transcript=str(transcript_of(source, folder.path)),
         )
         model = opened.enter_context(
             open_model(source, folder.path, recording.emit, held.leftover.transcript)
@@ -130,9 +138,16 @@ def describe_options(options: RunOptions, target: Target) -> dict[str, Any]:
     }
 
 
-def refuse_inside(repo: Repo, path: Path | None, flag: str) -> None:
-    """Raise `InvalidInput` where an export would land in the repo it is about."""
-    if path is not None and path.resolve().is_relative_to(repo.tree.resolve()):
+def prepare_export(repo: Repo, folder: Path | None, flag: str) -> None:
+    """Make the folder that a summary is exported to, before anything else is done.
+
+    Raises `InvalidInput` where it would lie in the repo it is about, `CommandFailed` where the
+    disk refuses.
+    """
+    if folder is None:
+        return
+    if folder.resolve().is_relative_to(repo.tree.resolve()):
         raise InvalidInput(
-            f"{flag} {path} is inside the target repo", "choose a folder outside of it"
+            f"{flag} {folder} is inside the target repo", "choose a folder outside of it"
         )
+    make_folder(folder)

@@ -82,6 +82,7 @@ class CmdResult(_Record):
     duration_seconds: float
     sandbox: str
     note: str = ""
+    flaky: bool = False
 
 
 class AttemptRecord(_Record):
@@ -96,6 +97,7 @@ class AttemptRecord(_Record):
     acceptance: tuple[CmdResult, ...] = ()
     drift: tuple[str, ...] = ()
     model: str | None = None
+    repairs: tuple[str, ...] = ()
     failure_brief: FailureBrief | None = None
 
 

@@ -1,91 +1,131 @@
-"""One held repo: its lock, workspace and sandbox, and the execution of orders within it."""
+"""One held repo: orders begun, made, landed on one branch, and concluded."""
 
 from __future__ import annotations
 
 import contextlib
-import os
+import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
+from factory.benches import Benches
 from factory.commit_facts import NOTES_REF, describe_commit, identify
+from factory.execution import Execution
 from factory.journal import Journal, Step
 from factory.landing import Landing
+from factory.merging import Merging, SentBack
 from factory.options import RunOptions
-from factory.orders import LoadedOrder
 from factory.preflight import Repo, Target
-from factory.sandbox import Policy, Sandbox, open_sandbox
-from factory.schemas import AttemptRecord, RunSummary
-from factory.state import FactoryContext
+from factory.schemas import RunSummary
 from factory.summary import Circumstances, summarise_order
-from factory.verdict import Errored, Passed, Verdict
-from factory.workspace import Workspace, close_workspace, open_workspace, workspaces_root
+from factory.task import OrderResult, OrderTask
+from factory.verdict import Errored, Failed, Passed, Verdict
 from shared.atomic_io import make_folder, write_json
 from shared.errors import LlmchError
 from shared.events import Emit, Noted, OrderEnded, OrderStarted, Warned
-from shared.git import NO_COMMIT
+from shared.git import NO_COMMIT, GitFailed
 from shared.llm.stack import Model
 from shared.llm.usage import usage_counted
 from shared.run_context import RunFolder, commit_date
 
-
-@dataclass(frozen=True, slots=True)
-class Executed:
-    """What became of an order, and the error that ends the whole run, if there is one."""
-
-    summary: RunSummary
-    error: LlmchError | None
+_CREDENTIALS = re.compile(r"://[^/@\s]*@")
 
 
 @dataclass(slots=True)
 class Session:
-    """Executes orders, one after another, on one branch of one repo."""
+    """The run's hold on one branch. `execution.make` may run in threads, all else in one."""
 
     options: RunOptions
     repo: Repo
-    branch: str
     landing: Landing
-    workspace: Workspace
-    sandbox: Sandbox
+    execution: Execution
+    merging: Merging
     model: Model
     folder: RunFolder
     journal: Journal
     emit: Emit
     date: str
+    tip: str
+    """The commit the branch stands at (or will start from)."""
     branch_exists: bool
+    started: dict[str, float] = field(default_factory=dict)
 
     @property
-    def tip(self) -> str:
-        """The commit the branch stands at (or will start from)."""
-        return self.workspace.baseline
+    def branch(self) -> str:
+        return self.landing.branch
 
-    def execute(self, loaded: LoadedOrder, exempt: bool, folder: Path) -> Executed:
-        """Run one order to its end: it has landed, or left no trace. Records go to `folder`."""
-        order = loaded.order
-        started, parent = time.monotonic(), self.tip
-        self.journal.record(Step.ORDER_BEGUN, order=order.id, baseline=parent)
+    def begin(self, task: OrderTask) -> None:
+        """Say, and put on record, that an order is about to be made."""
+        order = task.loaded.order
+        self.started[order.id] = time.monotonic()
+        self.journal.record(Step.ORDER_BEGUN, order=order.id, base=task.base)
         self.emit(
-            OrderStarted(order.id, order.title, self.branch, parent, self.options.max_attempts)
+            OrderStarted(order.id, order.title, self.branch, task.base, self.options.max_attempts)
         )
-        write_json(make_folder(folder) / "work_order.json", order.model_dump(mode="json"))
-        records: tuple[AttemptRecord, ...] = ()
-        verdict: Verdict
-        failure: LlmchError | None = None
+        write_json(make_folder(task.folder) / "work_order.json", order.model_dump(mode="json"))
+
+    def land(self, task: OrderTask, result: OrderResult) -> OrderResult | SentBack:
+        """Bring what passed onto the branch; return the result as it landed, or why it can't.
+
+        An error of landing itself (the branch was moved by someone else) is an `Errored` result.
+        What failed on an older base is sent back too: an order before it may be what it lacked,
+        and where nothing has changed for it, the replies on record answer it once more.
+        """
+        passed = result.verdict
+        if isinstance(passed, Failed) and task.base != self.tip:
+            return SentBack(f"{passed.brief.stage} on an older state")
+        if not isinstance(passed, Passed):
+            return result
         try:
-            verdict, records = self._attempt(loaded, exempt, folder)
-            if isinstance(verdict, Passed):
-                self._land(loaded, verdict, records, parent)
+            if task.base != self.tip:
+                merged = self.merging.onto(self.tip, task, passed)
+                if isinstance(merged, SentBack):
+                    return merged
+                passed = Passed(merged.commit, merged.tree, passed.files)
+            self._move_branch(task, passed.commit)
         except LlmchError as error:
-            verdict, failure = Errored(error.message), error
+            return OrderResult(Errored(error.message, error), result.records)
+        self._annotate(task, passed.commit, result)
+        return OrderResult(passed, result.records)
+
+    def conclude(self, task: OrderTask, result: OrderResult, parent: str) -> RunSummary:
+        """Write and announce what became of an order; `parent` is what its commit stands on."""
+        order = task.loaded.order
+        tally = self.model.meter.of_order(order.id)
+        about = Circumstances(
+            order=order.id,
+            run_id=self.folder.run_id,
+            run_dir=task.folder,
+            branch=self.branch,
+            parent=parent,
+            warnings=task.loaded.warnings,
+        )
+        summary = summarise_order(result.verdict, about, result.records, tally)
+        write_json(task.folder / "run_summary.json", summary.model_dump(mode="json"))
+        self.journal.record(
+            Step.ORDER_ENDED,
+            order=order.id,
+            verdict=summary.verdict,
+            failure=summary.failure.stage if summary.failure else None,
+            usage=summary.usage.model_dump(mode="json"),
+        )
+        self.emit(usage_counted(tally, order.id))
+        self._announce(summary, result.verdict)
+        return summary
+
+    def execute(self, task: OrderTask) -> tuple[RunSummary, LlmchError | None]:
+        """Make and land one order on the tip; return what became of it and what ends the run."""
+        parent = self.tip
+        self.begin(task)
+        try:
+            result = self.land(task, self.execution.make(task))
         except BaseException as error:
-            self._summarise(folder, loaded, Errored(repr(error)), records, parent)
+            cause = "interrupted" if isinstance(error, KeyboardInterrupt) else repr(error)
+            self.conclude(task, OrderResult(Errored(cause), ()), parent)
             raise
-        summary = self._summarise(folder, loaded, verdict, records, parent)
-        self.journal.record(Step.ORDER_ENDED, order=order.id, verdict=summary.verdict)
-        self._announce(summary, verdict, time.monotonic() - started)
-        return Executed(summary, failure)
+        assert not isinstance(result, SentBack), "what was made on the tip needs no merging"
+        return self.conclude(task, result, parent), error_of(result)
 
     def push(self) -> None:
         """Push the branch where the user asked for it; a refusal is told and changes nothing."""
@@ -94,80 +134,33 @@ class Session:
         done = self.repo.git.push("origin", self.branch)
         if done.exit_code:
             said = done.stderr.decode(errors="replace").strip()
-            self.emit(Warned(f"the branch was not pushed: {said}"))
+            # Git repeats the remote's URL, and a token may be in it.
+            self.emit(Warned(f"the branch was not pushed: {_CREDENTIALS.sub('://', said)}"))
         else:
             self.emit(Noted(f"pushed {self.branch} to origin"))
 
-    def _attempt(
-        self, loaded: LoadedOrder, exempt: bool, folder: Path
-    ) -> tuple[Verdict, tuple[AttemptRecord, ...]]:
-        from factory.graph import run_attempts
-
-        identity = identify(loaded.order, loaded.plan.manifest_sha256 if loaded.plan else "")
-        context = FactoryContext(
-            order=loaded.order,
-            workspace=self.workspace,
-            sandbox=self.sandbox,
-            client=self.model.client,
-            models=self.options.models,
-            emit=self.emit,
-            folder=folder,
-            max_attempts=self.options.max_attempts,
-            timeout_seconds=self.options.timeout_seconds,
-            exempt=exempt,
-            commit_facts=describe_commit(loaded.order, identity, self.date),
-            path_names=self._path_names(),
-        )
-        state = run_attempts(context)
-        verdict = state["verdict"]
-        assert verdict is not None, "the graph ends only with a verdict"
-        return verdict, state["records"]
-
-    def _land(
-        self,
-        loaded: LoadedOrder,
-        passed: Passed,
-        records: tuple[AttemptRecord, ...],
-        parent: str,
-    ) -> None:
-        order, commit = loaded.order.id, passed.commit
-        old = parent if self.branch_exists else NO_COMMIT
+    def _move_branch(self, task: OrderTask, commit: str) -> None:
+        old = self.tip if self.branch_exists else NO_COMMIT
         self.journal.record(
-            Step.LANDING, sync=True, order=order, branch=self.branch, old=old, new=commit
+            Step.LANDING, sync=True, order=task.name, branch=self.branch, old=old, new=commit
         )
         self.landing.land(commit, old)
-        self.journal.record(Step.LANDED, order=order, commit=commit)
+        self.journal.record(Step.LANDED, order=task.name, commit=commit)
         self.branch_exists = True
-        model = records[-1].model or "unknown"
-        note = f"run: {self.folder.run_id}\nmodel: {model}\nattempts: {len(records)}\n"
-        facts = describe_commit(loaded.order, identify(loaded.order, ""), self.date)
-        self.workspace.git.add_note(NOTES_REF, passed.commit, note, facts)
-        self.workspace.advance(passed.commit)
+        self.tip = commit
 
-    def _summarise(
-        self,
-        folder: Path,
-        loaded: LoadedOrder,
-        verdict: Verdict,
-        records: tuple[AttemptRecord, ...],
-        parent: str,
-    ) -> RunSummary:
-        about = Circumstances(
-            order=loaded.order.id,
-            run_id=self.folder.run_id,
-            run_dir=folder,
-            branch=self.branch,
-            parent=parent,
-            warnings=loaded.warnings,
-        )
-        tally = self.model.meter.of_order(loaded.order.id)
-        summary = summarise_order(verdict, about, records, tally)
-        write_json(folder / "run_summary.json", summary.model_dump(mode="json"))
-        return summary
+    def _annotate(self, task: OrderTask, commit: str, result: OrderResult) -> None:
+        """Note how the commit came about; it has landed, whatever becomes of the note."""
+        model = result.records[-1].model or "unknown"
+        note = f"run: {self.folder.run_id}\nmodel: {model}\nattempts: {len(result.records)}\n"
+        facts = describe_commit(task.loaded.order, identify(task.loaded.order, ""), self.date)
+        try:
+            self.repo.git.add_note(NOTES_REF, commit, note, facts)
+        except GitFailed as failed:
+            self.emit(Warned(f"no note was added to {commit[:12]}: {failed.message}"))
 
-    def _announce(self, summary: RunSummary, verdict: Verdict, seconds: float) -> None:
-        files = verdict.files if isinstance(verdict, Passed) else ()
-        self.emit(usage_counted(self.model.meter.of_order(summary.work_order), summary.work_order))
+    def _announce(self, summary: RunSummary, verdict: Verdict) -> None:
+        started = self.started.get(summary.work_order, time.monotonic())
         self.emit(
             OrderEnded(
                 order=summary.work_order,
@@ -175,23 +168,17 @@ class Session:
                 attempts=summary.attempts,
                 commit=summary.commit or "",
                 branch=self.branch,
-                seconds=seconds,
-                files=files,
+                seconds=time.monotonic() - started,
+                files=verdict.files if isinstance(verdict, Passed) else (),
                 repo=str(self.repo.tree),
                 run_dir=summary.run_dir,
             )
         )
 
-    def _path_names(self) -> Mapping[str, str]:
-        """Paths of this machine that may show up in output, and what stands for each."""
-        python = self.options.python
-        return {
-            f"{self.workspace.root}/": "",
-            str(self.workspace.root): ".",
-            str(self.workspace.private): "/tmp",  # noqa: S108  # as the sandbox shows it
-            str(python): "python",
-            str(python.parent.parent): "<python>",
-        }
+
+def error_of(result: OrderResult) -> LlmchError | None:
+    """Return what ends the whole run after this result, if anything does."""
+    return result.verdict.error if isinstance(result.verdict, Errored) else None
 
 
 @contextlib.contextmanager
@@ -204,49 +191,32 @@ def open_session(
     journal: Journal,
     emit: Emit,
 ) -> Iterator[Session]:
-    """Open workspace and sandbox for as long as the block runs.
+    """Open what making and landing orders takes, for as long as the block runs.
 
-    Raises `SandboxUnavailable` where none works; what was opened is closed again in any case.
+    The first bench is opened at once, so that a missing sandbox is told before anything else;
+    raises `SandboxUnavailable` then.
     """
     _import_ahead()
-    root = workspaces_root() / folder.run_id / repo.tree.name
-    journal.record(Step.WORKSPACE_OPENING, root=root)
+    date = commit_date(folder.started)
+    benches = Benches(options, repo, journal, folder.run_id, emit)
     try:
-        workspace = open_workspace(repo.git, root, target.tip)
-        journal.record(Step.WORKSPACE_OPENED, root=root)
-        sandbox = open_sandbox(options.sandbox.backend, _policy(options, repo, workspace))
-        emit(Noted(sandbox.describe()))
+        benches.prepare(target.tip)
         yield Session(
             options=options,
             repo=repo,
-            branch=target.branch,
             landing=Landing(repo.git, target.branch, folder.run_id),
-            workspace=workspace,
-            sandbox=sandbox,
+            execution=Execution(options, benches, model.client, journal, emit, date),
+            merging=Merging(options, repo, benches, emit, date),
             model=model,
             folder=folder,
             journal=journal,
             emit=emit,
-            date=commit_date(folder.started),
+            date=date,
+            tip=target.tip,
             branch_exists=target.exists,
         )
     finally:
-        close_workspace(repo.git, root)
-
-
-def _policy(options: RunOptions, repo: Repo, workspace: Workspace) -> Policy:
-    choice = options.sandbox
-    named = {name: os.environ[name] for name in choice.environment if name in os.environ}
-    return Policy(
-        workspace=workspace.root,
-        git_dir=repo.common_dir,
-        private=workspace.private,
-        python=options.python,
-        network="host" if choice.network_host else "none",
-        read=choice.read,
-        write=choice.write,
-        environment=named,
-    )
+        benches.close()
 
 
 def _import_ahead() -> None:

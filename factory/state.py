@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
+from factory.llm import ModelChoice
 from factory.prompt import ShownFile
 from factory.sandbox import Sandbox
 from factory.schemas import AttemptRecord, CmdResult, FailureBrief, WriteProposal
 from factory.verdict import Verdict
 from factory.workspace import Workspace
+from shared.atomic_io import make_folder
 from shared.events import Emit
 from shared.git import CommitFacts
-from shared.llm.client import LlmClient, ReplySchema
+from shared.llm.client import LlmClient
 from shared.schemas import WorkOrder
 
 
@@ -38,6 +40,7 @@ class FactoryState(TypedDict):
     acceptance: tuple[CmdResult, ...]
     brief: FailureBrief | None
     model: str | None
+    repairs: tuple[str, ...]
 
 
 def fresh_attempt(attempt: int) -> FactoryState:
@@ -56,17 +59,8 @@ def fresh_attempt(attempt: int) -> FactoryState:
         acceptance=(),
         brief=None,
         model=None,
+        repairs=(),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
-    """Which model answers on which attempt, and how it is asked."""
-
-    model: Callable[[int], str]
-    reply_schema: ReplySchema | None
-    temperature: float | None
-    max_output_tokens: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +76,11 @@ class FactoryContext:
     folder: Path
     max_attempts: int
     timeout_seconds: float
+    retry_flaky: int
     exempt: bool
     commit_facts: CommitFacts
     path_names: Mapping[str, str]
 
     def attempt_folder(self, attempt: int) -> Path:
         """Return (and make) the folder of one attempt's artifacts."""
-        folder = self.folder / f"attempt_{attempt}"
-        folder.mkdir(exist_ok=True)
-        return folder
+        return make_folder(self.folder / f"attempt_{attempt}")

@@ -16,6 +16,7 @@ from factory.schemas import (
     UsageRecord,
 )
 from factory.verdict import Errored, Failed, Passed, Verdict
+from factory.wording import name_paths
 from shared.llm.usage import Tally, usage_document
 
 
@@ -125,6 +126,9 @@ def _from_brief(brief: FailureBrief) -> Failure:
 
 def _drift_warnings(records: Sequence[AttemptRecord]) -> tuple[str, ...]:
     drift = [path for record in records for path in record.drift]
-    if not drift:
-        return ()
-    return (f"changed outside the proposal, not committed: {', '.join(drift)}",)
+    return (drift_warning(drift),) if drift else ()
+
+
+def drift_warning(paths: Sequence[str]) -> str:
+    """Return what is said of files that commands changed besides those proposed."""
+    return f"changed outside the proposal, not committed: {name_paths(paths)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from factory.schemas import FailureBrief
+from shared.errors import LlmchError
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Errored:
     """The order could not be judged: the harness or its surroundings failed, not the proposal."""
 
     cause: str
+    error: LlmchError | None = None
+    """What ends the whole run, where it does."""
 
 
 Verdict = Passed | Failed | Errored

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 
 from factory.tree import Tree
+from shared.schemas import VERIFY_SCRIPT
+from shared.shell_words import split_words
 
-VERIFY_SCRIPT = "scripts/verify.sh"
 _NO_TESTS_COLLECTED = 5  # pytest's exit code where it finds no tests
 
 
@@ -26,7 +26,7 @@ class Check:
 
 def parse_check(text: str, *tolerated: tuple[int, str]) -> Check:
     """Return the command that `text` spells, split as a shell would and run without one."""
-    return Check(text, tuple(shlex.split(text)), tolerated)
+    return Check(text, split_words(text).texts, tolerated)
 
 
 _COMPILE = parse_check("python -m compileall -q .")

@@ -5,16 +5,37 @@ The user's checkout is never the workbench: nothing here writes to it.
 
 from __future__ import annotations
 
+import contextlib
 import os
-import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from factory.leftovers import Listing, discard, find_leftovers
 from factory.tree import Tree
-from shared.atomic_io import make_folder
+from factory.wording import printable
+from shared.errors import CommandFailed
 from shared.git import CommitFacts, Git
+
+_OWN_CONFIG = (
+    # The whole tree is judged, and links are links, whatever the user's checkout makes of them.
+    "core.sparseCheckout=false",
+    "core.symlinks=true",
+    # A change that hides behind size and time is seen all the same.
+    "core.checkStat=default",
+    "core.trustctime=true",
+    "core.ignoreStat=false",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What belongs into the tree of a commit; `exact` where the tree was seen to be just that."""
+
+    commit: str
+    listing: Listing
+    exact: bool = False
 
 
 @dataclass(slots=True)
@@ -28,18 +49,40 @@ class Workspace:
     root: Path
     private: Path
     baseline: str
+    submodules: frozenset[str] = frozenset()
+    _seen: _Seen | None = field(default=None, init=False)
 
     @property
     def git(self) -> Git:
-        return self.repo.at(self.root)
+        return self.repo.at(self.root).with_config(_OWN_CONFIG)
 
     @property
     def tree(self) -> Tree:
-        return Tree(self.root)
+        return Tree(self.root, self.submodules)
+
+    @property
+    def temporary(self) -> Path:
+        """What commands have for /tmp and HOME."""
+        return self.private / "tmp"
 
     def reset(self) -> None:
-        """Make the tree exactly the baseline again, whatever commands left in it."""
-        self.git.restore(self.baseline)
+        """Make the tree exactly the baseline again, whatever commands left in it.
+
+        Their temporary files go too: bytecode of the last attempt's file would pass for that of
+        one of equal size, written within the same second.
+        """
+        seen = self._look_up(self.baseline)
+        # What was seen holds until commands run again, and they run when this has returned.
+        self._seen = replace(seen, exact=False)
+        with self._refusals_told():
+            if self.temporary.is_dir():
+                discard(self.temporary.iterdir(), beside=self.root.parent)
+            if not seen.exact:
+                discard(find_leftovers(self.root, seen.listing), beside=self.root.parent)
+        if seen.exact:
+            self.git.detach_head(self.baseline)
+        else:
+            self.git.reset(self.baseline)
 
     def commit(self, tree: str, facts: CommitFacts) -> str:
         """Return the id of a commit of `tree` on the baseline.
@@ -48,25 +91,60 @@ class Workspace:
         """
         return self.git.write_commit(tree, self.baseline, facts)
 
-    def drift(self, paths: Sequence[str]) -> tuple[str, ...]:
-        """Return what differs from the baseline outside `paths`, ignored files left out."""
-        changes = self.git.changes(own_tree=True)
-        return tuple(sorted({*changes.changed, *changes.untracked}.difference(paths)))
+    def drift(self, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
+        """Return what differs from `commit`, made here by writing `paths`, but ignored files.
 
-    def advance(self, commit: str) -> None:
-        """Take a commit made here as the baseline of what comes next; leftovers go."""
-        self.baseline = commit
-        self.git.restore(commit)
+        Names that are no text are given with escapes. The commands must be over: where nothing
+        at all differs, ignored files included, a reset to that commit will leave the files alone.
+        """
+        listing = self._look_up(self.baseline).listing.with_files(paths)
+        with self._refusals_told():
+            exact = not find_leftovers(self.root, listing) and self.git.is_exactly(commit)
+        self._seen = _Seen(commit, listing, exact)
+        if exact:
+            return ()
+        changes = self.git.changes(own_tree=True)
+        differing = {*changes.changed, *changes.untracked}.difference(paths)
+        return tuple(sorted(map(printable, differing)))
+
+    def _look_up(self, commit: str) -> _Seen:
+        if self._seen is None or self._seen.commit != commit:
+            self._seen = _Seen(commit, Listing.of(self.git.files_of(commit), self.submodules))
+        return self._seen
+
+    @contextlib.contextmanager
+    def _refusals_told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise CommandFailed(
+                f"cannot clear the workspace {self.root}: {error.strerror or error}",
+                "see what holds it; the next run makes a new one",
+            ) from error
 
 
 def open_workspace(repo: Git, root: Path, commit: str) -> Workspace:
-    """Check `commit` out into a new tree at `root`, whose parent folder is the run's own."""
-    make_folder(root.parent.parent)
-    root.parent.mkdir(mode=0o700, exist_ok=True)
-    private = root.parent / "private"
-    private.mkdir(mode=0o700, exist_ok=True)
-    repo.open_worktree(root, commit)
-    return Workspace(repo, root, private, commit)
+    """Check `commit` out into a new tree at `root`, whose parent folder is the run's own.
+
+    Raises `CommandFailed` where disk or git refuse, and leaves nothing behind.
+    """
+    private = root.with_name(f"{root.name}.private")  # never the name of the tree itself
+    try:
+        private.mkdir(mode=0o700, parents=True)
+        root.parent.chmod(0o700)
+    except OSError as error:
+        raise CommandFailed(
+            f"cannot make a workspace at {root.parent}: {error.strerror or error}",
+            "free space there, or set LLMCH_WORKSPACES to another folder",
+        ) from error
+    workspace = Workspace(repo, root, private, commit)
+    try:
+        workspace.git.at(repo.folder).open_worktree(root, commit)
+        workspace.submodules = frozenset(repo.submodules_of(commit))
+    except BaseException:
+        close_workspace(repo, root)
+        raise
+    return workspace
 
 
 def close_workspace(repo: Git, root: Path) -> None:
@@ -74,8 +152,10 @@ def close_workspace(repo: Git, root: Path) -> None:
 
     Commits made in it stay in the repo's object store.
     """
-    repo.remove_worktree(root)
-    shutil.rmtree(root.parent, ignore_errors=True)
+    with contextlib.suppress(OSError):  # what the system keeps from us must not hide the verdict
+        discard(root.parent.iterdir(), beside=root.parent)
+        root.parent.rmdir()
+    repo.forget_worktree(root)
 
 
 def workspaces_root(environ: Mapping[str, str] = os.environ) -> Path:
@@ -90,3 +170,8 @@ def workspaces_root(environ: Mapping[str, str] = os.environ) -> Path:
     if home and os.access(home, os.W_OK):
         return Path(home) / ".cache" / "llmch" / "workspaces"
     return Path(tempfile.gettempdir()) / f"llmch-{os.getuid()}" / "workspaces"
+
+
+def dependencies_root(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder that holds the environments made for targets' dependencies."""
+    return workspaces_root(environ).parent / "environments"

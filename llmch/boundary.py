@@ -14,8 +14,9 @@ from types import FrameType
 from typing import NoReturn, Protocol, cast
 
 from llmch.console import Color, Console, Verbosity, open_console
+from llmch.console.stream import Stream
 from llmch.verbs import VERBS, module_of
-from shared.errors import ExitCode, Interrupted, InvalidInput, LlmchError
+from shared.errors import CommandFailed, ExitCode, Interrupted, InvalidInput, LlmchError
 from shared.llm.redaction import redact, secret_values
 
 _BUG_HINT = "this is a bug in llmch; the traceback is in the run's folder, or set LLMCH_DEBUG=1"
@@ -41,16 +42,18 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, f"`{self.prog} --help` lists the options")
 
+    def print_help(self, file: object = None) -> None:
+        # Through our own stream: whoever should read it may have gone.
+        Stream(sys.stdout).write(self.format_help())
+
 
 def run_verb(arguments: Sequence[str]) -> int:
     """Parse and run one verb's command line and return its exit code."""
     try:
         with _open_console(arguments) as console, _signals_as_exceptions():
             return _guarded(arguments, console)
-    except BrokenPipeError:
-        # Whoever read our output has gone. Python would complain once more when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.FAILED
+    except KeyboardInterrupt:  # once more, while the first one was still being dealt with
+        return ExitCode.INTERRUPTED
 
 
 def _guarded(arguments: Sequence[str], console: Console) -> ExitCode:
@@ -62,12 +65,22 @@ def _guarded(arguments: Sequence[str], console: Console) -> ExitCode:
         return _report(
             console, Interrupted("interrupted", "state is kept: the same command goes on from here")
         )
-    except BrokenPipeError:
-        raise
     except Exception as error:
         if os.environ.get("LLMCH_DEBUG"):
             raise
-        return _report(console, _Bug(f"{type(error).__name__}: {error}", _BUG_HINT))
+        return _report(console, _refused(error) if isinstance(error, OSError) else _bug(error))
+
+
+def _refused(error: OSError) -> LlmchError:
+    """Return what the system refused, where no part of the program had words of its own for it."""
+    what = f"{error.filename}: " if error.filename else ""
+    return CommandFailed(
+        f"{what}{error.strerror or error}", "check the path, your permissions and the free space"
+    )
+
+
+def _bug(error: Exception) -> LlmchError:
+    return _Bug(f"{type(error).__name__}: {error}", _BUG_HINT)
 
 
 class _Bug(LlmchError):

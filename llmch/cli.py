@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
 from llmch import __version__
-from llmch.verbs import VERBS, render_help
+from llmch.verbs import render_help
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Never raises but for what ends an interpreter."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     match arguments:
-        case [] | ["-h" | "--help", *_]:
-            sys.stdout.write(render_help())
-            return 2 if not arguments else 0
+        case []:
+            return _answer(render_help(), 2)
+        case ["-h" | "--help" | "help"] | ["-h" | "--help", *_]:
+            return _answer(render_help(), 0)
         case ["-V" | "--version", *_]:
-            sys.stdout.write(f"llmch {__version__}\n")
-            return 0
-        case ["help", verb, *_] if verb in VERBS:
+            return _answer(f"llmch {__version__}\n", 0)
+        case ["help", verb, *_]:
             arguments = [verb, "--help"]
+        case _:
+            pass
     from llmch.boundary import run_verb  # not needed for the quick answers above
 
     return run_verb(arguments)
+
+
+def _answer(text: str, code: int) -> int:
+    """Print `text` and return `code`, also where whoever should read it has gone."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError:
+        # What is buffered would be written once more at exit, with a complaint of Python's.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code

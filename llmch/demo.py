@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from factory.batch.coordinator import run_all
+from factory.llm import ModelChoice
 from factory.options import RunOptions, SandboxChoice
 from factory.sandbox import Backend
 from factory.schemas import BatchSummary
-from factory.state import ModelChoice
 from llmch.examples import Example
 from planner.openai_client import PlannerModel
 from planner.run import PlanOptions, PlanResult, run_plan
@@ -32,8 +32,8 @@ class DemoOptions:
     example: Example
     folder: Path
     artifacts: Path
-    planner_model: str
-    factory_model: str
+    planner: PlannerModel
+    factory: ModelChoice
     sandbox: SandboxChoice = field(default_factory=lambda: SandboxChoice(Backend.AUTO))
 
 
@@ -53,7 +53,7 @@ def build_demo(options: DemoOptions, source: ModelSource, emit: Emit) -> DemoRes
         PlanOptions(
             spec=options.example.spec,
             artifacts=options.artifacts,
-            model=PlannerModel(options.planner_model, "medium", None),
+            model=options.planner,
             max_attempts=5,
             repo=repo,
         ),
@@ -67,7 +67,7 @@ def build_demo(options: DemoOptions, source: ModelSource, emit: Emit) -> DemoRes
         RunOptions(
             repo=repo,
             artifacts=options.artifacts,
-            models=ModelChoice(lambda attempt: options.factory_model, None, 0.0, None),
+            models=options.factory,
             sandbox=options.sandbox,
             python=Path(sys.executable),
         ),

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from factory.cli import model_choice
+from factory.llm import ModelChoice
 from llmch.examples import Example
 from llmch.wiring import live_source
+from planner.openai_client import PlannerModel
+from shared.llm.reply_format import ReplyFormat
 from shared.llm.stack import Mode, ModelSource
 from shared.llm.transcript import Transcript
 from shared.settings import Settings
@@ -16,11 +22,26 @@ def demo_source(mode: str, example: Example, settings: Settings) -> ModelSource:
     return ModelSource(Mode.REPLAY, transcript=example.transcript)
 
 
-def demo_models(mode: str, example: Example, settings: Settings) -> tuple[str, str]:
+def demo_models(
+    mode: str, example: Example, settings: Settings
+) -> tuple[PlannerModel, ModelChoice]:
     """Return the models that plan and that write; a replay's are those its transcript names."""
     if mode == Mode.LIVE:
-        return settings.planner.model, settings.factory.model
+        role = settings.planner
+        planner = PlannerModel(role.model, role.reasoning_effort, role.max_output_tokens)
+        return planner, model_choice(settings)
     with Transcript.read(example.transcript) as transcript:
-        origin = transcript.origin
+        return recorded_models(transcript.origin)
+
+
+def recorded_models(origin: Mapping[str, str]) -> tuple[PlannerModel, ModelChoice]:
+    """Return the models as a transcript's header names them, asked as they were then."""
     model = origin.get("model", "unknown")
-    return origin.get("planner_model", model), origin.get("factory_model", model)
+    factory_model = origin.get("factory_model", model)
+    return (
+        PlannerModel(origin.get("planner_model", model), None, None),
+        ModelChoice(
+            lambda attempt: factory_model,
+            reply_format=ReplyFormat(origin.get("reply_format", ReplyFormat.JSON)),
+        ),
+    )

@@ -7,6 +7,11 @@ VERBS = {
     "check": "judge a plan by all rules, without a model",
     "run": "execute one work order on a repo",
     "run-all": "execute a plan's work orders on one branch",
+    "build": "plan a specification and execute the plan, as one",
+    "status": "show where a repo's latest run stands",
+    "reset": "end a repo's unfinished run by force; commits stay",
+    "doctor": "say what would work on this machine",
+    "graph": "show which of a plan's orders need which",
     "explain": "say what a rule's code means and how to mend it",
     "demo": "build a shipped example from its specification",
 }

@@ -10,9 +10,9 @@ from pathlib import Path
 from shared.errors import InvalidInput
 from shared.events import Emit, Warned
 from shared.llm.access import check_access
+from shared.llm.budget import Budget
 from shared.llm.client import LlmClient
 from shared.llm.stack import Mode, ModelSource
-from shared.llm.usage import Budget
 from shared.settings import RoleSettings, Settings, load_settings
 
 
@@ -50,6 +50,10 @@ def model_source(args: argparse.Namespace, settings: Settings, role: RoleSetting
     if args.transcript is None:
         raise InvalidInput(
             "--llm replay needs a transcript to answer from", "name it with --transcript FILE"
+        )
+    if not args.transcript.is_file():
+        raise InvalidInput(
+            f"--transcript {args.transcript} is no file", "name the record of an earlier run"
         )
     return ModelSource(Mode.REPLAY, transcript=args.transcript)
 

@@ -6,30 +6,36 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from planner.plan import Draft, Plan, parse_draft
+from planner.plan import Draft, Plan, parse_plan
 from shared.schemas import VERIFY_SCRIPT, SchemaProblem, order_id, order_number
 from shared.strict_json import JsonValue
+
+_NOTHING_LEFT = SchemaProblem(
+    "work_orders", f"has no order left: the repo already has {VERIFY_SCRIPT}"
+)
 
 
 def skip_bootstrap(plan: Plan, repo_files: Collection[str]) -> Plan:
     """Return the plan without the orders that create a `scripts/verify.sh` the repo has.
 
-    The orders after them move up: ids, and the ids in `depends_on`, are renumbered. Each number
-    falls by the count of dropped orders below it, so that a gap or a duplicate stays to be found.
+    The orders after them move up: ids, and the ids in `depends_on`, are renumbered in the plan's
+    document. Each number falls by the count of dropped orders below it, so that a gap or a
+    duplicate stays to be found.
     """
-    if VERIFY_SCRIPT not in repo_files:
+    if VERIFY_SCRIPT not in repo_files or not isinstance(plan.document, dict):
         return plan
     dropped = [draft for draft in plan.drafts if _creates_verify_script(draft)]
     if not dropped:
         return plan
-    gone = sorted(number for draft in dropped if (number := _number(draft.raw.get("id"))))
-    kept = [draft for draft in plan.drafts if draft not in dropped]
-    problems = plan.problems
-    if not kept:
-        message = f"has no order left: the repo already has {VERIFY_SCRIPT}"
-        problems += (SchemaProblem("work_orders", message),)
-    drafts = tuple(_moved_up(position, draft, gone) for position, draft in enumerate(kept, 1))
-    return replace(plan, drafts=drafts, problems=problems)
+    gone = sorted(_number(draft.label) or draft.position for draft in dropped)
+    positions = {draft.position for draft in dropped}
+    kept = [
+        _moved_up(entry, gone)
+        for position, entry in enumerate(_entries(plan.document), 1)
+        if position not in positions
+    ]
+    shorter = parse_plan({**plan.document, "work_orders": kept})
+    return shorter if kept else replace(shorter, problems=(_NOTHING_LEFT,))
 
 
 def _creates_verify_script(draft: Draft) -> bool:
@@ -42,17 +48,26 @@ def _creates_verify_script(draft: Draft) -> bool:
     return not changes and any(each.path == VERIFY_SCRIPT for each in draft.order.postconditions)
 
 
-def _moved_up(position: int, draft: Draft, gone: Sequence[int]) -> Draft:
-    if not draft.is_object:
-        return parse_draft(position, None)
-    raw = dict(draft.raw)
-    if "id" in raw:
-        raw["id"] = _renumbered(raw["id"], gone)
-    if isinstance(needed := raw.get("depends_on"), list):
-        raw["depends_on"] = [
-            _renumbered(each, gone) for each in needed if _number(each) not in gone
+def _entries(document: JsonValue) -> list[JsonValue]:
+    match document:
+        case {"work_orders": [*entries]}:
+            return entries
+        case _:
+            return []
+
+
+def _moved_up(entry: JsonValue, gone: Sequence[int]) -> JsonValue:
+    if not isinstance(entry, dict):
+        return entry
+    moved = dict(entry)
+    if "id" in moved:
+        moved["id"] = _renumbered(moved["id"], gone)
+    if isinstance(needed := moved.get("depends_on"), list):
+        dropped = set(gone)
+        moved["depends_on"] = [
+            _renumbered(each, gone) for each in needed if _number(each) not in dropped
         ]
-    return parse_draft(position, raw)
+    return moved
 
 
 def _renumbered(value: JsonValue, gone: Sequence[int]) -> JsonValue:

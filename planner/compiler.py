@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,15 +56,14 @@ def compile_plan(
     folder: Path,
     emit: Emit,
     max_attempts: int,
-) -> tuple[Judged, ...]:
-    """Ask for a plan until one is valid or the attempts are used up; return every attempt.
+) -> Iterator[Judged]:
+    """Ask for a plan until one is valid or the attempts are used up; yield each attempt's outcome.
 
     The last one tells: if it is not `ok`, nothing valid came. Prompts, replies and reports go to
     `folder`. Raises what the model layer raises where asking again would not help.
     """
     first_prompt = render(inputs.template, inputs.spec.text, inputs.doctrine, inputs.repo_hints)
     prompt = first_prompt
-    attempts: list[Judged] = []
     for attempt in range(1, max_attempts + 1):
         emit(PlanAttemptStarted(attempt))
         write_text(folder / f"prompt_attempt_{attempt}.txt", prompt, sync=False)
@@ -72,16 +71,15 @@ def compile_plan(
             completion = client.complete(model.request(prompt, attempt))
         except ReplyFailed as failed:
             emit(Warned(f"attempt {attempt} brought no reply: {failed.message}"))
-            attempts.append(Judged(attempt, None, Report(()), failed.message))
+            yield Judged(attempt, None, Report(()), failed.message)
             continue
         judged = _judge_reply(completion, attempt, inputs.repo_files, folder)
-        attempts.append(judged)
         emit(_judged_event(judged))
+        yield judged
         if judged.ok:
-            break
+            return
         findings = tuple(_with_remedy(each) for each in judged.report.findings)
         prompt = render_revision(first_prompt, completion.text, findings, attempt)
-    return tuple(attempts)
 
 
 def _judge_reply(

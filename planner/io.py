@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,16 +27,25 @@ def write_plan(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def check_export(outdir: Path, *, overwrite: bool) -> None:
-    """Raise `InvalidInput` where an export to `outdir` would replace a plan against the flags.
+    """Raise `InvalidInput` where an export to `outdir` cannot be made, or is against the flags.
 
     Called before any model is asked: nobody pays for a plan that cannot be written.
     """
-    if outdir.exists() and not outdir.is_dir():
-        raise InvalidInput(f"--outdir {outdir} is no folder", "name a new or existing folder")
-    present = _present(outdir)
+    named = f"--outdir {outdir}"
+    try:
+        place = next(each for each in (outdir, *outdir.parents) if _is_there(each))
+        present = _present(outdir)
+    except OSError as error:
+        raise InvalidInput(
+            f"{named} cannot be used: {error.strerror}", "name another folder"
+        ) from error
+    if not place.is_dir():
+        raise InvalidInput(f"{named}: {place} is no folder", "name a new or existing folder")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise InvalidInput(f"{named}: {place} may not be written", "name another folder")
     if present and not overwrite:
         raise InvalidInput(
-            f"--outdir {outdir} holds a plan already ({present[0].name})",
+            f"{named} holds a plan already ({present[0].name})",
             "name another folder, or replace that plan with --overwrite",
         )
 
@@ -50,24 +60,26 @@ def export_plan(outdir: Path, manifest: Mapping[str, Any]) -> None:
         write_plan(outdir, manifest)
         return
     files = plan_files(manifest)
-    try:
-        (outdir / MANIFEST_NAME).unlink(missing_ok=True)
-        for old in _present(outdir):
+    for old in _present(outdir):
+        try:
             old.unlink()
-    except OSError as error:
-        raise write_refused(outdir, error) from error
+        except OSError as error:
+            raise write_refused(old, error) from error
     for name, data in files.items():
         write_bytes(outdir / name, data)
 
 
 def _present(folder: Path) -> list[Path]:
+    """Return the files of the plan in `folder`, its manifest first."""
     if not folder.is_dir():
         return []
-    return sorted(
-        each
-        for each in folder.iterdir()
-        if each.name == MANIFEST_NAME or _ORDER_FILE.fullmatch(each.name)
-    )
+    orders = sorted(each for each in folder.iterdir() if _ORDER_FILE.fullmatch(each.name))
+    manifest = folder / MANIFEST_NAME
+    return [manifest, *orders] if _is_there(manifest) else orders
+
+
+def _is_there(path: Path) -> bool:
+    return path.exists() or path.is_symlink()
 
 
 def _encoded(document: object) -> bytes:

@@ -22,14 +22,13 @@ def read_plan_folder(folder: Path) -> Plan:
     """
     if not folder.is_dir():
         raise InvalidInput(f"{folder} is no folder", "name a folder with a plan's files")
-    names = _order_files(folder)
-    manifest = folder / MANIFEST_NAME
-    if not names and not manifest.exists():
+    names = _plan_files(folder)
+    if not names:
         raise InvalidInput(
             f"{folder} holds no work orders", "make some: `llmch plan --spec SPEC --outdir DIR`"
         )
     documents: dict[str, JsonValue] = {}
-    for name in (*names, *([MANIFEST_NAME] if manifest.exists() else [])):
+    for name in names:
         try:
             documents[name] = _read(folder / name)
         except JsonProblem as problem:
@@ -41,9 +40,17 @@ def read_plan_folder(folder: Path) -> Plan:
     return parse_plan(document)
 
 
-def _order_files(folder: Path) -> list[str]:
-    found = [match for each in folder.iterdir() if (match := _ORDER_FILE.fullmatch(each.name))]
-    return [match[0] for match in sorted(found, key=lambda match: (int(match[1]), match[0]))]
+def _plan_files(folder: Path) -> list[str]:
+    """Return the names of a plan's files, orders by number and the manifest last."""
+    try:
+        found = {each.name for each in folder.iterdir()}
+    except OSError as error:
+        raise InvalidInput(
+            f"cannot read {folder}: {error.strerror}", "check your permission to read it"
+        ) from error
+    orders = [match for name in found if (match := _ORDER_FILE.fullmatch(name))]
+    names = [match[0] for match in sorted(orders, key=lambda match: (int(match[1]), match[0]))]
+    return [*names, MANIFEST_NAME] if MANIFEST_NAME in found else names
 
 
 def _read(path: Path) -> JsonValue:
@@ -53,7 +60,9 @@ def _read(path: Path) -> JsonValue:
         with path.open("rb") as file:
             return parse_json(file.read(MAX_DOCUMENT_BYTES + 1))
     except OSError as error:
-        raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
+        raise InvalidInput(
+            f"cannot read {path}: {error.strerror}", "check your permission to read it"
+        ) from error
 
 
 def _compare(folder: Path, document: JsonValue, files: dict[str, JsonValue]) -> None:

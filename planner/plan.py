@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from pydantic import BaseModel
 
 from shared.paths import glob_characters
 from shared.schemas import (
+    MAX_COMMANDS,
+    MAX_LISTED,
+    MAX_ORDERS,
     Condition,
     DocumentInvalid,
     Interface,
@@ -50,23 +54,24 @@ class Draft:
     unknown: tuple[str, ...] = ()
 
     def commands(self) -> Iterator[tuple[int, str]]:
-        """Yield index and text of each acceptance command that can be read."""
+        """Return index and text of each acceptance command that can be read."""
         if self.order is not None:
-            yield from enumerate(self.order.acceptance_commands)
-        else:
-            yield from strings(self.raw.get("acceptance_commands"))
+            return enumerate(self.order.acceptance_commands)
+        return islice(strings(self.raw.get("acceptance_commands")), MAX_COMMANDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan document. `problems` are faults of the document itself, by field.
+    """A plan document, as it was written in `document` and as far as it could be read.
 
-    `is_json` is false where the plan was to be read from a text that held no JSON document.
+    `problems` are faults of the document itself, by field. `is_json` is false where the plan was
+    to be read from a text that held no JSON document.
     """
 
-    overview: tuple[str, ...]
-    contract: VerifyContract | None
-    drafts: tuple[Draft, ...]
+    document: JsonValue
+    overview: tuple[str, ...] = ()
+    contract: VerifyContract | None = None
+    drafts: tuple[Draft, ...] = ()
     problems: tuple[SchemaProblem, ...] = ()
     unknown: tuple[str, ...] = ()
     is_json: bool = True
@@ -74,31 +79,38 @@ class Plan:
 
 def unreadable_plan(problem: str) -> Plan:
     """Return the plan that a text holds which is no JSON document: none, and why."""
-    return Plan((), None, (), (SchemaProblem("", problem),), is_json=False)
+    return Plan(None, problems=(SchemaProblem("", problem),), is_json=False)
 
 
 def parse_plan(document: JsonValue) -> Plan:
     """Return the plan in a JSON document. Never raises: what is at fault becomes a problem."""
     if not isinstance(document, dict):
-        return Plan((), None, (), (SchemaProblem("", "the document is no JSON object"),))
-    contract, problems = _parse_contract(document.get("verify_contract"))
-    orders = document.get("work_orders")
-    if "work_orders" not in document:
-        problems += (SchemaProblem("work_orders", "is missing"),)
-    elif not isinstance(orders, list):
-        problems += (SchemaProblem("work_orders", "must be a list"),)
-    elif not orders:
-        problems += (SchemaProblem("work_orders", "is empty: a plan has at least one order"),)
+        return Plan(document, problems=(SchemaProblem("", "the document is no JSON object"),))
+    contract, contract_problems = _parse_contract(document.get("verify_contract"))
+    entries, entry_problems = _read_entries(document)
     return Plan(
+        document=document,
         overview=_overview(document.get("system_overview")),
         contract=contract,
-        drafts=tuple(
-            parse_draft(position, entry)
-            for position, entry in enumerate(orders if isinstance(orders, list) else (), 1)
-        ),
-        problems=problems,
+        drafts=tuple(parse_draft(position, entry) for position, entry in enumerate(entries, 1)),
+        problems=contract_problems + entry_problems,
         unknown=unknown_keys(Manifest, document) + _unknown_in_contract(document),
     )
+
+
+def _read_entries(document: RawOrder) -> tuple[list[JsonValue], tuple[SchemaProblem, ...]]:
+    match document:
+        case {"work_orders": [_, *_] as entries} if len(entries) <= MAX_ORDERS:
+            return entries, ()
+        case {"work_orders": [_, *_] as entries}:
+            problem = f"has {len(entries)} entries, at most {MAX_ORDERS} may be"
+        case {"work_orders": []}:
+            problem = "is empty: a plan has at least one order"
+        case {"work_orders": _}:
+            problem = "must be a list"
+        case _:
+            problem = "is missing"
+    return [], (SchemaProblem("work_orders", problem),)
 
 
 def parse_draft(position: int, entry: JsonValue) -> Draft:
@@ -161,10 +173,12 @@ def _unknown_in_contract(document: RawOrder) -> tuple[str, ...]:
     )
 
 
-def _unknown_in(schema: type[BaseModel], field: str, value: JsonValue) -> Iterator[str]:
-    for index, entry in enumerate(value if isinstance(value, list) else ()):
-        for key in unknown_keys(schema, entry):
-            yield f"{field}[{index}].{key}"
+def _unknown_in(schema: type[BaseModel], field: str, value: JsonValue) -> list[str]:
+    return [
+        f"{field}[{index}].{key}"
+        for index, entry in enumerate(_first_of(value))
+        for key in unknown_keys(schema, entry)
+    ]
 
 
 def _readable_paths(raw: RawOrder) -> Iterator[tuple[str, str]]:
@@ -178,13 +192,18 @@ def _readable_paths(raw: RawOrder) -> Iterator[tuple[str, str]]:
 
 def strings(value: JsonValue) -> Iterator[tuple[int, str]]:
     """Yield index and text of each string in what should be a list of strings."""
-    for index, each in enumerate(value if isinstance(value, list) else ()):
+    for index, each in enumerate(_first_of(value)):
         if isinstance(each, str):
             yield index, each
 
 
 def condition_paths(value: JsonValue) -> Iterator[tuple[int, str]]:
     """Yield index and path of each condition in what should be a list of conditions."""
-    for index, each in enumerate(value if isinstance(value, list) else ()):
+    for index, each in enumerate(_first_of(value)):
         if isinstance(each, dict) and isinstance(path := each.get("path"), str):
             yield index, path
+
+
+def _first_of(value: JsonValue) -> list[JsonValue]:
+    """Return as much of a list as the schema lets it hold; nothing of anything else."""
+    return value[:MAX_LISTED] if isinstance(value, list) else []

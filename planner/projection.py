@@ -41,8 +41,7 @@ class Projection:
 
     def exists(self, path: str, after: int) -> bool:
         """Say whether `path` is there once the orders up to position `after` are done."""
-        first = self.first.get(path)
-        return first is not None and first <= after
+        return self.first.get(path, after + 1) <= after
 
     def may_exist(self, path: str, after: int) -> bool:
         """Say whether `path` is there by then, or an order without promises may have written it."""
@@ -55,8 +54,7 @@ class Projection:
 
     def may_be_folder(self, path: str, after: int) -> bool:
         """Say whether some file in the folder `path` is there or may be."""
-        first = self.folders.get(path)
-        return first is not None and first <= after
+        return self.folders.get(path, after + 1) <= after
 
     def holds(self, condition: Condition, after: int) -> bool:
         """Say whether `condition` is met once the orders up to position `after` are done."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,22 @@ from planner.io import check_export, export_plan, write_plan
 from planner.manifest import Origin, build_manifest, compile_hash
 from planner.openai_client import PlannerModel
 from planner.projection import exempted_orders
-from planner.prompt_template import default_doctrine, load_template
+from planner.prompt_template import Template, default_doctrine, load_template
 from planner.repo import open_repo
 from planner.repo_hints import read_repo_hints
 from planner.spec import Spec, read_spec
-from planner.validation import Report, finding_document
+from planner.summary import errors_document, succeeded, summary_document
+from planner.validation import Report
 from shared.atomic_io import make_folder, write_json
-from shared.errors import InvalidInput, LlmchError, ModelUnavailable, ReplyUnparseable
+from shared.errors import (
+    CommandFailed,
+    InvalidInput,
+    LlmchError,
+    ModelUnavailable,
+    ReplyUnparseable,
+)
 from shared.events import Emit, PlanEnded, PlanStarted
+from shared.llm.client import LlmClient
 from shared.llm.stack import ModelSource, open_model
 from shared.llm.usage import Tally, usage_counted, usage_document
 from shared.run_context import Recording, new_run_folder, new_run_id, recorded_run
@@ -69,35 +77,37 @@ def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResul
         check_export(options.outdir, overwrite=options.overwrite)
     inputs = _gather(options, spec)
     run_id = new_run_id()
-    digest = compile_hash(
-        spec=spec.sha256,
-        template=inputs.template.sha256,
-        model=options.model.model,
-        reasoning_effort=options.model.reasoning_effort,
-    )
+    digest = _identity(options, spec, inputs.template)
     folder = new_run_folder(options.artifacts, "planner", run_id)
     with (
         recorded_run(folder, _head(options, inputs, digest), emit) as recording,
         open_model(source, folder.path, recording.emit) as model,
     ):
         recording.emit(PlanStarted(str(options.spec), run_id, options.max_attempts))
-        started = time.monotonic()
-        compile_folder = make_folder(folder.path / "compile")
-        attempts = compile_plan(
-            inputs,
-            options.model,
-            model.client,
-            compile_folder,
-            recording.emit,
-            options.max_attempts,
+        attempts = _compile(options, inputs, model.client, recording)
+        origin = Origin(run_id, digest)
+        result = _conclude(options, inputs, origin, attempts, recording, model.meter.run)
+        recording.results.update(
+            ok=result.ok, attempts=result.attempts, usage=usage_document(result.tally)
         )
-        seconds = time.monotonic() - started
-        result = _conclude(
-            options, inputs, Origin(run_id, digest), attempts, recording, model.meter.run
-        )
-        _write_summary(result, options, attempts, seconds)
-        recording.results.update(ok=result.ok, attempts=result.attempts)
     return result
+
+
+def compile_identity(options: PlanOptions) -> str:
+    """Return the hash that names this compilation: equal for equal inputs.
+
+    Raises `InvalidInput` where spec or template cannot be used.
+    """
+    return _identity(options, read_spec(options.spec), load_template(options.template))
+
+
+def _identity(options: PlanOptions, spec: Spec, template: Template) -> str:
+    return compile_hash(
+        spec=spec.sha256,
+        template=template.sha256,
+        model=options.model.model,
+        reasoning_effort=options.model.reasoning_effort,
+    )
 
 
 def plan_document(result: PlanResult) -> dict[str, Any]:
@@ -130,11 +140,38 @@ def _gather(options: PlanOptions, spec: Spec) -> CompileInputs:
     return CompileInputs(spec, template, default_doctrine(), files, hints)
 
 
+def _compile(
+    options: PlanOptions, inputs: CompileInputs, client: LlmClient, recording: Recording
+) -> list[Judged]:
+    """Return all attempts. However they end, the run's folder says how and why."""
+    folder = recording.folder.path
+    compile_folder = make_folder(folder / "compile")
+    attempts: list[Judged] = []
+    started = time.monotonic()
+    cause: str | None = None
+    try:
+        attempts.extend(  # also where an error ends it: what came before is kept
+            compile_plan(
+                inputs, options.model, client, compile_folder, recording.emit, options.max_attempts
+            )
+        )
+    except BaseException as error:
+        cause = error.message if isinstance(error, LlmchError) else repr(error)
+        raise
+    finally:
+        seconds = time.monotonic() - started
+        if not succeeded(attempts):
+            write_json(folder / "validation_errors.json", errors_document(attempts, cause))
+        summary = summary_document(attempts, cause, seconds, _settings(options))
+        write_json(folder / "compile_summary.json", summary)
+    return attempts
+
+
 def _conclude(
     options: PlanOptions,
     inputs: CompileInputs,
     origin: Origin,
-    attempts: tuple[Judged, ...],
+    attempts: Sequence[Judged],
     recording: Recording,
     tally: Tally,
 ) -> PlanResult:
@@ -147,10 +184,8 @@ def _conclude(
         output = folder.path / "output"
         write_plan(output, manifest)
         if options.outdir is not None:
-            export_plan(options.outdir, manifest)
+            _export(options.outdir, manifest, output)
             output = options.outdir
-    else:
-        write_json(folder.path / "validation_errors.json", last.report.to_json())
     recording.emit(usage_counted(tally))
     recording.emit(PlanEnded(last.ok, len(attempts), titles, str(output or ""), str(folder.path)))
     return PlanResult(
@@ -164,6 +199,15 @@ def _conclude(
         tally=tally,
         error=_error(last, folder.path),
     )
+
+
+def _export(outdir: Path, manifest: Mapping[str, Any], output: Path) -> None:
+    try:
+        export_plan(outdir, manifest)
+    except CommandFailed as refused:
+        raise CommandFailed(
+            refused.message, f"the plan is not lost: copy it from {output}"
+        ) from refused
 
 
 def _manifest(inputs: CompileInputs, origin: Origin, judged: Judged) -> dict[str, Any]:
@@ -184,31 +228,6 @@ def _error(last: Judged, run_dir: Path) -> LlmchError | None:
             f"see {run_dir}/compile; another --model may do better",
         )
     return None
-
-
-def _write_summary(
-    result: PlanResult, options: PlanOptions, attempts: tuple[Judged, ...], seconds: float
-) -> None:
-    write_json(
-        result.run_dir / "compile_summary.json",
-        {
-            "success": result.ok,
-            "compile_attempts": result.attempts,
-            "work_orders": result.work_orders,
-            "errors": [finding_document(finding) for finding in result.report.errors],
-            "warnings": [finding_document(finding) for finding in result.report.warnings],
-            "attempts": [
-                {
-                    "attempt": each.attempt,
-                    "failure": each.failure or None,
-                    "errors": [finding_document(finding) for finding in each.report.errors],
-                }
-                for each in attempts
-            ],
-            "seconds": round(seconds, 3),
-            "defaults": _settings(options),
-        },
-    )
 
 
 def _head(options: PlanOptions, inputs: CompileInputs, digest: str) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypedDict
 
 from planner.interfaces.declared import fold_history, read_interfaces
@@ -21,6 +22,7 @@ from shared.commands import Command, analyse_command
 from shared.interfaces.checker import TypeChecker
 
 _INDEX = re.compile(r"\d+")
+_MAX_FINDINGS = 1000
 
 
 class FindingDocument(TypedDict):
@@ -106,7 +108,8 @@ def judge(
 
     Paths in `repo_files` are as git lists them, and `sources` has the texts of those that rules
     read (see `planner.target`). A `checker` that is given stays warm for the next plan; else one
-    is started where the plan needs it, and ended. Never raises, whatever a model wrote.
+    is started where the plan needs it, and ended. Never raises, whatever a model wrote. Of one
+    rule the first thousand findings count: more show nothing that these do not.
     """
     target = Target(frozenset(repo_files), sources or {}, allowed or Allowed())
     chain = project(plan.drafts, target.files)
@@ -116,10 +119,10 @@ def judge(
         Step(draft, _commands(draft), declared, plan, chain, history, target)
         for draft, declared in zip(plan.drafts, interfaces, strict=True)
     )
-    by_step = [each for step in steps for each in (*unmet_needs(step), *weak_commands(step))]
-    decided = (*by_step, *judge_types(steps, checker))
+    weak = [finding for step in steps for finding in weak_commands(step)]
+    decided = (*unmet_needs(steps), *weak, *judge_types(steps, checker))
     view = PlanView(plan, steps, chain, decided)
-    findings = [finding for rule in RULES for finding in rule.check(view)]
+    findings = [each for rule in RULES for each in islice(rule.check(view), _MAX_FINDINGS)]
     return Report(tuple(sorted(findings, key=_sort_key)))
 
 

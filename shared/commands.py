@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared.python_code import PythonCode, read_code
-from shared.shell_words import UnsplittableError, Words, split_words
+from shared.shell_words import (
+    MAX_ARGUMENT_BYTES,
+    UnsplittableError,
+    Words,
+    is_too_long,
+    split_words,
+)
 
 _PYTHON = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
@@ -106,24 +112,38 @@ def _analyse(text: str, words: Words) -> Command:
     argv = words.texts
     if not argv:
         raise _NothingToRun("is empty")
-    start, environment = _after_env(argv)
+    start, program = 0, _base_name(argv[0])
+    environment: tuple[tuple[str, str], ...] = ()
+    if program == "env":
+        start, environment = _after_env(argv)
+        program = _base_name(argv[start])
     if not argv[start]:
         raise _NothingToRun("names no program")
-    run = _run(argv, words.quoted, start)
-    if "\0" in text and not (isinstance(run, CodeRun) and "\0" in run.code.source):
-        raise _NothingToRun("holds a NUL, which no argument can")
-    program = argv[start].rsplit("/", 1)[-1]
+    run = _run(program, words, start)
+    suspect = "\0" in text or is_too_long(text)
+    if suspect and not (isinstance(run, CodeRun) and run.code.problem):
+        _refuse_impossible_arguments(argv)
     return Command(text, argv, None, words.operator, program, run, environment)
 
 
+def _refuse_impossible_arguments(argv: Sequence[str]) -> None:
+    for word in argv:
+        if "\0" in word:
+            raise _NothingToRun("holds a NUL, which no argument can")
+        if is_too_long(word):
+            raise _NothingToRun(f"has an argument of over {MAX_ARGUMENT_BYTES} bytes")
+
+
+def _base_name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
 def _after_env(argv: Sequence[str]) -> tuple[int, tuple[tuple[str, str], ...]]:
-    """Return where the program stands behind an `env`, and the assignments before it.
+    """Return where the program stands behind `env`, and the assignments before it.
 
     An `env` with options that this does not follow (another folder, a string to split) is itself
     the program.
     """
-    if argv[0].rsplit("/", 1)[-1] != "env":
-        return 0, ()
     assignments: list[tuple[str, str]] = []
     index = 1
     while index < len(argv):
@@ -142,14 +162,14 @@ def _after_env(argv: Sequence[str]) -> tuple[int, tuple[tuple[str, str], ...]]:
     return 0, ()
 
 
-def _run(argv: Sequence[str], quoted: Sequence[bool], start: int) -> Run:
-    path = argv[start]
-    name = path.rsplit("/", 1)[-1]
-    if _PYTHON.fullmatch(name):
-        return _python_run(argv, quoted, start + 1)
-    if name in SHELLS:
+def _run(program: str, words: Words, start: int) -> Run:
+    argv = words.texts
+    if _PYTHON.fullmatch(program):
+        return _python_run(argv, words.quoted, start + 1)
+    if program in SHELLS:
         return _shell_run(argv, start + 1)
-    arguments = tuple(argv[start + 1 :])
+    arguments = argv[start + 1 :]
+    path = argv[start]
     if "/" in path and not path.startswith("/"):
         return ScriptRun(path, (), arguments)
     return ProgramRun(arguments)
@@ -158,7 +178,7 @@ def _run(argv: Sequence[str], quoted: Sequence[bool], start: int) -> Run:
 def _python_run(argv: Sequence[str], quoted: Sequence[bool], index: int) -> Run:
     """Read an interpreter's own options as its `getopt` does: `-Ic CODE`, `-W arg`, `-mMODULE`."""
     flags: list[str] = []
-    while index < len(argv) and len(argv[index]) > 1 and argv[index][0] == "-":
+    while index < len(argv) and argv[index][:1] == "-" and argv[index] != "-":
         word = argv[index]
         index += 1
         if word == "--":
@@ -167,18 +187,18 @@ def _python_run(argv: Sequence[str], quoted: Sequence[bool], index: int) -> Run:
             flags.append(word)
             index += word == "--check-hash-based-pycs"
             continue
-        letters, option, attached = _short_options(word, "cmWX")
+        letters, option, value = _short_options(word, "cmWX")
         flags += [f"-{letter}" for letter in letters]
         if not option:
             continue
-        at = index - 1 if attached else index
-        value = attached or (argv[index] if index < len(argv) else None)
-        index = at + 1
+        if not value:
+            index += 1
+            value = argv[index - 1] if index <= len(argv) else ""
         if option == "c":
-            if value is None or not value.strip():
+            if not value or value.isspace():
                 raise _NothingToRun("has `-c` without code")
-            return CodeRun(read_code(value), tuple(flags), quoted[at])
-        if value is None:
+            return CodeRun(read_code(value), tuple(flags), quoted[index - 1])
+        if not value:
             raise _NothingToRun(f"has `-{option}` without its value")
         if option == "m":
             return ModuleRun(value, tuple(flags), tuple(argv[index:]))

@@ -8,13 +8,12 @@ the target, which never runs outside the sandbox.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shared.errors import CommandFailed
-from shared.process import Finished, run_tool
+from shared.process import Finished, ToolFailed, ToolMissing, run_tool
 
 TIMEOUT_SECONDS = 600.0
 """For one call: a checkout of a very large repo on a slow disk stays below it."""
@@ -22,6 +21,8 @@ TIMEOUT_SECONDS = 600.0
 _FIXED_CONFIG = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
+    "log.showSignature=false",  # or `git log` runs the `gpg.program` of the target's config
+    "submodule.recurse=false",
     "core.quotePath=false",
     "gc.auto=0",  # `git gc` in the middle of a run would compete with it for the disk
     "maintenance.auto=false",
@@ -30,13 +31,17 @@ _FIXED_CONFIG = (
 )
 
 
+_REF_NAME_BYTES = 250  # of one part: git makes a file of that name, and one with `.lock` added
+_PROTOCOLS = "GIT_ALLOW_PROTOCOL"
+
+
 class GitFailed(CommandFailed):
     """A git command that had to succeed did not; the message has what git said."""
 
-    def __init__(self, done: Finished) -> None:
+    def __init__(self, done: Finished, hint: str = "") -> None:
         said = done.stderr.decode(errors="replace").strip()
         reason = "timed out" if done.timed_out else said or f"exit code {done.exit_code}"
-        super().__init__(f"git {_subcommand(done.argv)} failed: {reason}")
+        super().__init__(f"git {_subcommand(done.argv)} failed: {reason}", hint)
         self.done = done
 
 
@@ -116,15 +121,18 @@ class Git:
         stdin: bytes = b"",
         environment: Mapping[str, str] | None = None,
     ) -> Finished:
-        """Run one git command and return how it ended, whatever that is."""
+        """Run one git command and return how it ended; `CommandFailed` where it cannot be run."""
         settings = [part for entry in (*_FIXED_CONFIG, *self.config) for part in ("-c", entry)]
-        return run_tool(
-            ["git", *settings, *arguments],
-            cwd=self.folder,
-            env={**self.environment, **(environment or {})},
-            timeout_seconds=TIMEOUT_SECONDS,
-            stdin=stdin,
-        )
+        try:
+            return run_tool(
+                ["git", *settings, *arguments],
+                cwd=self.folder,
+                env={**self.environment, **(environment or {})},
+                timeout_seconds=TIMEOUT_SECONDS,
+                stdin=stdin,
+            )
+        except (ToolMissing, ToolFailed) as error:
+            raise CommandFailed(str(error), "install git, or see that the folder exists") from error
 
     def run(
         self,
@@ -150,8 +158,13 @@ class Git:
             "--git-common-dir",
         )
         if done.exit_code:
+            if b"dubious ownership" in done.stderr:
+                raise GitFailed(done, "if you trust it: `git config --global safe.directory PATH`")
             return None
-        tree, git_dir, common = _text(done.stdout).removesuffix("\n").split("\n")
+        try:
+            tree, git_dir, common = _text(done.stdout).removesuffix("\n").split("\n")
+        except ValueError:
+            raise GitFailed(done, "rename the folder: its path has a line end") from None
         return Path(tree), Path(git_dir), Path(common)
 
     def is_bare(self) -> bool:
@@ -177,14 +190,26 @@ class Git:
         """Return what differs from the commit.
 
         In a tree of our own, untracked folders are listed file by file and git may save what it
-        learned in its index; the user's index is only read.
+        learned in its index; the user's index is only read. Of a submodule only the commit counts:
+        to look further, git would run with that repo's own config.
         """
         output = self.run(
             "status", "--porcelain=v2", "-z", "--branch", "--no-renames",
+            "--ignore-submodules=dirty",
             "--untracked-files=" + ("all" if own_tree else "normal"),
             environment={} if own_tree else {"GIT_OPTIONAL_LOCKS": "0"},
         )  # fmt: skip
         return _parse_status(output.split("\0"))
+
+    def is_exactly(self, commit: str) -> bool:
+        """Return whether index and tracked files are those of `commit`.
+
+        One look at each file: a false may also mean one that was touched and is still the same.
+        """
+        return not self.run(
+            "diff-index", "--name-only", "-z", "--no-ext-diff", "--ignore-submodules=dirty",
+            commit, "--",
+        )  # fmt: skip
 
     def commit_of(self, name: str) -> str:
         """Return the id of the commit `name` stands for, or an empty string."""
@@ -194,8 +219,20 @@ class Git:
         return "" if done.exit_code else _text(done.stdout).strip()
 
     def branch_name_allowed(self, name: str) -> bool:
-        """Return whether git takes `name` as the name of a branch."""
-        return self.try_run("check-ref-format", "--branch", name).exit_code == 0
+        """Return whether git takes `name` as the name of a branch, as it stands."""
+        if name == "HEAD" or name.startswith("-") or "\0" in name:
+            return False
+        if any(len(os.fsencode(part)) > _REF_NAME_BYTES for part in name.split("/")):
+            return False
+        # Not by `--branch`: that takes `@{-1}` too, for the branch checked out before.
+        return self.try_run("check-ref-format", f"refs/heads/{name}").exit_code == 0
+
+    def refs_in_the_way(self, ref: str) -> tuple[str, ...]:
+        """Return the refs that keep `ref` from being made: `a/b` cannot be where `a` is."""
+        parts = ref.split("/")
+        above = ["/".join(parts[:end]) for end in range(3, len(parts))]
+        names = self.run("for-each-ref", "--format=%(refname)", *above, ref).split("\n")
+        return tuple(name for name in names if name in above or name.startswith(ref + "/"))
 
     def checkouts(self) -> tuple[Checkout, ...]:
         """Return all working trees of the repo."""
@@ -217,6 +254,13 @@ class Git:
         output = self.run("ls-tree", "-r", "-z", "--name-only", commit)
         return tuple(sorted(filter(None, output.split("\0"))))
 
+    def submodules_of(self, commit: str) -> tuple[str, ...]:
+        """Return the folders of a commit's tree that are submodules."""
+        # Folders and submodules alone: fast also where there are very many files.
+        output = self.run("ls-tree", "-r", "-d", "-z", commit)
+        records = (record.partition("\t") for record in output.split("\0"))
+        return tuple(path for facts, _, path in records if facts.startswith("160000 "))
+
     def messages(self, tip: str, *, limit: int) -> tuple[tuple[str, str], ...]:
         """Return id and message of `tip` and its first parents, newest first."""
         output = self.run(
@@ -235,24 +279,26 @@ class Git:
         actual = self.try_run("hash-object", "--", path)
         return not stored.exit_code and not actual.exit_code and stored.stdout == actual.stdout
 
+    def holds_file(self, commit: str, path: str) -> bool:
+        """Return whether `commit` has a file at `path`."""
+        return path in self.entries_of(commit, [path])
+
     # Acts
 
     def open_worktree(self, path: Path, commit: str) -> None:
         """Check `commit` out, detached, into a new working tree at `path`."""
         self.run("worktree", "add", "--detach", "--quiet", "--force", "--", str(path), commit)
 
-    def remove_worktree(self, path: Path) -> None:
-        """Take a working tree away, whatever it holds; fine where it is gone already."""
-        removed = self.try_run("worktree", "remove", "--force", "--force", "--", str(path))
-        if removed.exit_code:
-            shutil.rmtree(path, ignore_errors=True)
-            self.try_run("worktree", "prune")
+    def forget_worktree(self, path: Path) -> None:
+        """Remove what the repo holds of a working tree, and the tree if it is still there.
 
-    def restore(self, commit: str) -> None:
-        """Make the working tree exactly `commit`: nothing changed, added or ignored is left."""
+        Never `worktree prune`: that would take trees of the user's on a disk not mounted now.
+        """
+        self.try_run("worktree", "remove", "--force", "--force", "--", str(path))
+
+    def reset(self, commit: str) -> None:
+        """Make HEAD, index and tracked files exactly `commit`; untracked ones in the way go."""
         self.run("reset", "--hard", "--quiet", commit)
-        # A second -f also removes repos that a command created inside the tree.
-        self.run("clean", "-ffdx", "--quiet")
 
     def stage(self, paths: Sequence[str]) -> None:
         """Put the named files, and nothing else, into the index."""
@@ -299,13 +345,29 @@ class Git:
             "commit-tree", tree, "-p", parent, stdin=facts.message.encode(), environment=who
         )
 
+    def merge_trees(self, ours: str, theirs: str) -> str | None:
+        """Return the tree of both commits merged, or `None` where they do not fit. No ref moves.
+
+        Merge drivers are programs of the target's config, so whatever it names is read as text.
+        """
+        done = self.try_run("merge-tree", "--write-tree", "--no-messages", ours, theirs)
+        if done.exit_code not in (0, 1) or done.timed_out:
+            raise GitFailed(done)
+        return _text(done.stdout).split("\n")[0] if done.exit_code == 0 else None
+
     def move_ref(self, ref: str, new: str, old: str, reason: str) -> bool:
         """Move `ref` from `old` to `new`, or return false where it is no longer at `old`.
 
-        An `old` of all zeros demands that the ref does not exist yet.
+        `NO_COMMIT` for `old` demands that the ref does not exist yet.
         """
+        if old == NO_COMMIT:
+            old = "0" * len(new)  # as many as the repo's kind of hash has digits
         done = self.try_run("update-ref", "--create-reflog", "-m", reason, ref, new, old)
         return done.exit_code == 0
+
+    def detach_head(self, commit: str) -> None:
+        """Point HEAD of this tree at `commit`; index and files stay as they are."""
+        self.run("update-ref", "--no-deref", "HEAD", commit)
 
     def delete_ref(self, ref: str) -> None:
         """Remove `ref`; fine where there is none."""
@@ -330,11 +392,15 @@ class Git:
         )  # fmt: skip
 
     def push(self, remote: str, branch: str) -> Finished:
-        """Push `branch` and set its upstream, as the user's own git would."""
-        return self.try_run("push", "--set-upstream", remote, f"refs/heads/{branch}")
+        """Push `branch` and set its upstream, as the user's own git would but for its hooks."""
+        environment = {k: v for k, v in self.environment.items() if k != _PROTOCOLS}
+        return replace(self, environment=environment).try_run(
+            "push", "--set-upstream", remote, f"refs/heads/{branch}"
+        )
 
 
 NO_COMMIT = "0" * 40
+"""Stands for the commit of a ref that does not exist."""
 
 
 def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -347,6 +413,9 @@ def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return kept | {
         "LC_ALL": "C",
         "GIT_TERMINAL_PROMPT": "0",
+        # Nothing here needs a remote; but where objects of a partial clone are missing, git would
+        # fetch them, by whatever command the target's config names for that.
+        _PROTOCOLS: "none",
         "GIT_LITERAL_PATHSPECS": "1",
         "GIT_EDITOR": "false",
         "GIT_MERGE_AUTOEDIT": "no",
@@ -366,11 +435,12 @@ def without_repo_filters(entries: Iterable[ConfigEntry]) -> tuple[str, ...]:
     """
     found = tuple(entries)
     trusted = {(name, key): value for name, key, value in _filter_values(found, trusted=True)}
-    defaults = {"clean": "", "smudge": "", "process": "", "required": "false"}
+    # Only what the repo sets: an empty `process` would keep a trusted `clean` from running.
+    own = sorted({(name, key) for name, key, _ in _filter_values(found, trusted=False)})
+    defaults = {"required": "false"}
     return tuple(
-        f"filter.{name}.{key}={trusted.get((name, key), default)}"
-        for name in repo_filters(found)
-        for key, default in defaults.items()
+        f"filter.{name}.{key}={trusted.get((name, key), defaults.get(key, ''))}"
+        for name, key in own
     )
 
 

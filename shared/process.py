@@ -10,9 +10,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
+_NOWHERE = subprocess.DEVNULL
 # How long a killed group may keep the output pipes open before they are closed on it.
 _DRAIN_SECONDS = 0.5
+
+
+Service: TypeAlias = subprocess.Popen[bytes]
 
 
 class ToolMissing(Exception):
@@ -50,7 +55,8 @@ def run_tool(
     `ToolFailed` when it cannot be started.
     """
     started = time.monotonic()
-    with _start(argv, cwd, env, subprocess.PIPE if stdin else subprocess.DEVNULL) as process:
+    source = subprocess.PIPE if stdin else _NOWHERE
+    with _start(argv, cwd, env, stdin=source, output=subprocess.PIPE) as process:
         timed_out = False
         try:
             stdout, stderr = process.communicate(stdin or None, timeout_seconds)
@@ -68,9 +74,9 @@ def _start(
     argv: Sequence[str],
     cwd: Path,
     env: Mapping[str, str],
+    *,
     stdin: int,
-    stdout: int = subprocess.PIPE,
-    stderr: int = subprocess.PIPE,
+    output: int,
     pass_fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     try:
@@ -79,8 +85,8 @@ def _start(
             cwd=cwd,
             env=env,
             stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
+            stdout=output,
+            stderr=output,
             pass_fds=pass_fds,
             start_new_session=True,
         )
@@ -103,17 +109,11 @@ def _kill(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
         return held.output or b"", held.stderr or b""
 
 
-def start_child(
-    argv: Sequence[str],
-    *,
-    cwd: Path,
-    env: Mapping[str, str],
-    stdout: int,
-    stderr: int,
-    pass_fds: Sequence[int] = (),
-) -> subprocess.Popen[bytes]:
-    """Start a process in a session of its own, stdin empty, output to the given descriptors.
+def start_service(
+    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], pass_fds: Sequence[int]
+) -> Service:
+    """Start a process that is spoken to through `pass_fds` alone, in a session of its own.
 
     The caller ends and reaps it. Raises `ToolMissing` or `ToolFailed` as `run_tool` does.
     """
-    return _start(argv, cwd, env, subprocess.DEVNULL, stdout, stderr, pass_fds)
+    return _start(argv, cwd, env, stdin=_NOWHERE, output=_NOWHERE, pass_fds=pass_fds)

@@ -8,10 +8,9 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import TypeVar
 
-# Linux takes no longer single argument (MAX_ARG_STRLEN, 32 pages, with its closing NUL).
-MAX_CODE_BYTES: Final = 128 * 1024 - 1
+from shared.shell_words import MAX_ARGUMENT_BYTES, is_too_long
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*+"
 _DOTTED = rf"{_NAME}(?:\.{_NAME})*+"
@@ -99,8 +98,8 @@ def _attempt(source: str, read: Callable[[str], T]) -> T | CodeProblem:
 
 
 def _too_long(source: str) -> CodeProblem | None:
-    if len(source) * 4 > MAX_CODE_BYTES and len(source.encode(errors="replace")) > MAX_CODE_BYTES:
-        return CodeProblem(f"it is over {MAX_CODE_BYTES} bytes, too long for an argument", False)
+    if is_too_long(source):
+        return CodeProblem(f"it is over {MAX_ARGUMENT_BYTES} bytes, too long an argument", False)
     return None
 
 
@@ -125,6 +124,8 @@ def _imports(source: str) -> tuple[Import, ...]:
 
 
 def _without_aliases(names: str) -> tuple[str, ...]:
+    if " as " not in names:
+        return tuple(names.replace(" ", "").split(","))
     return tuple(name.split(" as ")[0].strip() for name in names.split(","))
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import threading
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,10 @@ from typing import Any
 
 from shared.atomic_io import make_folder, write_bytes, write_json, write_refused, write_text
 from shared.errors import Interrupted, InvalidInput, LlmchError
-from shared.events import Emit, Event, event_to_json, fan_out
+from shared.events import Emit, Event, ModelTextArrived, event_to_json, fan_out
+from shared.llm.redaction import redact, secret_values
+
+_EPOCH_DIGITS = 12  # beyond the year 30000; git's own limit is not much further
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +60,37 @@ class Recording:
 class EventLog:
     """Appends each event to `events.jsonl`, stamped with the seconds since the run began.
 
-    Not synced: it tells what happened, and nothing is decided by it.
+    Not synced: it tells what happened, and nothing is decided by it. The pieces of a streamed
+    reply are left out: the transcript has it whole, and only there can a secret be seen whole.
+    Raises `CommandFailed` where the disk refuses.
     """
 
-    def __init__(self, folder: RunFolder) -> None:
+    def __init__(self, folder: RunFolder, secrets: Sequence[str] = ()) -> None:
         self._started = folder.started
-        path = folder.path / "events.jsonl"
+        self._secrets = secrets
+        self._path = folder.path / "events.jsonl"
         try:
-            self._file = path.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
+            self._file = self._path.open("ab", buffering=0)
         except OSError as error:
-            raise write_refused(path, error) from error
+            raise write_refused(self._path, error) from error
         self._lock = threading.Lock()
+        self._secrets = secret_values(os.environ)
 
     def __call__(self, event: Event) -> None:
+        if isinstance(event, ModelTextArrived):
+            return
         seconds = (datetime.now(UTC) - self._started).total_seconds()
         line = json.dumps({"at": round(seconds, 3), **event_to_json(event)}, ensure_ascii=False)
-        with self._lock:
-            self._file.write(line + "\n")
+        line = redact(line, self._secrets)
+        safe = redact(line, self._secrets)
+        try:
+            with self._lock:
+                self._file.write((safe + "\n").encode("utf-8", "backslashreplace"))
+        except OSError as error:
+            raise write_refused(self._path, error) from error
 
     def close(self) -> None:
-        """End the log; a full disk at this point loses only its tail."""
+        """End the log."""
         self._file.close()
 
 
@@ -107,20 +121,21 @@ def new_run_folder(artifacts: Path, kind: str, run_id: str) -> RunFolder:
 
 
 def commit_date(started: datetime, environ: Mapping[str, str] = os.environ) -> str:
-    """Return the date that commits of a run carry, in git's raw form.
+    """Return the date that commits of a run carry, as git reads it for certain.
 
     It is `SOURCE_DATE_EPOCH` where that is set, so that builds can be reproduced, else the start
     of the run. Raises `InvalidInput` where the variable is no number of seconds.
     """
     given = environ.get("SOURCE_DATE_EPOCH", "")
     if not given:
-        return f"{int(started.timestamp())} +0000"
-    if not (given.isascii() and given.isdigit()):
+        return f"@{int(started.timestamp())} +0000"
+    if not (given.isascii() and given.isdigit() and len(given) <= _EPOCH_DIGITS):
         raise InvalidInput(
             f"SOURCE_DATE_EPOCH is {given!r}, not a number of seconds since 1970",
             "set it to digits only, or unset it",
         )
-    return f"{given} +0000"
+    # Without the @, git takes fewer than nine digits for a date of another form.
+    return f"@{int(given)} +0000"
 
 
 @contextlib.contextmanager
@@ -130,7 +145,7 @@ def recorded_run(folder: RunFolder, head: Mapping[str, Any], emit: Emit) -> Iter
     A bug's traceback goes to `traceback.txt` there; every exception is passed on.
     """
     run_head = RunHead(folder, head)
-    log = EventLog(folder)
+    log = EventLog(folder, secret_values(os.environ))
     recording = Recording(folder, fan_out((log, emit)))
     status = "internal error"
     try:

@@ -7,19 +7,17 @@ characters is let through as it is: it has a rule, and a name, of its own.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
+from itertools import islice
+from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from shared.paths import PathProblem, check_path, glob_characters
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
+from shared.schema_words import describe, field_path
 
 SCHEMA_VERSION: Final = "1.0"
 
@@ -30,6 +28,12 @@ VERIFY_SCRIPT: Final = "scripts/verify.sh"
 # document has to be read whole before it can be judged, hence its bound.
 MAX_DOCUMENT_BYTES: Final = 10 * 1024 * 1024
 MAX_CONTEXT_FILES: Final = 10
+# No honest plan comes near these: a reply of 64,000 tokens holds some hundred orders, a proposal
+# some hundred files. They keep ten megabytes of nonsense from costing minutes and gigabytes.
+MAX_ORDERS: Final = 2000
+MAX_COMMANDS: Final = 100
+MAX_LISTED: Final = 1000
+"""Of any other list in an order or contract."""
 MAX_CONTEXT_BYTES: Final = 200 * 1024
 """Of one context file, and of all of an order's together."""
 MAX_WRITE_BYTES: Final = 200 * 1024
@@ -38,6 +42,12 @@ MAX_PROPOSAL_BYTES: Final = 500 * 1024
 """Of all files of a proposal together."""
 MAX_EXCERPT_CHARACTERS: Final = 2000
 
+# What is told of a document at fault. More than 500 faults are not even listed: that alone would
+# take a minute for ten megabytes of them.
+_MAX_UNKNOWN: Final = 50
+_MAX_PROBLEMS: Final = 50
+_MAX_FAULTS: Final = 500
+
 # Ten digits would number more orders than a document can hold.
 _ORDER_ID = re.compile(r"WO-(0[0-9]|[1-9][0-9]{1,8})")
 
@@ -45,7 +55,12 @@ T = TypeVar("T")
 
 
 def _check_order_path(text: str) -> str:
-    return text if glob_characters(text) else check_path(text)
+    try:
+        return check_path(text)
+    except PathProblem:
+        if glob_characters(text):
+            return text
+        raise
 
 
 OrderPath = Annotated[str, AfterValidator(_check_order_path)]
@@ -59,7 +74,7 @@ def _normal_path(text: str) -> str:
 
 
 # Strict mode would refuse the lists that JSON gives for tuples; what they hold stays strict.
-Listed = Annotated[tuple[T, ...], Field(strict=False)]
+Listed = Annotated[tuple[T, ...], Field(strict=False, max_length=MAX_LISTED)]
 
 
 # One paragraph or several: models write either.
@@ -124,7 +139,7 @@ class WorkOrder(_Document):
     postconditions: Listed[Postcondition] = ()
     allowed_files: Listed[OrderPath]
     forbidden: Listed[str] = ()
-    acceptance_commands: Annotated[Listed[str], Field(min_length=1)]
+    acceptance_commands: Annotated[Listed[str], Field(min_length=1, max_length=MAX_COMMANDS)]
     context_files: Annotated[Listed[OrderPath], Field(max_length=MAX_CONTEXT_FILES)] = ()
     depends_on: Listed[str] = ()
     interfaces: Annotated[Listed[Interface], Field(exclude_if=_is_empty)] = ()
@@ -147,7 +162,7 @@ class Manifest(_Document):
     schema_version: str = SCHEMA_VERSION
     system_overview: Overview = ()
     verify_contract: VerifyContract | None = None
-    work_orders: Listed[WorkOrder]
+    work_orders: Annotated[Listed[WorkOrder], Field(max_length=MAX_ORDERS)]
     provenance: Provenance | None = None
 
 
@@ -160,10 +175,12 @@ class SchemaProblem:
 
 
 class DocumentInvalid(ValueError):
-    """A document does not conform to its schema; `problems` has one entry per field."""
+    """A document does not conform to its schema; `problems` has one entry per field, 50 at most."""
 
     def __init__(self, problems: tuple[SchemaProblem, ...]) -> None:
-        super().__init__("; ".join(f"{each.field}: {each.message}" for each in problems))
+        super().__init__(
+            "; ".join(f"{each.field or 'the document'}: {each.message}" for each in problems)
+        )
         self.problems = problems
 
 
@@ -175,18 +192,31 @@ def parse_document(schema: type[D], value: object) -> D:
 
     Raises `DocumentInvalid`, with one problem for each field that is at fault.
     """
+    if problems := _oversized_lists(value):
+        raise DocumentInvalid(problems)
     try:
         return schema.model_validate(value)
     except ValidationError as error:
         raise DocumentInvalid(_problems(error)) from None
 
 
-def unknown_keys(schema: type[BaseModel], value: object) -> tuple[str, ...]:
-    """Return the keys of the JSON object `value` that `schema` does not have, sorted."""
-    known = _keys_of(schema)
-    if not isinstance(value, Mapping) or value.keys() <= known:
+def _oversized_lists(value: object) -> tuple[SchemaProblem, ...]:
+    """Find lists over all bounds: the validator would look at every element before it says so."""
+    if not isinstance(value, dict):
         return ()
-    return tuple(sorted(value.keys() - known))
+    return tuple(
+        SchemaProblem(str(key), f"has {len(each)} entries, at most {MAX_LISTED} may be")
+        for key, each in value.items()
+        if isinstance(each, list) and len(each) > MAX_LISTED and key != "work_orders"
+    )
+
+
+def unknown_keys(schema: type[BaseModel], value: object) -> tuple[str, ...]:
+    """Return the keys of the JSON object `value` that `schema` does not have: the first, sorted."""
+    known = _keys_of(schema)
+    if not isinstance(value, dict) or value.keys() <= known:
+        return ()
+    return tuple(sorted(value.keys() - known)[:_MAX_UNKNOWN])
 
 
 @cache
@@ -206,17 +236,22 @@ def order_id(number: int) -> str:
 
 def glob_paths(order: WorkOrder) -> tuple[tuple[str, str], ...]:
     """Return field and path of every path of the order that holds glob characters."""
-    return tuple(each for each in order_paths(order) if glob_characters(each[1]))
+    return tuple(_glob_paths(order))
 
 
-def order_paths(order: WorkOrder) -> tuple[tuple[str, str], ...]:
-    """Return field and path of every path in the order, in the order of the schema."""
-    return (
-        *((f"preconditions[{i}].path", each.path) for i, each in enumerate(order.preconditions)),
-        *((f"postconditions[{i}].path", each.path) for i, each in enumerate(order.postconditions)),
-        *((f"allowed_files[{i}]", path) for i, path in enumerate(order.allowed_files)),
-        *((f"context_files[{i}]", path) for i, path in enumerate(order.context_files)),
-    )
+def _glob_paths(order: WorkOrder) -> Iterator[tuple[str, str]]:
+    for index, condition in enumerate(order.preconditions):
+        if glob_characters(condition.path):
+            yield f"preconditions[{index}].path", condition.path
+    for index, condition in enumerate(order.postconditions):
+        if glob_characters(condition.path):
+            yield f"postconditions[{index}].path", condition.path
+    for index, path in enumerate(order.allowed_files):
+        if glob_characters(path):
+            yield f"allowed_files[{index}]", path
+    for index, path in enumerate(order.context_files):
+        if glob_characters(path):
+            yield f"context_files[{index}]", path
 
 
 def blockers(order: WorkOrder) -> tuple[SchemaProblem, ...]:
@@ -231,70 +266,13 @@ def blockers(order: WorkOrder) -> tuple[SchemaProblem, ...]:
 
 
 def _problems(error: ValidationError) -> tuple[SchemaProblem, ...]:
+    if error.error_count() > _MAX_FAULTS:
+        message = f"does not fit the schema in {error.error_count()} places"
+        return (SchemaProblem("", message),)
     first: dict[str, str] = {}
     for each in error.errors(include_url=False):
         if each["type"] == "too_short" and each["input"]:
             continue  # what the list holds has problems of its own, and nothing else is left
-        first.setdefault(_field(each["loc"]), _message(each))
-    return tuple(SchemaProblem(field, message) for field, message in first.items())
-
-
-def _field(location: tuple[int | str, ...]) -> str:
-    """Spell a location as `preconditions[0].path`; the document itself is the empty string."""
-    text = ""
-    for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return text.removeprefix(".")
-
-
-def _message(error: ErrorDetails) -> str:
-    context = error.get("ctx", {})
-    match error["type"]:
-        case "missing":
-            return "is missing"
-        case "value_error":
-            return f"{_shown(error['input'])} {context['error']}"
-        case "literal_error":
-            return f"must be {context['expected']}, not {_shown(error['input'])}"
-        case "too_short":
-            return "must not be empty"
-        case "too_long":
-            return f"has {context['actual_length']} entries, at most {context['max_length']} may be"
-        case kind:
-            wanted = _WANTED.get(kind, "of another type")
-            return f"must be {wanted}, not {_kind(error['input'])}"
-
-
-_WANTED = {
-    "string_type": "a string",
-    "string_unicode": "a string of valid Unicode",
-    "bool_type": "true or false",
-    "tuple_type": "a list",
-    "model_type": "an object",
-    "model_attributes_type": "an object",
-}
-_MAX_SHOWN = 80
-
-
-def _shown(value: object) -> str:
-    """Quote a value for a message, cut to what a line can hold."""
-    text = json.dumps(value, default=str) if isinstance(value, str) else _kind(value)
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
-
-
-def _kind(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true or false"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a string"
-        case Mapping():
-            return "an object"
-        case list() | tuple():
-            return "a list"
-        case _:
-            return type(value).__name__
+        first.setdefault(field_path(each["loc"]), describe(each))
+    problems = (SchemaProblem(field, message) for field, message in first.items())
+    return tuple(islice(problems, _MAX_PROBLEMS))

@@ -54,7 +54,7 @@ PROJECT_FILE = "pyproject.toml"
 PROJECT_TABLE = ("tool", "llmch")
 CONFIG_VARIABLE = "LLMCH_CONFIG"
 # Variables that are no settings: one is read elsewhere, and tests have a name space of their own.
-OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "LLMCH_WORKSPACES"})
+OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "LLMCH_WORKSPACES", "LLMCH_DEBUG"})
 TEST_PREFIX = "LLMCH_TEST_"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Final
 
 # A word is nearly always plain or quoted as a whole; only a mixed one is taken to pieces.
 _WORD = re.compile(
@@ -26,6 +27,18 @@ _PIECE = re.compile(
 )
 _IN_DOUBLE_QUOTES = re.compile(r'\\(["\\])')
 _OPERATOR = re.compile(r"&&|\|\||;;|\|&|&>>?|[0-9]*[<>]{1,3}[&|]?[0-9]*|[;&|]")
+
+
+# Linux takes no longer single argument (MAX_ARG_STRLEN: 32 pages, with its closing NUL).
+MAX_ARGUMENT_BYTES: Final = 128 * 1024 - 1
+
+
+def is_too_long(argument: str) -> bool:
+    """Say whether no program can be given this argument, however it is quoted."""
+    # No character takes more than four bytes, so most need no encoding to tell.
+    if len(argument) * 4 <= MAX_ARGUMENT_BYTES:
+        return False
+    return len(argument.encode(errors="replace")) > MAX_ARGUMENT_BYTES
 
 
 class UnsplittableError(ValueError):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 from shared.schemas import MAX_DOCUMENT_BYTES
@@ -18,6 +17,7 @@ JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | flo
 
 # Five levels are in use; the bound keeps every later walk of a value clear of Python's own.
 MAX_DEPTH: Final = 64
+_CONTAINERS: Final = (dict, list)
 
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _TOKEN = re.compile(
@@ -25,6 +25,8 @@ _TOKEN = re.compile(
       | (?P<open>[\[{]) | (?P<close>[\]}]) | (?P<word>[^\s"\[\]{}:,]++)""",
     re.VERBOSE | re.DOTALL,
 )
+_CONSTANT = re.compile(r"NaN|-?Infinity")
+_NUMBER = re.compile(r"-?[0-9]+(?P<rest>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
 # In the text of a string: a pair of escapes that make one character, or any one escape.
 _ESCAPE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -104,29 +106,23 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse
 def _deeper_than(value: JsonValue, limit: int) -> bool:
     level = [value]
     for _ in range(limit):
-        level = [
-            child
-            for parent in level
-            for child in _children(parent)
-            if isinstance(child, (dict, list))
-        ]
-        if not level:
+        below: list[JsonValue] = []
+        for parent in level:
+            if isinstance(parent, dict):
+                below += [each for each in parent.values() if each.__class__ in _CONTAINERS]
+            elif isinstance(parent, list):
+                below += [each for each in parent if each.__class__ in _CONTAINERS]
+        if not below:
             return False
+        level = below
     return True
 
 
-def _children(value: JsonValue) -> Iterable[JsonValue]:
-    match value:
-        case dict():
-            return value.values()
-        case list():
-            return value
-        case _:
-            return ()
-
-
 def _first_refusal(text: str) -> JsonProblem | None:
-    """Return the first thing in a text of valid syntax that is refused, and where it stands."""
+    """Return the first thing in a text that is refused although it is JSON to Python's reader.
+
+    The text may break off into no JSON at all after that, but not before it.
+    """
     open_keys: list[set[str]] = []
     for token in _TOKEN.finditer(text):
         start = token.start()
@@ -146,29 +142,33 @@ def _first_refusal(text: str) -> JsonProblem | None:
                 if lone := _lone_surrogate(string):
                     return _problem("a lone surrogate", text, start + lone)
                 if token["key"] and open_keys:
-                    key: str = json.loads(string)
+                    key = _decoded(string)
                     if key in open_keys[-1]:
                         return _problem(f"the key {string} stands twice in one object", text, start)
                     open_keys[-1].add(key)
     return None
 
 
-def _number_problem(word: str) -> str | None:
-    if word in {"NaN", "Infinity", "-Infinity"}:
-        return f"{word} is no JSON value"
-    return "a number too large to be read" if _is_number(word) and not _is_readable(word) else None
-
-
-def _is_number(word: str) -> bool:
-    return word[0] in "-0123456789"
-
-
-def _is_readable(number: str) -> bool:
-    """Say whether Python converts the number: floats have a range, ints a count of digits."""
-    if not number.lstrip("-").isdigit():
-        return math.isfinite(float(number))
+def _decoded(string: str) -> str:
     try:
-        int(number)
+        return str(json.loads(string))
+    except ValueError:
+        return string  # beyond the fault that is looked for, anything may stand
+
+
+def _number_problem(word: str) -> str | None:
+    if constant := _CONSTANT.match(word):
+        return f"{constant[0]} is no JSON value"
+    number = _NUMBER.fullmatch(word)
+    return "a number too large to be read" if number and not _is_readable(number) else None
+
+
+def _is_readable(number: re.Match[str]) -> bool:
+    """Say whether Python converts the number: floats have a range, ints a count of digits."""
+    if number["rest"]:
+        return math.isfinite(float(number[0]))
+    try:
+        int(number[0])
     except ValueError:
         return False
     return True

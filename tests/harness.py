@@ -9,24 +9,28 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from factory.batch.coordinator import run_all
+from factory.llm import ModelChoice
 from factory.options import RunOptions, SandboxChoice
 from factory.run import run_order
 from factory.sandbox import Backend
 from factory.schemas import AttemptRecord, BatchSummary, RunSummary
-from factory.state import ModelChoice
 from shared.events import Event
 from shared.hashing import manifest_sha256
+from shared.llm.reply_format import ReplyFormat
 from shared.llm.stack import Mode, ModelSource
 from tests.fakes import Reply, ScriptedModel
 
 Json = dict[str, Any]
 OnEvent = Callable[[Event], None]
+
+_NOBODY = 65534
 
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "Ada",
@@ -90,13 +94,15 @@ def writing(path: str, number: int = 1, **changes: Any) -> Json:
 def manifest(orders: Sequence[Json], **provenance: Any) -> Json:
     """Return a plan of `orders` as the planner would emit it, its hash true."""
     origin: Json = {"planner_run_id": "01PLANNERRUN", "compile_hash": "c" * 64} | provenance
-    document: Json = {"schema_version": "1.0", "work_orders": list(orders), "provenance": origin}
     for each in orders:
-        bootstrap = bool(each.get("verify_exempt"))
-        each["provenance"] = {**origin, "manifest_sha256": "", "bootstrap": bootstrap}
-    origin["manifest_sha256"] = ""
+        each["provenance"] = {**origin, "bootstrap": bool(each.get("verify_exempt"))}
+    return hashed({"schema_version": "1.0", "work_orders": list(orders), "provenance": origin})
+
+
+def hashed(document: Json) -> Json:
+    """Return the plan with the hash that it has, in all the places where it says so."""
     digest = manifest_sha256(document)
-    for holder in (document, *orders):
+    for holder in (document, *document["work_orders"]):
         holder["provenance"]["manifest_sha256"] = digest
     return document
 
@@ -151,7 +157,7 @@ class Factory:
     @property
     def workspace(self) -> Path:
         """The tree of the one run under way."""
-        (found,) = self.workspaces.glob(f"*/{self.repo.name}")
+        (found,) = self.workspaces.glob(f"*/*/{self.repo.name}")
         return found
 
     @property
@@ -163,7 +169,7 @@ class Factory:
         defaults = RunOptions(
             repo=self.repo,
             artifacts=self.artifacts,
-            models=ModelChoice(lambda attempt: "scripted", None, 0.0, None),
+            models=ModelChoice(lambda attempt: "scripted", reply_format=ReplyFormat.JSON),
             sandbox=SandboxChoice(Backend.OFF),
             python=Path(sys.executable),
             branch="work",
@@ -230,3 +236,24 @@ def stages(summary: RunSummary) -> list[str]:
 
 def _stage(record: AttemptRecord) -> str:
     return str(record.failure_brief.stage) if record.failure_brief else ""
+
+
+@contextmanager
+def as_ordinary_user(folder: Path) -> Iterator[None]:
+    """Act without root's rights below `folder`, which is made the ordinary user's."""
+    if os.geteuid() != 0:
+        yield
+        return
+    git_ceiling = [each for each in (folder, *folder.parents) if str(each) != "/"]
+    modes = {each: each.stat().st_mode for each in git_ceiling if each.stat().st_uid == 0}
+    for each in modes:
+        each.chmod(modes[each] | 0o711)
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, _NOBODY, _NOBODY, follow_symlinks=False)
+    os.seteuid(_NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        for each, mode in modes.items():
+            each.chmod(mode)

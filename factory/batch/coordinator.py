@@ -1,19 +1,33 @@
-"""`run-all`: a manifest's orders in sequence, what has landed before left alone."""
+"""`run-all`: a plan's orders made side by side and landed in sequence on one branch."""
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from factory.commit_facts import OrderIdentity, identify, landed_orders
+from factory.batch.history import History, read_history
+from factory.batch.order_graph import derive_graph
+from factory.batch.schedule import Progress, Schedule
+from factory.batch.worker import LocalWorker, Worker
+from factory.journal import Step
+from factory.merging import SentBack
 from factory.options import RunOptions
 from factory.orders import LoadedOrder, decide_exempt, read_workdir
-from factory.preflight import Repo, Target, choose_target
-from factory.run import begin_run, default_branch, describe_options, hold_repo, refuse_inside
+from factory.preflight import choose_target
+from factory.run import (
+    begin_run,
+    default_branch,
+    describe_options,
+    hold_repo,
+    prepare_export,
+)
 from factory.schemas import BatchSummary, RunSummary
-from factory.session import Session
+from factory.session import Session, error_of
 from factory.summary import (
     Circumstances,
     batch_verdict,
@@ -21,98 +35,133 @@ from factory.summary import (
     summarise_unexecuted,
     usage_record,
 )
+from factory.task import OrderResult, OrderTask
+from factory.verdict import Errored, Passed
 from shared.atomic_io import write_json
 from shared.errors import LlmchError
-from shared.events import BatchEnded, BatchStarted, Emit, OrderSkipped, Warned
+from shared.events import BatchEnded, BatchStarted, Emit, Noted, OrderSkipped, Warned
 from shared.llm.stack import ModelSource
 from shared.llm.usage import usage_counted
 from shared.run_context import Recording, new_run_id
 
-_HISTORY = 10_000  # commits of the branch that are searched for landed orders
-
 
 def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit) -> BatchSummary:
-    """Run the orders in `workdir` on one branch, up to the first that fails.
+    """Run the orders in `workdir` on one branch and return what became of each.
 
     Orders that this branch has already are skipped, so the same call again goes on where the last
     one stopped. Raises as `factory.run.run_order` does.
     """
     orders = read_workdir(workdir)
     with hold_repo(options, emit) as held:
-        refuse_inside(held.repo, options.out, "--out")
+        prepare_export(held.repo, options.out, "--out")
         exemptions = [decide_exempt(each, allow=options.allow_verify_exempt) for each in orders]
         run_id = new_run_id()
         branch = options.branch or default_branch(orders[0].plan, run_id)
         target = choose_target(held.repo, branch, options.policy, options.protected, options.start)
         head = {"command": "run-all", "workdir": str(workdir), **describe_options(options, target)}
-        with begin_run(options, source, held, target, run_id, head, emit) as (session, recording):
+        begun = begin_run(options, source, held, target, run_id, head, orders, emit)
+        with begun as (session, recording):
             warnings = [text for each in orders for text in each.warnings]
             for text in (*warnings, *(warning for _, warning in exemptions if warning)):
                 recording.emit(Warned(text))
-            batch = _Batch(session, recording, target.tip, _landed(held.repo, target))
-            error = batch.run(orders, [exempt for exempt, _ in exemptions])
-            summary = batch.summarise()
+            history = read_history(held.repo.git, target)
+            batch = _Batch(orders, [exempt for exempt, _ in exemptions], session, history)
+            worker = LocalWorker(session.execution, options.jobs)
+            try:
+                error = batch.run(worker, options.jobs)
+            except BaseException:
+                with contextlib.suppress(LlmchError):  # what ended the run is told, not the disk
+                    batch.summarise(recording, cut_short=True)
+                raise
+            summary = batch.summarise(recording)
+            if any(each.state in ("landed", "skipped") for each in summary.orders):
+                session.push()
             if error:
                 raise error
-            if summary.tip != target.tip:
-                session.push()
     if options.out is not None:
         write_json(options.out / f"{run_id}.json", public_json(summary))
     return summary
 
 
 class _Batch:
-    """The orders of one call, and what became of each so far."""
+    """The orders of one call: made by a worker, landed here in the plan's sequence."""
 
     def __init__(
         self,
+        orders: Sequence[LoadedOrder],
+        exempt: Sequence[bool],
         session: Session,
-        recording: Recording,
-        base: str,
-        landed: Mapping[OrderIdentity, str],
+        history: History,
     ) -> None:
+        self._orders = orders
+        self._exempt = exempt
         self._session = session
-        self._recording = recording
-        self._base = base
-        self._landed = landed
-        self._done: list[RunSummary] = []
+        self._root = session.folder.path
+        self._base = history.tip
         self._started = time.monotonic()
+        self._summaries: dict[int, RunSummary] = {}
+        self._made: dict[int, tuple[OrderTask, OrderResult]] = {}
+        self._error: LlmchError | None = None
+        tasks = [self._task(position, "") for position in range(len(orders))]
+        landed = {
+            position: commit
+            for position, task in enumerate(tasks)
+            if (commit := history.landed.get(task.identity))
+        }
+        own = {commit: position for position, commit in landed.items()}
+        start, since_start = history.continued(own.keys())
+        self._schedule = Schedule.of(
+            derive_graph([each.order for each in orders]),
+            session.options.keep_going,
+            start,
+            landed,
+            [own[commit] for commit in since_start],
+        )
 
-    def run(self, orders: Sequence[LoadedOrder], exempt: Sequence[bool]) -> LlmchError | None:
-        """Execute the orders up to the first that fails; return what ends the run, if anything."""
-        emit = self._recording.emit
-        emit(BatchStarted(len(orders), self._session.branch, self._base))
-        error: LlmchError | None = None
-        stopped = False
-        for loaded, is_exempt in zip(orders, exempt, strict=True):
-            if stopped:
-                self._done.append(self._not_executed(loaded, "pending", None))
-            elif commit := self._landed_commit(loaded):
-                emit(OrderSkipped(loaded.order.id, loaded.order.title, commit))
-                self._done.append(self._not_executed(loaded, "skipped", commit))
-            else:
-                folder = self._recording.folder.path / loaded.order.id
-                executed = self._session.execute(loaded, is_exempt, folder)
-                self._done.append(executed.summary)
-                error = executed.error
-                stopped = executed.summary.state != "landed"
-        return error
+    def run(self, worker: Worker, jobs: int) -> LlmchError | None:
+        """Make and land the orders; return what ended the run before its time, if anything."""
+        emit = self._session.emit
+        emit(BatchStarted(len(self._orders), self._session.branch, self._base))
+        for position, commit in sorted(self._schedule.commits.items()):
+            order = self._orders[position].order
+            self._session.journal.record(Step.LANDED, order=order.id, commit=commit, skipped=True)
+            emit(OrderSkipped(order.id, order.title, commit))
+        running: dict[Future[OrderResult], tuple[int, OrderTask]] = {}
+        try:
+            while not self._schedule.over:
+                for position in self._schedule.startable()[: jobs - len(running)]:
+                    task = self._begin(position, self._schedule.base_of(position))
+                    running[worker.submit(task)] = (position, task)
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    position, task = running.pop(future)
+                    self._take(position, task, future.result())
+                self._land_in_turn()
+        except BaseException:
+            worker.cancel()
+            raise
+        if running:
+            worker.cancel()
+        return self._error
 
-    def summarise(self) -> BatchSummary:
-        """Write and announce the summary of the whole, and return it."""
-        session, recording = self._session, self._recording
+    def summarise(self, recording: Recording, *, cut_short: bool = False) -> BatchSummary:
+        """Write and announce the summary of the whole, and return it.
+
+        `cut_short` says that the run was ended from outside.
+        """
+        session = self._session
+        orders = tuple(self._summary(position) for position in range(len(self._orders)))
         summary = BatchSummary(
-            verdict=batch_verdict(self._done),
+            verdict="ERROR" if cut_short else batch_verdict(orders),
             run_id=recording.folder.run_id,
-            run_dir=str(recording.folder.path),
+            run_dir=str(self._root),
             branch=session.branch,
             base=self._base,
             tip=session.tip,
-            orders=tuple(self._done),
+            orders=orders,
             usage=usage_record(session.model.meter.run),
         )
-        document = summary.model_dump(mode="json")
-        write_json(recording.folder.path / "run_summary.json", document)
+        write_json(self._root / "run_summary.json", summary.model_dump(mode="json"))
         recording.results["summary"] = public_json(summary)
         recording.emit(usage_counted(session.model.meter.run))
         recording.emit(
@@ -120,8 +169,8 @@ class _Batch:
                 verdict=summary.verdict,
                 branch=summary.branch,
                 tip=summary.tip,
-                landed=sum(each.state in ("landed", "skipped") for each in self._done),
-                orders=len(self._done),
+                landed=sum(each.state in ("landed", "skipped") for each in orders),
+                orders=len(orders),
                 seconds=time.monotonic() - self._started,
                 repo=str(session.repo.tree),
                 run_dir=summary.run_dir,
@@ -129,26 +178,68 @@ class _Batch:
         )
         return summary
 
-    def _landed_commit(self, loaded: LoadedOrder) -> str | None:
-        plan = loaded.plan.manifest_sha256 if loaded.plan else ""
-        return self._landed.get(identify(loaded.order, plan))
+    def _task(self, position: int, base: str) -> OrderTask:
+        loaded = self._orders[position]
+        return OrderTask(loaded, self._exempt[position], base, self._root / loaded.order.id)
 
-    def _not_executed(
-        self, loaded: LoadedOrder, state: Literal["skipped", "pending"], commit: str | None
-    ) -> RunSummary:
+    def _begin(self, position: int, base: str) -> OrderTask:
+        task = self._task(position, base)
+        self._schedule.progress[position] = Progress.RUNNING
+        self._session.begin(task)
+        return task
+
+    def _take(self, position: int, task: OrderTask, result: OrderResult) -> None:
+        if self._schedule.progress[position] is Progress.RUNNING:
+            self._schedule.progress[position] = Progress.MADE
+            self._made[position] = (task, result)
+            if error_of(result):
+                self._schedule.foresee_end(position)
+
+    def _land_in_turn(self) -> None:
+        while (position := self._schedule.next_to_land()) is not None:
+            task, result = self._made.pop(position)
+            parent = self._session.tip
+            landed = self._session.land(task, result)
+            if isinstance(landed, SentBack):
+                landed = self._make_again(position, task, landed)
+            self._summaries[position] = self._session.conclude(task, landed, parent)
+            if isinstance(landed.verdict, Passed):
+                self._schedule.land(position, landed.verdict.commit)
+                continue
+            self._schedule.fail(position)
+            if error := error_of(landed):
+                self._error = error
+                self._schedule.stop()
+
+    def _make_again(self, position: int, task: OrderTask, back: SentBack) -> OrderResult:
+        """Make an order anew on the tip. Nothing else lands meanwhile, so once is enough."""
+        self._session.emit(Noted(f"{task.name}: sent back to be made on the tip: {back.reason}"))
+        again = replace(task, base=self._session.tip, folder=task.folder / "on_the_tip")
+        self._session.begin(again)
+        result = self._session.land(again, self._session.execution.make(again))
+        if isinstance(result, SentBack):
+            return OrderResult(Errored(result.reason), ())
+        return result
+
+    def _summary(self, position: int) -> RunSummary:
+        if position in self._summaries:
+            return self._summaries[position]
+        state: Literal["skipped", "blocked", "pending"]
+        commit, warnings = None, self._orders[position].warnings
+        match self._schedule.progress[position]:
+            case Progress.SKIPPED:
+                state, commit = "skipped", self._schedule.commits[position]
+            case Progress.BLOCKED:
+                cause = self._orders[self._schedule.causes[position]].order.id
+                state, warnings = "blocked", (*warnings, f"blocked by {cause}")
+            case _:
+                state = "pending"
         about = Circumstances(
-            order=loaded.order.id,
-            run_id=self._recording.folder.run_id,
-            run_dir=self._recording.folder.path / loaded.order.id,
+            order=self._orders[position].order.id,
+            run_id=self._session.folder.run_id,
+            run_dir=self._root / self._orders[position].order.id,
             branch=self._session.branch,
             parent=self._session.tip,
-            warnings=loaded.warnings,
+            warnings=warnings,
         )
         return summarise_unexecuted(state, about, commit)
-
-
-def _landed(repo: Repo, target: Target) -> Mapping[OrderIdentity, str]:
-    """Return the orders that the branch holds already."""
-    if not target.exists:
-        return {}
-    return landed_orders(repo.git.messages(target.tip, limit=_HISTORY))

@@ -1,19 +1,23 @@
 """One way to run an untrusted command: `open_sandbox(choice, policy).run(argv, ...)`."""
 
-from factory.sandbox.detect import Sandbox, open_sandbox
+from factory.sandbox.detect import Found, Sandbox, find_backends, open_sandbox
 from factory.sandbox.guarantees import Guarantee, Guarantees
 from factory.sandbox.outcome import Captured, Cause, Ended
 from factory.sandbox.policy import Backend, Limits, Policy
+from factory.sandbox.supervision import end_all
 
 __all__ = [
     "Backend",
     "Captured",
     "Cause",
     "Ended",
+    "Found",
     "Guarantee",
     "Guarantees",
     "Limits",
     "Policy",
     "Sandbox",
+    "end_all",
+    "find_backends",
     "open_sandbox",
 ]

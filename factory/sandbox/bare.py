@@ -27,6 +27,9 @@ class Bare:
         self._rlimits = limits.of_each_process(layout.policy.limits)
         self.environment = layout.environment(layout.policy.temporary)
 
+    def admit_temporary(self) -> None:
+        """Nothing to do: what it may use was never restricted."""
+
     @contextlib.contextmanager
     def prepare(self, program: str, argv: Sequence[str]) -> Iterator[Prepared]:
         """The command as it is."""

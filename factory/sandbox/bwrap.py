@@ -58,6 +58,9 @@ class Bubblewrapped:
         self._arguments += ("--", *bound)
         self.guarantees = _guarantees(layout, limited=bool(bound))
 
+    def admit_temporary(self) -> None:
+        """Nothing to do: bwrap mounts what it finds under the name."""
+
     @contextlib.contextmanager
     def prepare(self, program: str, argv: Sequence[str]) -> Iterator[Prepared]:
         """The command behind bwrap's arguments; bwrap says whether it came to run it."""

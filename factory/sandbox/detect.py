@@ -59,6 +59,12 @@ class Sandbox(Protocol):
         raised, with nothing left running. Safe from several threads.
         """
 
+    def clear(self) -> None:
+        """Give the commands that follow an empty /tmp and HOME, as between two attempts.
+
+        No command may be under way. Raises OSError where the disk refuses.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -118,13 +124,13 @@ def _opened(backend: Backend, layout: Layout) -> Sandbox:
     """The backend for this policy, probed unless it was already. Raises `_Unusable`."""
     match backend:
         case Backend.OFF:
-            return Runner(layout.policy, Bare(layout))
+            return Runner(layout, Bare(layout))
         case Backend.BWRAP:
             program = find_bwrap(layout.policy)
-            runner = Runner(layout.policy, Bubblewrapped(layout, program, _bwrap_version(program)))
+            runner = Runner(layout, Bubblewrapped(layout, program, _bwrap_version(program)))
         case Backend.LANDLOCK:
             _check_landlock()
-            runner = Runner(layout.policy, Landlocked(layout))
+            runner = Runner(layout, Landlocked(layout))
         case Backend.AUTO:
             raise AssertionError("the candidates of AUTO are tried one by one")
     _probe(runner, layout.policy.private / "probe")
@@ -187,7 +193,7 @@ def _check_landlock() -> None:
 
 
 # A backend that has worked is not probed again in this process, for whatever policy.
-_proven: dict[Backend, str] = {}
+_proven: set[tuple[Backend, str]] = set()
 
 _USER_NAMESPACES = (
     "let bwrap make user namespaces: on Ubuntu its AppArmor profile (apt install apparmor-profiles"
@@ -198,11 +204,11 @@ _USER_NAMESPACES = (
 
 def _probe(runner: Runner, log: Path) -> None:
     """Run a command that does nothing, exactly as any other would be run."""
-    if runner.backend in _proven:
+    if (runner.backend, runner.version) in _proven:
         return
     ended = runner.run(["true"], timeout_seconds=_PROBE_SECONDS, log=log)
     if ended.ok:
-        _proven[runner.backend] = runner.version
+        _proven.add((runner.backend, runner.version))
         return
     problem = ended.reason or ended.stderr.text.strip() or f"the probe ended: {ended.cause}"
     remedy = _USER_NAMESPACES if runner.backend is Backend.BWRAP else ""

@@ -9,7 +9,13 @@ from pathlib import Path
 from shared.errors import InvalidInput
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+BYTECODE = "pycache"  # in the private /tmp
 _SECRET_NAME = re.compile(r"API_?KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE_?KEY", re.IGNORECASE)
+
+
+def import_roots(workspace: Path) -> tuple[Path, Path]:
+    """Where the target's modules are looked for; its `src` may come with the first order."""
+    return workspace, workspace / "src"
 
 
 def build(
@@ -31,7 +37,7 @@ def build(
                 f"the sandbox does not pass {name} on: commands run code that a model wrote",
                 "take it out of the sandbox's environment",
             )
-    roots = (site, workspace, workspace / "src")  # a `src` may come with the first order
+    roots = (site, *import_roots(workspace))
     return {
         **extra,
         "PATH": ":".join((*map(str, path), SYSTEM_PATH)),
@@ -40,7 +46,7 @@ def build(
         "TMPDIR": str(temporary),
         "PYTHONPATH": ":".join(map(str, roots)),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONPYCACHEPREFIX": str(temporary / "pycache"),
+        "PYTHONPYCACHEPREFIX": str(temporary / BYTECODE),
         # The second comes with the graph library: its import takes longer than many a test suite.
         "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:langsmith_plugin",
     }

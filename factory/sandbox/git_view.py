@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import stat
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from factory.sandbox.policy import Policy
-from shared import atomic_io
+from factory.sandbox.reclaim import put_aside, regain
 
 # What git needs to read a repo. A list of what to show, since what to hide has no end: tokens
 # stand in `config`, in the remote URLs of old reflogs, in files that tools leave there.
@@ -23,6 +23,8 @@ _SETTING = re.compile(
     r"|objectformat|refstorage)\s*=\s*\w{1,16}\s*",
     re.IGNORECASE,
 )
+# A path, at most.
+_LONGEST_POINTER = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,23 +97,26 @@ class Pointer:
     def restore(self, aside: Path) -> bool:
         """Put the file back where a command changed it; returns whether it had.
 
-        What stands in its place goes into the folder `aside`, since a tree that the command made
-        may take long to delete.
+        A folder in its place is moved below `aside`: to delete it may take the command's time
+        many times over. Raises OSError when the disk refuses.
         """
         if self.content is None or _regular_content(self.path) == self.content:
             return False
+        regain(self.path.parent)
         if self.path.is_dir() and not self.path.is_symlink():
-            self.path.chmod(0o700)
-            self.path.rename(Path(tempfile.mkdtemp(dir=aside)) / "replaced")
-        atomic_io.write_bytes(self.path, self.content, sync=False)
+            put_aside(self.path, aside)
+        else:
+            self.path.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(self.path, flags, 0o644), "wb") as file:
+            file.write(self.content)
         return True
 
 
 def _regular_content(path: Path) -> bytes | None:
-    """What a regular file holds; None for anything else, above all for a link or a FIFO."""
-    try:
-        if stat.S_ISREG(path.lstat().st_mode):
+    """What a small regular file holds; None for anything else, above all a link or a FIFO."""
+    with contextlib.suppress(OSError):
+        facts = path.lstat()
+        if stat.S_ISREG(facts.st_mode) and facts.st_size <= _LONGEST_POINTER:
             return path.read_bytes()
-    except OSError:
-        pass
     return None

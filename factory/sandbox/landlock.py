@@ -79,9 +79,16 @@ class Landlocked:
         self._limits = policy.limits
         self._cwd = policy.workspace
         self._seccomp = seccomp.beside_landlock(network=network)
-        self._ruleset = _ruleset(layout, level, network=network)
+        self._every = _RIGHTS[5] if level >= 5 else _RIGHTS[3]
+        self._temporary = policy.temporary
+        self._ruleset = _ruleset(layout, level, self._every, network=network)
+        self.admit_temporary()
         weakref.finalize(self, os.close, self._ruleset)
         self._rlimits = limits.of_each_process(policy.limits)
+
+    def admit_temporary(self) -> None:
+        """Add the new directory to the ruleset, which knows directories by themselves."""
+        _grant(self._ruleset, [self._temporary], self._every)
 
     @contextlib.contextmanager
     def prepare(self, program: str, argv: Sequence[str]) -> Iterator[Prepared]:
@@ -121,15 +128,14 @@ def _guarantees(layout: Layout, level: int) -> Guarantees:
     return holding(*(each for each, holds in held.items() if holds))
 
 
-def _ruleset(layout: Layout, level: int, *, network: bool) -> int:
-    every = _RIGHTS[5] if level >= 5 else _RIGHTS[3]
+def _ruleset(layout: Layout, level: int, every: int, *, network: bool) -> int:
     view = layout.view
     ruleset = _create(every, level, network=network)
     try:
         _grant(ruleset, map(Path, _FACTS), _READ_ONLY)
         _grant(ruleset, map(Path, _DEVICES), _DEVICE & every)
         _grant(ruleset, (*etc.FILES, *etc.FOLDERS, *view.read), _READ_ONLY)
-        _grant(ruleset, (*view.write, layout.policy.temporary), every)
+        _grant(ruleset, view.write, every)
     except BaseException:
         os.close(ruleset)
         raise

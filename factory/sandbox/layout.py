@@ -8,8 +8,14 @@ from pathlib import Path
 
 from factory.sandbox import environment, target_path
 from factory.sandbox.git_view import GitView, git_view
-from factory.sandbox.interpreter import interpreter_of, write_programs
+from factory.sandbox.interpreter import (
+    Interpreter,
+    interpreter_of,
+    seed_bytecode,
+    write_programs,
+)
 from factory.sandbox.policy import Policy
+from factory.sandbox.reclaim import put_aside
 from factory.sandbox.view import View, view_of
 
 _OWN_PACKAGES = ("llmch", "planner", "factory", "shared")
@@ -20,22 +26,37 @@ class Layout:
     """A policy with its paths resolved and everything it needs on the disk."""
 
     policy: Policy
+    interpreter: Interpreter
     view: View
     git: GitView | None
-    programs: Path
-    """`bin` (python, pytest, pip) and `site` (the command's sitecustomize); never writable."""
-    path: tuple[Path, ...]
-    """The folders in front of the system's on PATH."""
+
+    @property
+    def programs(self) -> Path:
+        """`bin` (python, pytest, pip) and `site` (the command's sitecustomize); never writable."""
+        return self.policy.private / "programs"
+
+    @property
+    def aside(self) -> Path:
+        """Where what commands left goes until the private directory is deleted."""
+        return self.policy.private / "aside"
 
     def environment(self, temporary: Path) -> dict[str, str]:
         """The variables of a command that has its /tmp at `temporary`."""
         return environment.build(
             workspace=self.policy.workspace,
             temporary=temporary,
-            path=self.path,
+            path=(self.programs / "bin", self.interpreter.executable.parent),
             site=self.programs / "site",
             extra=self.policy.environment,
         )
+
+    def renew_temporary(self) -> None:
+        """Put an empty directory in the place of the command's /tmp."""
+        temporary = self.policy.temporary
+        if temporary.exists():
+            put_aside(temporary, self.aside)
+        temporary.mkdir(mode=0o700)
+        seed_bytecode(self.interpreter, temporary / environment.BYTECODE)
 
 
 def lay_out(policy: Policy) -> Layout:
@@ -45,21 +66,21 @@ def lay_out(policy: Policy) -> Layout:
     """
     policy = _resolved(policy)
     interpreter = interpreter_of(policy.python)
-    policy.temporary.mkdir(mode=0o700, exist_ok=True)
     programs = policy.private / "programs"
-    if programs.exists():
-        shutil.rmtree(programs)
-    for folder in (programs, programs / "bin", programs / "site"):
-        folder.mkdir()
-    write_programs(interpreter, programs / "bin")
-    _write_site(policy, programs / "site")
-    return Layout(
+    layout = Layout(
         policy=policy,
+        interpreter=interpreter,
         view=view_of(policy, interpreter, programs),
         git=git_view(policy, policy.private / "git-config"),
-        programs=programs,
-        path=(programs / "bin", interpreter.executable.parent),
     )
+    shutil.rmtree(programs, ignore_errors=True)
+    for folder in (programs, programs / "bin", programs / "site"):
+        folder.mkdir()
+    layout.aside.mkdir(exist_ok=True)
+    layout.renew_temporary()
+    write_programs(interpreter, programs / "bin")
+    _write_site(policy, programs / "site")
+    return layout
 
 
 def _resolved(policy: Policy) -> Policy:
@@ -79,7 +100,8 @@ def _resolved(policy: Policy) -> Policy:
 def _write_site(policy: Policy, folder: Path) -> None:
     root = Path(__file__).resolve().parents[2]
     own = {name: str(root / name) for name in _OWN_PACKAGES}
-    shown = (policy.workspace, policy.temporary, Path("/tmp"), *policy.read, *policy.write)  # noqa: S108  # where bwrap shows it
+    roots = [str(each) for each in environment.import_roots(policy.workspace)]
+    visible = [str(each) for each in (*policy.read, *policy.write)]
     source = Path(target_path.__file__).read_text(encoding="utf-8")
-    call = f"\n\ninstall({own!r}, {[str(each) for each in shown]!r})\n"
+    call = f"\n\ninstall({own!r}, {roots!r}, {visible!r})\n"
     (folder / "sitecustomize.py").write_text(source + call, encoding="utf-8")

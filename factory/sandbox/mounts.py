@@ -77,9 +77,11 @@ def _view_mounts(view: View) -> Iterator[_Mount]:
             yield _bind(path, path, writable=writable[path])
     links = {link: target for path in (*view.read, *view.write) for link, target in links_on(path)}
     for link, target in links.items():
+        if _nearest(link, shown) is not None:  # it is part of what is shown
+            continue
         if link.is_relative_to(TEMPORARY):  # a link made there would stay for the next command
             yield _bind(link.resolve(), link, writable=False)
-        elif _nearest(link, shown) is None:
+        else:
             yield _Mount(link, ("--symlink", target, str(link)))
 
 

@@ -15,8 +15,10 @@ from typing import Protocol
 from factory.sandbox.capture import Capture, log_files
 from factory.sandbox.git_view import Pointer
 from factory.sandbox.guarantees import Guarantees, render
+from factory.sandbox.layout import Layout
 from factory.sandbox.outcome import Cause, Ended
-from factory.sandbox.policy import Backend, Limits, Policy
+from factory.sandbox.policy import Backend, Limits
+from factory.sandbox.reclaim import regain
 from factory.sandbox.supervision import Exit, Launch, Stop, supervise
 
 _KILLED = 128 + signal.SIGKILL
@@ -48,11 +50,16 @@ class Confinement(Protocol):
     def prepare(self, program: str, argv: Sequence[str]) -> AbstractContextManager[Prepared]:
         """Everything for one command; what it holds open is closed on leaving."""
 
+    def admit_temporary(self) -> None:
+        """Let commands use the directory that is now the command's /tmp."""
+
 
 class Runner:
     """The `Sandbox` of a confinement."""
 
-    def __init__(self, policy: Policy, confinement: Confinement) -> None:
+    def __init__(self, layout: Layout, confinement: Confinement) -> None:
+        policy = layout.policy
+        self._layout = layout
         self._policy = policy
         self._confinement = confinement
         self._pointer = Pointer.of(policy.workspace)
@@ -87,35 +94,39 @@ class Runner:
             reason=reason,
         )
 
+    def clear(self) -> None:
+        """Give the commands that follow an empty /tmp; see `Sandbox.clear`."""
+        self._layout.renew_temporary()
+        self._confinement.admit_temporary()
+
     def _run(
         self, argv: tuple[str, ...], deadline: float, stdout: Capture, stderr: Capture
     ) -> _End:
         program = self._find(argv[0])
         if program is None:
             return _End(_NOT_FOUND, Cause.NOT_FOUND, f"{argv[0]}: no such program")
-        with self._confinement.prepare(program, argv) as prepared:
-            done = supervise(
-                prepared.launch,
-                deadline=deadline,
-                stdout=stdout,
-                stderr=stderr,
-                output_bytes=self.limits.output_bytes,
-            )
-            started = prepared.started()
-        end = (
-            _judge(done, self.limits)
-            if started or done.stop
-            else _End(_NOT_STARTED, Cause.NOT_STARTED)
-        )
-        notes = [end.reason] if end.reason else []
-        if not done.clean:
-            notes.append("some of its processes may still run")
-        if self._pointer.restore(self._policy.temporary):
-            notes.append("it changed the workspace's .git, which was put back")
-        return replace(end, reason="; ".join(notes))
+        note = ""
+        try:
+            with self._confinement.prepare(program, argv) as prepared:
+                done = supervise(
+                    prepared.launch,
+                    deadline=deadline,
+                    stdout=stdout,
+                    stderr=stderr,
+                    output_bytes=self.limits.output_bytes,
+                )
+                end = _judge(done, self.limits, started=prepared.started())
+        finally:  # after an interrupt too: git is asked next
+            regain(self._policy.workspace)
+            if self._pointer.restore(self._layout.aside):
+                note = "it changed the workspace's .git, which was put back"
+        notes = (end.reason, "" if done.clean else "some of its processes may still run", note)
+        return replace(end, reason="; ".join(filter(None, notes)))
 
     def _find(self, name: str) -> str | None:
         """The path of a program, relative ones being the workspace's."""
+        if "\0" in name:
+            return None
         if "/" in name:
             path = self._policy.workspace / name
             return str(path) if os.access(path, os.X_OK) and path.is_file() else None
@@ -129,13 +140,12 @@ class _End:
     reason: str = ""
 
 
-def _judge(done: Exit, limits: Limits) -> _End:
-    """The end of a command whose confinement worked."""
-    if done.failure and not done.stop:
-        _, _, said = done.failure.partition(" ")
-        if done.not_found:
-            return _End(_NOT_FOUND, Cause.NOT_FOUND, said)
-        return _End(_NOT_STARTED, Cause.NOT_STARTED, said)
+def _judge(done: Exit, limits: Limits, *, started: bool) -> _End:
+    """What became of a command, whose confinement says whether it was started."""
+    if done.failure or not (started or done.stop):
+        if done.not_found and started:  # the program itself, not what was to confine it
+            return _End(_NOT_FOUND, Cause.NOT_FOUND, done.failure)
+        return _End(_NOT_STARTED, Cause.NOT_STARTED, done.failure)
     if done.stop is Stop.DEADLINE:
         return _End(_KILLED, Cause.TIMED_OUT)
     if done.stop is Stop.OUTPUT:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import functools
 import json
 import os
 import select
@@ -21,7 +20,7 @@ from pathlib import Path
 
 from factory.sandbox import warden
 from factory.sandbox.capture import Capture
-from shared.process import start_child
+from shared.process import Service, start_service
 
 # After the order to end, a tree of processes is normally gone in milliseconds. The caller was
 # promised an answer within a second of the deadline, so it gets one either way.
@@ -80,46 +79,50 @@ class Exit:
 
 
 class Warden:
-    """The running warden; started again when something has ended it."""
+    """The warden of this process: started by the first request, and again when it has died."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._requests = self._start()
-        atexit.register(self.close)
+        self._running: tuple[socket.socket, Service] | None = None
 
-    def _start(self) -> socket.socket:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs, Path(os.devnull).open("wb") as nowhere:
-            self._process = start_child(
-                [sys.executable, "-I", "-S", warden.__file__, str(theirs.fileno())],
-                cwd=Path("/"),
-                env={},
-                stdout=nowhere.fileno(),
-                stderr=nowhere.fileno(),
-                pass_fds=[theirs.fileno()],
-            )
-        return ours
+    @property
+    def pid(self) -> int | None:
+        """Its process id, once it was started."""
+        return self._running[1].pid if self._running else None
 
     def request(self, fds: Sequence[int]) -> None:
         """Have a supervisor started that owns `fds`: stdout, stderr, control and the job's own."""
         with self._lock:
             try:
-                socket.send_fds(self._requests, [b"+"], fds)
-            except OSError:
+                self._send(fds)
+            except ConnectionError:
                 self.close()
-                self._requests = self._start()
-                socket.send_fds(self._requests, [b"+"], fds)
+                self._send(fds)
+
+    def _send(self, fds: Sequence[int]) -> None:
+        if self._running is None:
+            self._running = self._start()
+        socket.send_fds(self._running[0], [b"+"], fds)
+
+    def _start(self) -> tuple[socket.socket, Service]:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            fd = theirs.fileno()
+            program = [sys.executable, "-I", "-S", warden.__file__, str(fd)]
+            service = start_service(program, cwd=Path("/"), env={}, pass_fds=[fd])
+        atexit.register(self.close)
+        return ours, service
 
     def close(self) -> None:
-        """End the warden; commands under way are ended by their supervisors."""
-        self._requests.close()
-        self._process.wait()
+        """End the warden; commands under way go on under their supervisors."""
+        if self._running is not None:
+            requests, service = self._running
+            self._running = None
+            requests.close()
+            service.wait()
 
 
-@functools.cache
-def the_warden() -> Warden:
-    """The one of this process."""
-    return Warden()
+WARDEN = Warden()
 
 
 def supervise(
@@ -137,18 +140,29 @@ def supervise(
         stack.enter_context(control)
         stack.enter_context(theirs)
         own = launch.inherit if launch.ruleset is None else (launch.ruleset, *launch.inherit)
-        the_warden().request([out_write.fileno(), err_write.fileno(), theirs.fileno(), *own])
+        WARDEN.request([out_write.fileno(), err_write.fileno(), theirs.fileno(), *own])
         for handed_over in (out_write, err_write, theirs):
             handed_over.close()
         watch = _Watch(control, {out.fileno(): stdout, err.fileno(): stderr}, output_bytes)
+        _UNDER_WAY.add(watch)
         try:
-            with contextlib.suppress(BrokenPipeError):  # the supervisor died: no report says so
+            with contextlib.suppress(ConnectionError):  # the supervisor died: no report will come
                 control.sendall(launch.job())
             return watch.follow(deadline)
         except BaseException:  # Ctrl-C, a full disk under the log: nothing is left running
-            watch.end()
-            watch.follow(deadline)
+            watch.abandon()
             raise
+        finally:
+            _UNDER_WAY.discard(watch)
+
+
+_UNDER_WAY: set[_Watch] = set()
+
+
+def end_all() -> None:
+    """Have every command of this process killed, whichever thread waits for it."""
+    for watch in tuple(_UNDER_WAY):
+        watch.end(Stop.DEADLINE)
 
 
 def _pipe(stack: contextlib.ExitStack) -> tuple[FileIO, FileIO]:
@@ -163,7 +177,7 @@ class _Watch:
         self, control: socket.socket, streams: Mapping[int, Capture], output_bytes: int
     ) -> None:
         self._control = control
-        self._streams = streams
+        self._streams: Mapping[int, Capture | None] = streams
         self._room = output_bytes
         self._reply = b""
         self._stop: Stop | None = None
@@ -186,7 +200,13 @@ class _Watch:
                 break
         return self._exit()
 
-    def end(self, stop: Stop | None = None) -> None:
+    def abandon(self) -> None:
+        """Have every process killed, wait for that, and keep no more of the output."""
+        self._streams = dict.fromkeys(self._streams)
+        self.end(None)
+        self.follow(time.monotonic())
+
+    def end(self, stop: Stop | None) -> None:
         """Have every process killed; reading goes on for the grace and no longer."""
         self._stop = stop
         self._last_moment = time.monotonic() + GRACE_SECONDS
@@ -194,15 +214,18 @@ class _Watch:
             self._control.shutdown(socket.SHUT_WR)
 
     def _read(self, fd: int) -> None:
-        data = os.read(fd, _CHUNK)
+        try:
+            data = os.read(fd, _CHUNK)
+        except ConnectionResetError:  # the supervisor died before it had read its job
+            data = b""
         if not data:
             self._poll.unregister(fd)
             self._open.remove(fd)
             if fd not in self._streams and self._last_moment is None:
                 self._last_moment = time.monotonic() + GRACE_SECONDS
-        elif (capture := self._streams.get(fd)) is None:
+        elif fd not in self._streams:
             self._reply += data
-        else:
+        elif capture := self._streams[fd]:
             capture.add(data)
             self._room -= len(data)
             if self._room < 0 and self._last_moment is None:
@@ -210,7 +233,8 @@ class _Watch:
 
     def _exit(self) -> Exit:
         if not self._reply:
-            return Exit(status=signal.SIGKILL, stop=self._stop, clean=False)
+            lost = "" if self._stop else "its supervisor was killed"
+            return Exit(status=signal.SIGKILL, stop=self._stop, failure=lost, clean=False)
         report: warden.Report = json.loads(self._reply)
         return Exit(
             status=report["status"],

@@ -70,15 +70,17 @@ def inside(place: str, roots: list[str]) -> bool:
     return any(place == root or place.startswith(root.rstrip("/") + "/") for root in roots)
 
 
-def install(own: dict[str, str], visible: list[str]) -> None:
+def install(own: dict[str, str], roots: list[str], visible: list[str]) -> None:
     """Apply to this interpreter, then run the `sitecustomize` that this one stands before."""
     here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120  # pathlib is slow
     prefixes = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix]
-    visible = [*visible, *prefixes, *map(os.path.realpath, prefixes)]
-    sys.path[:] = [each for each in sys.path if each != here and inside(each, visible)]
+    home = os.environ.get("HOME", sys.prefix)  # private, so what is installed there is its own
+    visible = [*roots, *visible, home, *prefixes, *map(os.path.realpath, prefixes)]
+    rest = (each for each in sys.path if each not in (here, *roots) and inside(each, visible))
+    sys.path[:] = [*roots, *rest]  # by PYTHONPATH they come only where no path has a colon
     editable = [each for each in sys.meta_path if "editable" in getattr(each, "__module__", "")]
-    rest = [each for each in sys.meta_path if each not in editable]
-    sys.meta_path[:] = [Foremost(own), *rest, *(Demoted(each, visible) for each in editable)]
+    others = [each for each in sys.meta_path if each not in editable]
+    sys.meta_path[:] = [Foremost(own), *others, *(Demoted(each, visible) for each in editable)]
     sys.pycache_prefix = None
     spec = PathFinder.find_spec("sitecustomize")
     if spec is not None and spec.loader is not None:

@@ -42,10 +42,8 @@ def view_of(policy: Policy, interpreter: Interpreter, programs: Path) -> View:
             )
     own = (part for prefix in interpreter.prefixes for part in _parts(prefix))
     read = (*map(Path, _SYSTEM), *own, interpreter.executable, *policy.read, programs)
-    return View(
-        tuple(dict.fromkeys(each for each in read if each.exists())),
-        (policy.workspace, *policy.write),
-    )
+    shown = (each for each in read if each.exists() or each == programs)  # that is made last
+    return View(tuple(dict.fromkeys(shown)), (policy.workspace, *policy.write))
 
 
 def _parts(prefix: Path) -> tuple[Path, ...]:

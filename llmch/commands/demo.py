@@ -56,13 +56,13 @@ def _build(args: argparse.Namespace, console: Console, name: str) -> ExitCode:
     example = find_example(name)
     settings = settings_for(args, console, {"sandbox.backend": args.sandbox})
     source = demo_source(args.llm, example, settings)
-    planner_model, factory_model = demo_models(args.llm, example, settings)
+    planner, factory = demo_models(args.llm, example, settings)
     options = DemoOptions(
         example=example,
         folder=args.dir or free_folder(_ROOT, example.name),
         artifacts=settings.artifacts_dir,
-        planner_model=planner_model,
-        factory_model=factory_model,
+        planner=planner,
+        factory=factory,
         sandbox=sandbox_choice(settings),
     )
     console(Noted(f"example {example.name}: {example.shows}"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from factory.cli import add_run_arguments, run_flags, run_options
+from factory.cli import add_batch_arguments, add_run_arguments, run_flags, run_options
 from llmch.arguments import add_model_arguments, add_output_arguments, add_record_arguments
 from llmch.console import Console
 from shared.errors import ExitCode
@@ -16,6 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workdir", type=Path, required=True, metavar="DIR", help="the folder of the plan"
     )
+    add_batch_arguments(parser)
     add_run_arguments(parser)
     add_record_arguments(parser)
     add_model_arguments(parser)
@@ -26,10 +27,15 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     """Run the orders; 0 where all have landed, 1 where one failed."""
     from factory.batch.coordinator import run_all
     from factory.summary import public_json
+    from llmch.consent import with_consent
     from llmch.wiring import model_source, settings_for
 
     settings = settings_for(args, console, run_flags(args), repo=args.repo)
     source = model_source(args, settings, settings.factory)
-    summary = run_all(args.workdir, run_options(args, settings), source, console)
+    summary = with_consent(
+        lambda options: run_all(args.workdir, options, source, console),
+        run_options(args, settings),
+        console,
+    )
     console.result(public_json(summary))
     return ExitCode.OK if summary.verdict == "PASS" else ExitCode.FAILED

@@ -6,9 +6,10 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from shared.events import Event
+if TYPE_CHECKING:
+    from shared.events import Event
 
 # ECMA-48, in its 7-bit (ESC [) and 8-bit (U+009B) forms: control sequences, control strings (OSC,
 # DCS, SOS, PM, APC) with all they hold, and the short escapes. A string stops at any further

@@ -5,20 +5,23 @@ from __future__ import annotations
 import json as json_text
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, TextIO
+from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
-from llmch.console.activity import Activity
-from llmch.console.clean import cell_width, clean, on_event, on_texts, one_line
+from llmch.console.clean import clean, on_texts
 from llmch.console.line import Line, Mark, Verbosity, Weight
-from llmch.console.narrator import Narrator
 from llmch.console.plain import HEARTBEAT_SECONDS, WatchfulPrinter
+from llmch.console.printer import OnDemand, Printer
 from llmch.console.stream import Stream
+from llmch.console.table import render_table
 from shared.errors import CommandFailed
-from shared.events import Event, ModelTextArrived
+
+# Verbs without events, and errors, need not wait for what renders events.
+if TYPE_CHECKING:
+    from llmch.console.narrator import Narrator
+    from shared.events import Event
 
 
 class Color(StrEnum):
@@ -45,46 +48,6 @@ class FindingLike(Protocol):
     def remedy(self) -> str: ...
 
 
-class Printer(Protocol):
-    """Where lines go, and what shows the work under way."""
-
-    def show(self, lines: Sequence[Line]) -> None:
-        """Show the lines, as one piece."""
-
-    def follow(self, event: Event) -> None:
-        """Take notice of an event that may change what is under way."""
-
-    def close(self) -> None:
-        """End whatever runs in the background."""
-
-
-class OnDemand:
-    """A printer that is opened when first used: what a terminal needs takes time to import."""
-
-    def __init__(self, open_printer: Callable[[], Printer]) -> None:
-        self._open = open_printer
-        self._printer: Printer | None = None
-
-    def show(self, lines: Sequence[Line]) -> None:
-        """Show the lines, if there are any."""
-        if lines:
-            self._opened().show(lines)
-
-    def follow(self, event: Event) -> None:
-        """Pass the event on."""
-        self._opened().follow(event)
-
-    def close(self) -> None:
-        """Close the printer if it was ever opened."""
-        if self._printer is not None:
-            self._printer.close()
-
-    def _opened(self) -> Printer:
-        if self._printer is None:
-            self._printer = self._open()
-        return self._printer
-
-
 class Console:
     """Renders events as they happen, and all else a command has to say. Safe for threads.
 
@@ -97,7 +60,6 @@ class Console:
         out: Stream,
         printer: Printer,
         err_printer: Printer,
-        narrator: Narrator,
         verbosity: Verbosity,
         json: bool,
         protect: Callable[[str], str],
@@ -105,7 +67,7 @@ class Console:
         self._out = out
         self._printer = printer
         self._err_printer = err_printer
-        self._narrator = narrator
+        self._narrator: Narrator | None = None
         self._verbosity = verbosity
         self._json = json
         self._protect = protect
@@ -114,12 +76,12 @@ class Console:
 
     def __call__(self, event: Event) -> None:
         """Show an event."""
-        if not isinstance(event, ModelTextArrived):  # a piece may end within an escape sequence
-            event = on_event(event, self._protect)
         with self._lock:
-            lines = self._narrator.tell(event)
+            narrator = self._narrator or self._begin()
+            fit = narrator.fit(event)
+            lines = narrator.tell(fit)
             if self._verbosity is not Verbosity.QUIET:
-                self._printer.follow(event)
+                self._printer.follow(fit)
             self._show(lines)
 
     def __enter__(self) -> Self:
@@ -165,44 +127,61 @@ class Console:
                 safe = on_texts({"error": failure}, self._protect)
                 self._out.write(json_text.dumps(safe, indent=2) + "\n")
                 return
-            lines = [*_marked(Mark.ERROR, message), *(_marked(Mark.HINT, hint) if hint else ())]
-            self._err_printer.show([self._protected(line) for line in lines])
+            lines = [*_marked(Mark.ERROR, self._protect(message))]
+            if hint:
+                lines += _marked(Mark.HINT, self._protect(hint))
+            self._err_printer.show(lines)
 
     def lines(self, *texts: str) -> None:
         """Print what was asked for, such as an explanation, as it is; also where quiet."""
-        split = [Line(Mark.TEXT, part) for text in texts for part in text.split("\n")]
-        self._say([Line(Mark.TEXT, line.text, weight=Weight.VERDICT) for line in split])
+        self._say(self._text_lines(texts, Weight.VERDICT))
+
+    def remark(self, *texts: str) -> None:
+        """Print what goes with the verdict, as it is; not where quiet."""
+        self._say(self._text_lines(texts, Weight.NORMAL))
 
     def table(self, rows: Iterable[Sequence[str]], headings: Sequence[str] = ()) -> None:
-        """Print rows of equal length in aligned columns."""
-        self.lines(*render_table([*([headings] if headings else []), *rows]))
+        """Print rows of equal length in aligned columns; also where quiet."""
+        every = [*([headings] if headings else []), *rows]
+        self.lines(*render_table([[self._protect(cell) for cell in row] for row in every]))
 
     def findings(self, findings: Iterable[FindingLike]) -> None:
         """Print what the rules found, each with its remedy."""
-        self._say([line for finding in findings for line in _finding_lines(finding)])
+        self._say(line for finding in findings for line in self._finding_lines(finding))
 
     def verdict(self, who: str, text: str, *, ok: bool, aside: str = "") -> None:
         """Print how a command without events of its own ended; also where quiet."""
         mark, word = (Mark.DONE, "PASS") if ok else (Mark.FAILED, "FAIL")
-        self._say([Line(mark, text, who, word, aside, Weight.VERDICT)])
+        protect = self._protect
+        self._say([Line(mark, protect(text), protect(who), word, protect(aside), Weight.VERDICT)])
+
+    def _begin(self) -> Narrator:
+        from llmch.console.narrator import Narrator
+
+        verbose = self._verbosity is Verbosity.VERBOSE
+        self._narrator = Narrator(verbose=verbose, cwd=_cwd(), protect=self._protect)
+        return self._narrator
 
     def _say(self, lines: Iterable[Line]) -> None:
         with self._lock:
-            self._show([self._protected(line) for line in lines])
+            self._show(lines)
 
     def _show(self, lines: Iterable[Line]) -> None:
-        shown = [line for line in lines if line.weight in _SHOWN[self._verbosity]]
-        self._printer.show(shown)
+        self._printer.show([line for line in lines if line.weight in _SHOWN[self._verbosity]])
 
-    def _protected(self, line: Line) -> Line:
-        change = self._protect
-        return replace(
-            line,
-            text=change(line.text),
-            who=change(line.who),
-            what=change(line.what),
-            aside=change(line.aside),
-        )
+    def _text_lines(self, texts: Iterable[str], weight: Weight) -> Iterable[Line]:
+        # Before it is split: a secret may have several lines.
+        split = (part for text in texts for part in self._protect(text).split("\n"))
+        return (Line(Mark.TEXT, part, weight=weight) for part in split)
+
+    def _finding_lines(self, finding: FindingLike) -> Iterable[Line]:
+        mark = Mark.FAILED if finding.severity == "error" else Mark.WARNED
+        field = f"{finding.field}: " if finding.field else ""
+        text = self._protect(f"{field}{finding.message}")
+        order = self._protect(finding.work_order or "")
+        yield Line(mark, text, self._protect(finding.code), order)
+        if finding.remedy:
+            yield Line(Mark.NEXT, self._protect(finding.remedy))
 
 
 _SHOWN = {
@@ -236,7 +215,8 @@ def open_console(
 
     def open_printer(stream: Stream) -> Printer:
         if json or not stream.isatty() or environ.get("TERM", "") in _PLAIN_TERMINALS:
-            return WatchfulPrinter(stream, Activity(), heartbeat_seconds)
+            return WatchfulPrinter(stream, heartbeat_seconds)
+        from llmch.console.activity import Activity
         from llmch.console.terminal import TerminalPrinter
 
         colour = color is Color.AUTO and not environ.get("NO_COLOR")
@@ -248,31 +228,10 @@ def open_console(
         out=out,
         printer=err_printer if json else OnDemand(lambda: open_printer(out)),
         err_printer=err_printer,
-        narrator=Narrator(verbose=verbosity is Verbosity.VERBOSE, cwd=_cwd()),
         verbosity=verbosity,
         json=json,
         protect=protect,
     )
-
-
-def render_table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows as lines, every column as wide as its widest cell."""
-    cells = [[one_line(clean(cell)) for cell in row] for row in rows]
-    widths = [max(map(cell_width, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  ".join(
-            cell + " " * (width - cell_width(cell)) for cell, width in zip(row, widths, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
-
-
-def _finding_lines(finding: FindingLike) -> Iterable[Line]:
-    mark = Mark.FAILED if finding.severity == "error" else Mark.WARNED
-    field = f"{finding.field}: " if finding.field else ""
-    yield Line(mark, f"{field}{finding.message}", finding.code, finding.work_order or "")
-    if finding.remedy:
-        yield Line(Mark.NEXT, finding.remedy)
 
 
 def _marked(mark: Mark, text: str) -> Iterable[Line]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 
-from llmch.console.clean import clean, shorten
-from llmch.console.figures import cost, count, duration, listed, short
+from llmch.console.clean import on_event, shorten
+from llmch.console.details import excerpt_lines, item_lines, look_lines, usage_text
+from llmch.console.figures import count, duration, listed, short
 from llmch.console.line import Line, Mark, Weight
+from llmch.console.thoughts import Thoughts
 from shared.events import (
     AttemptFailed,
     AttemptStarted,
@@ -45,30 +45,33 @@ _MAX_TITLES = 20
 _MAX_COMMAND = 300  # characters; the records have the whole
 _MAX_REPEATED = 100  # of a command that has been told in full just before
 _MAX_SUMMARY = 160
-# Of an excerpt: what was being done stands at its head, what went wrong at its tail.
-_EXCERPT_HEAD = 3
-_EXCERPT_TAIL = 9
 
 
-@dataclass(slots=True)
 class Narrator:
     """Turns events, in the order they happen, into lines.
 
-    `cwd` is left out of commands that are shown to be copied. Events must be clean already, but
-    for the pieces of a model's text, which may begin and end anywhere.
+    `cwd` is left out of commands that are shown to be copied. `protect` makes a text fit to be
+    shown: events pass through `fit` first, and the pieces of a model's text once they are lines.
     """
 
-    verbose: bool = False
-    cwd: str = ""
-    _max_attempts: dict[str, int] = field(default_factory=dict)
-    _failures: dict[str, AttemptFailed] = field(default_factory=dict)
-    _whole: str = ""
-    """What is under way as a whole: the plan, the batch, or neither."""
-    _thought: str = ""
+    def __init__(self, *, verbose: bool, cwd: str, protect: Callable[[str], str]) -> None:
+        self._verbose = verbose
+        self._cwd = cwd
+        self._protect = protect
+        self._thoughts = Thoughts(protect)
+        self._max_attempts: dict[str, int] = {}
+        self._failures: dict[str, AttemptFailed] = {}
+        # What is under way as a whole (the plan, the batch, or neither), and what ended a batch.
+        self._whole = ""
+        self._batch_failure = ""
 
     @property
     def _in_batch(self) -> bool:
         return self._whole == BATCH
+
+    def fit(self, event: Event) -> Event:
+        """Return the event fit to be shown; but not a piece, which may end within a sequence."""
+        return event if isinstance(event, ModelTextArrived) else on_event(event, self._protect)
 
     def tell(self, event: Event) -> tuple[Line, ...]:
         """Return the lines that say what happened."""
@@ -104,14 +107,12 @@ class Narrator:
     ) -> Iterator[Line]:
         match event:
             case ModelCallStarted(_, model, order):
+                self._thoughts.end()
                 yield Line(Mark.STEP, model, order or PLAN, "ask", weight=Weight.PASSING)
             case ModelCallEnded():
-                yield from self._rest_of_thought()
-                tokens = f"{event.input_tokens:,} tokens in, {event.output_tokens:,} out"
+                yield from _thought_lines(self._thoughts.end())
                 aside = "replayed" if event.replayed else duration(event.seconds)
-                yield Line(
-                    Mark.STEP, f"{event.model}: {tokens}", event.order or PLAN, "reply", aside
-                )
+                yield Line(Mark.STEP, _reply(event), event.order or PLAN, "reply", aside)
             case ModelRetryScheduled(reason, wait, retry):
                 text = f"{reason}; trying again in {duration(wait)}"
                 yield Line(Mark.RETRY, text, MODEL, "wait", f"retry {retry}")
@@ -122,20 +123,17 @@ class Narrator:
         # Within a batch, the sum at its end is enough.
         weight = Weight.VERBOSE if event.order and self._in_batch else Weight.NORMAL
         yield Line(
-            Mark.STEP, _usage(event), event.order or self._whole or MODEL, "usage", weight=weight
+            Mark.STEP,
+            usage_text(event),
+            event.order or self._whole or MODEL,
+            "usage",
+            weight=weight,
         )
 
     def _tell_text(self, event: ModelTextArrived) -> Iterator[Line]:
         """Tell what a model thinks, by whole lines; its reply is JSON, and on record."""
-        if event.channel != "reasoning" or not self.verbose:
-            return
-        *whole, self._thought = (self._thought + event.text).split("\n")
-        for text in whole:
-            yield from _thought(text)
-
-    def _rest_of_thought(self) -> Iterator[Line]:
-        rest, self._thought = self._thought, ""
-        yield from _thought(rest)
+        if event.channel == "reasoning" and self._verbose:
+            yield from _thought_lines(self._thoughts.add(event.text))
 
     # Planner
 
@@ -165,14 +163,14 @@ class Narrator:
         mark, what = (Mark.FAILED, "refused") if event.errors else (Mark.DONE, "accepted")
         attempt = f"attempt {self._attempt_of(PLAN, event.attempt)}"
         yield Line(mark, ", ".join(counts), PLAN, what, attempt)
-        yield from self._items(event.findings, _MAX_FINDINGS)
+        yield from item_lines(event.findings, self._limit(_MAX_FINDINGS))
 
     def _tell_plan_end(self, event: PlanEnded) -> Iterator[Line]:
         attempts = count(event.attempts, "attempt")
         if event.ok:
             orders = count(len(event.titles), "order")
             yield Line(Mark.DONE, orders, PLAN, "PASS", attempts, Weight.VERDICT)
-            yield from self._items(event.titles, _MAX_TITLES)
+            yield from item_lines(event.titles, self._limit(_MAX_TITLES))
             yield Line(Mark.ITEM, f"plan: {event.output_dir}")
         else:
             yield Line(Mark.FAILED, "no valid plan", PLAN, "FAIL", attempts, Weight.VERDICT)
@@ -210,7 +208,7 @@ class Narrator:
             case CommandEnded(order, purpose, command, exit_code, seconds, note):
                 passed = exit_code == 0 or bool(note)
                 ended = f": exit {exit_code}{f', {note}' if note else ''}" if exit_code else ""
-                text = f"{self._command(command)}{ended}"
+                text = f"{self._command(command, _MAX_REPEATED)}{ended}"
                 mark = Mark.DONE if passed else Mark.FAILED
                 yield Line(mark, text, order, purpose, duration(seconds))
             case AttemptFailed():
@@ -220,57 +218,71 @@ class Narrator:
     def _tell_failure(self, event: AttemptFailed) -> Iterator[Line]:
         attempt = f"attempt {self._attempt_of(event.order, event.attempt)}"
         yield Line(Mark.FAILED, self._why(event), event.order, "failed", attempt)
-        yield from self._excerpt(event.excerpt)
+        yield from excerpt_lines(event.excerpt, whole=self._verbose)
         yield Line(Mark.NEXT, event.next_step)
 
     def _tell_order_end(self, event: OrderEnded) -> Iterator[Line]:
-        weight = Weight.NORMAL if self._in_batch else Weight.VERDICT
-        aside = f"{count(event.attempts, 'attempt')}, {duration(event.seconds)}"
+        passed = event.verdict == "PASS"
+        text = self._became(event)
+        if self._in_batch and not passed:
+            self._batch_failure = f"; {event.order} {text}"
+        yield Line(
+            Mark.DONE if passed else Mark.FAILED,
+            text,
+            event.order,
+            event.verdict,
+            f"{count(event.attempts, 'attempt')}, {duration(event.seconds)}",
+            Weight.NORMAL if self._in_batch else Weight.VERDICT,
+        )
+        if not self._in_batch:
+            yield from self._where_to_look(event)
+
+    def _became(self, event: OrderEnded) -> str:
         failure = self._failures.pop(event.order, None)
         if event.verdict == "PASS":
-            text = f"{short(event.commit)} {self._files(event.files)}"
-            yield Line(Mark.DONE, text, event.order, event.verdict, aside, weight)
-        elif event.verdict == "FAIL" and failure:
-            text = self._why(failure)
-            yield Line(Mark.FAILED, text, event.order, event.verdict, aside, weight)
-        else:
-            text = "ended by an error, nothing was committed"
-            yield Line(Mark.FAILED, text, event.order, event.verdict, aside, weight)
-        if not self._in_batch:
-            yield from self._where_to_look(event.commit, event.branch, event.repo, event.run_dir)
+            return f"{short(event.commit)} {self._files(event.files)}"
+        if event.verdict == "FAIL" and failure:
+            return self._why(failure)
+        return "ended by an error, nothing was committed"
 
     def _tell_batch(self, event: BatchStarted | BatchEnded) -> Iterator[Line]:
         match event:
             case BatchStarted(orders, branch, base):
-                self._whole = BATCH
+                self._whole, self._batch_failure = BATCH, ""
                 text = f"{count(orders, 'order')} on {branch}"
                 yield Line(Mark.HEAD, text, BATCH, "start", f"from {short(base)}")
             case BatchEnded():
                 self._whole = ""
-                passed = event.verdict == "PASS"
-                landed = f"{event.landed} of {count(event.orders, 'order')} on {event.branch}"
-                yield Line(
-                    Mark.DONE if passed else Mark.FAILED,
-                    f"{landed} at {short(event.tip)}" if event.landed else landed,
-                    BATCH,
-                    event.verdict,
-                    duration(event.seconds),
-                    Weight.VERDICT,
-                )
-                if not passed:
-                    yield Line(Mark.NEXT, "the same command again goes on where this one stopped")
-                tip = event.tip if event.landed else ""
-                yield from self._where_to_look(tip, event.branch, event.repo, event.run_dir)
+                yield from self._tell_batch_end(event)
+
+    def _tell_batch_end(self, event: BatchEnded) -> Iterator[Line]:
+        passed = event.verdict == "PASS"
+        text = f"{event.landed} of {count(event.orders, 'order')} on {event.branch}"
+        if event.landed:
+            text += f" at {short(event.tip)}"
+        yield Line(
+            Mark.DONE if passed else Mark.FAILED,
+            text + self._batch_failure,
+            BATCH,
+            event.verdict,
+            duration(event.seconds),
+            Weight.VERDICT,
+        )
+        if not passed:
+            yield Line(Mark.NEXT, "the same command again goes on where this one stopped")
+        yield from self._where_to_look(event)
 
     # Parts of lines
 
-    def _where_to_look(self, commit: str, branch: str, repo: str, run_dir: str) -> Iterator[Line]:
-        if run_dir:
-            yield Line(Mark.ITEM, f"records: {run_dir}")
-        if commit:
-            git = "git" if repo in ("", self.cwd) else f"git -C {shlex.quote(repo)}"
-            yield Line(Mark.COPY, f"{git} log --oneline {shlex.quote(branch)}")
-            yield Line(Mark.COPY, f"{git} switch {shlex.quote(branch)}")
+    def _where_to_look(self, event: OrderEnded | BatchEnded) -> Iterator[Line]:
+        if event.run_dir:
+            yield Line(Mark.ITEM, f"records: {event.run_dir}")
+        landed = event.commit if isinstance(event, OrderEnded) else event.landed
+        if landed:
+            yield from look_lines(event.branch, event.repo, self._cwd)
+
+    def _limit(self, limit: int) -> int | None:
+        return None if self._verbose else limit
 
     def _attempt_of(self, who: str, attempt: int) -> str:
         limit = self._max_attempts.get(who)
@@ -283,40 +295,17 @@ class Narrator:
         return f"{failure.stage}: {self._command(failure.command, _MAX_REPEATED)}{ended}"
 
     def _command(self, command: str, limit: int = _MAX_COMMAND) -> str:
-        return command if self.verbose else shorten(command, limit)
+        return command if self._verbose else shorten(command, limit)
 
     def _files(self, files: tuple[str, ...]) -> str:
-        return listed(files, len(files) if self.verbose else _MAX_FILES)
-
-    def _items(self, items: tuple[str, ...], limit: int) -> Iterator[Line]:
-        shown = items if self.verbose else items[:limit]
-        yield from (Line(Mark.ITEM, text) for text in shown)
-        if len(shown) < len(items):
-            yield Line(Mark.ITEM, f"and {len(items) - len(shown):,} more (--verbose shows all)")
-
-    def _excerpt(self, excerpt: str) -> Iterator[Line]:
-        lines = excerpt.strip("\n").split("\n") if excerpt.strip() else []
-        left_out = len(lines) - _EXCERPT_HEAD - _EXCERPT_TAIL
-        if self.verbose or left_out <= 1:
-            yield from (Line(Mark.QUOTE, text) for text in lines)
-            return
-        yield from (Line(Mark.QUOTE, text) for text in lines[:_EXCERPT_HEAD])
-        yield Line(Mark.QUOTE, f"... {left_out} lines more (--verbose shows all)")
-        yield from (Line(Mark.QUOTE, text) for text in lines[-_EXCERPT_TAIL:])
+        return listed(files, len(files) if self._verbose else _MAX_FILES)
 
 
-def _thought(text: str) -> Iterator[Line]:
-    text = clean(text).strip()
-    if text:
-        yield Line(Mark.QUOTE, text, weight=Weight.VERBOSE)
+def _reply(event: ModelCallEnded) -> str:
+    if not (event.input_tokens or event.output_tokens):  # as with an authored reply
+        return event.model
+    return f"{event.model}: {event.input_tokens:,} tokens in, {event.output_tokens:,} out"
 
 
-def _usage(event: UsageCounted) -> str:
-    parts = []
-    if event.calls:
-        cached = f" ({event.cached_tokens:,} cached)" if event.cached_tokens else ""
-        tokens = f"{event.input_tokens:,} tokens in{cached}, {event.output_tokens:,} out"
-        parts += [count(event.calls, "call"), tokens, cost(event.cost_usd)]
-    if event.replayed_calls:
-        parts.append(f"{count(event.replayed_calls, 'reply', 'replies')} replayed")
-    return ", ".join(parts) or "no model calls"
+def _thought_lines(thoughts: list[str]) -> Iterator[Line]:
+    return (Line(Mark.QUOTE, thought, weight=Weight.VERBOSE) for thought in thoughts)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from llmch.console.activity import Activity
 from llmch.console.figures import ticking
 from llmch.console.line import Line, Mark, lay_out
 from llmch.console.stream import Stream
 from llmch.console.ticker import Ticker
-from shared.events import Event
+
+if TYPE_CHECKING:
+    from llmch.console.activity import Activity
+    from shared.events import Event
 
 HEARTBEAT_SECONDS = 30.0
 """How long a command or a call runs before a line says that it still does, and how often then."""
@@ -40,9 +43,9 @@ class PlainPrinter:
 class WatchfulPrinter(PlainPrinter):
     """Plain lines, and one now and then for what runs long: a silent log looks like a hung one."""
 
-    def __init__(self, stream: Stream, activity: Activity, every: float) -> None:
+    def __init__(self, stream: Stream, every: float) -> None:
         super().__init__(stream)
-        self._activity = activity
+        self._activity: Activity | None = None
         self._every = every
         self._told: dict[str, tuple[float, int]] = {}
         self._lock = threading.Lock()
@@ -56,8 +59,9 @@ class WatchfulPrinter(PlainPrinter):
     def follow(self, event: Event) -> None:
         """Note what is going on; the heart beats from the first start to `close`."""
         with self._lock:
-            self._activity.take(event)
-        if self._ticker is None and not self._activity.idle:
+            activity = self._activity or self._begin()
+            activity.take(event)
+        if self._ticker is None and not activity.idle:
             self._ticker = Ticker(self._every / _LOOKS_PER_BEAT, self._beat, "heartbeat")
 
     def close(self) -> None:
@@ -66,14 +70,21 @@ class WatchfulPrinter(PlainPrinter):
         if ticker is not None:
             ticker.close()
 
+    def _begin(self) -> Activity:
+        from llmch.console.activity import Activity  # all events with it, which takes time
+
+        self._activity = Activity()
+        return self._activity
+
     def _beat(self) -> None:
         with self._lock:
-            super().show(self._due())
+            if self._activity is not None:
+                super().show(self._due(self._activity))
 
-    def _due(self) -> list[Line]:
+    def _due(self, activity: Activity) -> list[Line]:
         """Return a line for each task whose wait has passed another heartbeat."""
-        now, lines = self._activity.clock(), []
-        for task in self._activity.tasks.values():
+        now, lines = activity.clock(), []
+        for task in activity.tasks.values():
             if not task.detail:
                 continue
             waited = now - task.waiting_since

@@ -34,6 +34,7 @@ _MAX_TASKS = 4
 # Narrower, the columns would leave too little for the text: it goes on below, barely indented.
 _MIN_COLUMNS = 60
 _NARROW_INDENT = 4
+_MIN_TEXT = 10  # narrower still, the terminal folds better than we do
 # Line by line first: erasing downwards from the top corner, tmux takes for a cleared screen and
 # keeps a copy of it among what was scrolled away.
 _ERASE_BELOW = "\r\x1b[K\n\x1b[J\x1b[A"
@@ -195,7 +196,9 @@ def _hung(line: Line, laid_out: LaidOut, console: RichConsole) -> Text:
         return prefix.append_text(body)
     if width < _MIN_COLUMNS and indent > 2 * _NARROW_INDENT:
         prefix, body, indent = Text(), prefix.append_text(body), _NARROW_INDENT
-    first, *rest = body.wrap(console, max(width - indent, 1), overflow="fold")
+    if width - indent < _MIN_TEXT:
+        return prefix.append_text(body)
+    first, *rest = body.wrap(console, width - indent, overflow="fold")
     return Text("\n").join([prefix.append_text(first), *(_indented(each, indent) for each in rest)])
 
 

@@ -20,26 +20,31 @@ from shared.schemas import Condition, WorkOrder
 
 
 def unmet_preconditions(step: Step, order: WorkOrder) -> Iterator[Finding]:
-    contradictory = {path for _, path in _contradictions(order)}
-    seen: set[tuple[str, str]] = set()
-    for index, condition in enumerate(order.preconditions):
-        key = (condition.kind, condition.path)
-        if key in seen or condition.path in contradictory:
+    before = step.draft.position - 1
+    unmet = [
+        (index, condition)
+        for index, condition in enumerate(order.preconditions)
+        if not step.chain.holds(condition, before)
+    ]
+    if not unmet:
+        return
+    silent = {path for _, path in _contradictions(order)}
+    for index, condition in unmet:
+        if condition.path in silent or not (message := _why_unmet(condition, step)):
             continue
-        seen.add(key)
-        if message := _why_unmet(condition, step):
-            yield step.finding("E101", f"preconditions[{index}]", message)
+        silent.add(condition.path)  # one finding for each path
+        yield step.finding("E101", f"preconditions[{index}]", message)
 
 
 def _why_unmet(condition: Condition, step: Step) -> str | None:
-    before = step.draft.position - 1
-    path = condition.path
-    if step.chain.holds(condition, before) or glob_characters(path):
+    """Return why an unmet condition is a fault; None where it is another fault's consequence."""
+    path, chain = condition.path, step.chain
+    if glob_characters(path):
         return None
-    provider = step.chain.provider(path)
+    provider = chain.provider(path)
     if condition.kind == "file_absent":
         return f"{quoted(path)} must be absent, but {step.source(provider or 0)} provides it"
-    if step.chain.is_unread(path, before):
+    if chain.is_unread(path, step.draft.position - 1):
         return None
     later = f"; {step.source(provider)} provides it too late" if provider else ""
     return f"{quoted(path)} must exist, but neither the repo nor an earlier order has it{later}"
@@ -126,6 +131,8 @@ def files_without_promise(step: Step, order: WorkOrder) -> Iterator[Finding]:
         return
     promised = [each.path for each in order.postconditions]
     covered = set(promised)
+    if covered.issuperset(order.allowed_files):
+        return
     for index, path in enumerate(order.allowed_files):
         if path in covered or glob_characters(path) or _covered_by_glob(path, promised):
             continue

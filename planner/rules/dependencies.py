@@ -53,19 +53,19 @@ _WELL_KNOWN: Final = frozenset(_WELL_KNOWN_NAMES.split())
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What is declared at one point of the chain.
+    """What the repo and the user declare.
 
-    `complete` says that there is a declaration, so that what it leaves out is not declared;
-    `anything` that an order may have written one, so that nothing is known.
+    `complete` says that there is a declaration, so that what it leaves out is not declared. From
+    the order at `unknown_from` on, a declaration may say anything: it is not there to be read.
     """
 
     names: frozenset[str]
     complete: bool
-    anything: bool
+    unknown_from: int | None
 
-    def provides(self, module: str) -> bool:
+    def provides(self, module: str, after: int) -> bool:
         """Say whether a declared package may have the module, by its first name."""
-        if self.anything:
+        if self.unknown_from is not None and self.unknown_from <= after:
             return True
         wanted = _normal(module)
         return any(
@@ -75,28 +75,27 @@ class Dependencies:
             for name in self.names
         )
 
-    def must_declare(self, module: str) -> bool:
+    def must_declare(self, module: str, after: int) -> bool:
         """Say whether the module, which is nobody's own, is a package's that nobody declares."""
-        return not self.provides(module) and (self.complete or module in _WELL_KNOWN)
+        return not self.provides(module, after) and (self.complete or module in _WELL_KNOWN)
 
 
-def dependencies_at(target: Target, chain: Projection, after: int) -> Dependencies:
-    """Return what the repo and the user declare, as seen after the order at `after`."""
-    files = [path for path in target.files if _declares(path)]
-    declared = [target.sources[path] for path in sorted(files) if path in target.sources]
+def read_dependencies(target: Target, chain: Projection) -> Dependencies:
+    """Return what the repo and the user declare, and which order first writes such a file."""
+    files = sorted(path for path in target.files if _declares(path))
+    declared = [target.sources[path] for path in files if path in target.sources]
     names = {_normal(each) for each in target.allowed.dependencies}
     for text in declared:
         names |= _names_in(text)
-    written = any(
-        0 < position <= after and _declares(path)
+    written = [
+        position
         for table in (chain.first, chain.possible)
         for path, position in table.items()
-    )
-    unread = len(declared) < len(files)
+        if position > 0 and _declares(path)
+    ]
+    unread = [0] if len(declared) < len(files) else []
     return Dependencies(
-        frozenset(names),
-        complete=bool(names) or bool(declared),
-        anything=written or unread,
+        frozenset(names), bool(names) or bool(declared), min(written + unread, default=None)
     )
 
 

@@ -8,13 +8,16 @@ a third-party module that nobody declares, and W101 where none of that is certai
 from __future__ import annotations
 
 import sys
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from planner.projection import Projection
-from planner.rules.dependencies import Dependencies, dependencies_at
+from planner.rules.dependencies import Dependencies, read_dependencies
 from planner.rules.model import Finding, Step, quoted
+from planner.rules.verify_runs import runs_verify_script
 from shared.commands import CodeRun, Command, ModuleRun, ScriptRun, pytest_paths
 from shared.paths import PathProblem, check_path
 from shared.python_code import Import
@@ -30,6 +33,19 @@ _GENERATED: Final = frozenset({"node_modules", "vendor", "target", "build", "dis
 
 
 @dataclass(frozen=True, slots=True)
+class _Layout:
+    """What is asked of the whole chain again and again.
+
+    `packages` are the folders with Python in them, with all above; `stems` the paths of files
+    without their suffixes.
+    """
+
+    packages: frozenset[str]
+    stems: frozenset[str]
+    dependencies: Dependencies
+
+
+@dataclass(frozen=True, slots=True)
 class _Scene:
     """One command in its place."""
 
@@ -37,6 +53,7 @@ class _Scene:
     index: int
     command: Command
     roots: tuple[str, ...]
+    layout: _Layout
 
     @property
     def chain(self) -> Projection:
@@ -50,9 +67,11 @@ class _Scene:
         return self.chain.may_exist(path, after) or self.chain.is_unread(path, after)
 
     def first_with(self, holds: Callable[[int], bool]) -> int | None:
-        """Return the position of the first later order after which `holds`."""
-        last = len(self.step.plan.drafts)
-        return next((each for each in range(self.after + 1, last + 1) if holds(each)), None)
+        """Return the position of the first later order after which `holds`; files only grow."""
+        positions = range(self.after + 1, len(self.step.plan.drafts) + 1)
+        if not positions or not holds(positions[-1]):
+            return None
+        return positions[bisect_left(positions, True, key=holds)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,28 +81,49 @@ class _Unmet:
     message: str
 
 
-def unmet_needs(step: Step) -> Iterator[Finding]:
-    """Yield a finding for each need of the order's commands that is not met, once for each."""
-    if step.draft.order is None:
+def unmet_needs(steps: Sequence[Step]) -> Iterator[Finding]:
+    """Yield a finding for each need of an order's commands that is not met, once for each."""
+    if not steps:
         return
-    dependencies = dependencies_at(step.target, step.chain, step.draft.position)
-    told: set[str] = set()
-    for index, command in step.commands:
-        scene = _Scene(step, index, command, _import_roots(command))
-        for unmet in _unmet(scene, dependencies):
-            if unmet.name not in told:
-                told.add(unmet.name)
-                yield step.finding(unmet.code, f"acceptance_commands[{index}]", unmet.message)
+    layout = _layout(steps[0].chain, read_dependencies(steps[0].target, steps[0].chain))
+    for step in steps:
+        if step.draft.order is None:
+            continue
+        told: set[str] = set()
+        for index, command in step.commands:
+            if runs_verify_script(command):
+                continue  # E105 wants the command gone, so what it needs is no matter
+            scene = _Scene(step, index, command, _import_roots(command), layout)
+            for unmet in _unmet(scene):
+                if unmet.name not in told:
+                    told.add(unmet.name)
+                    yield step.finding(unmet.code, f"acceptance_commands[{index}]", unmet.message)
 
 
-def _unmet(scene: _Scene, dependencies: Dependencies) -> Iterator[_Unmet]:
+def _layout(chain: Projection, dependencies: Dependencies) -> _Layout:
+    paths = (*chain.first, *chain.possible)
+    packages = {
+        folder
+        for path in paths
+        if path.endswith((".py", ".pyi"))
+        for folder in accumulate(path.split("/")[:-1], lambda above, name: f"{above}/{name}")
+    }
+    return _Layout(frozenset(packages), frozenset(map(_stem, paths)), dependencies)
+
+
+def _stem(path: str) -> str:
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}{name.split('.', 1)[0]}"
+
+
+def _unmet(scene: _Scene) -> Iterator[_Unmet]:
     match scene.command.run:
         case CodeRun(code) if "sys.path" not in code.source:
             for each in code.imports:
                 if each.module.split(".", 1)[0] not in _ALWAYS_THERE:
-                    yield from _unmet_import(scene, each, dependencies)
+                    yield from _unmet_import(scene, each)
         case ModuleRun(module, _, arguments):
-            yield from _unmet_module_run(scene, module, dependencies)
+            yield from _unmet_module_run(scene, module)
             if module == "py_compile":
                 yield from _unmet_paths(scene, [each for each in arguments if each[:1] != "-"])
         case ScriptRun(path):
@@ -96,7 +136,7 @@ def _unmet(scene: _Scene, dependencies: Dependencies) -> Iterator[_Unmet]:
 # Modules
 
 
-def _unmet_import(scene: _Scene, needed: Import, dependencies: Dependencies) -> Iterator[_Unmet]:
+def _unmet_import(scene: _Scene, needed: Import) -> Iterator[_Unmet]:
     missing = _missing_module(needed, scene, scene.after)
     if missing is None:
         return
@@ -105,7 +145,7 @@ def _unmet_import(scene: _Scene, needed: Import, dependencies: Dependencies) -> 
     if later is not None:
         source = scene.step.source(later)
         yield _Unmet("E217", missing, f"imports {quoted(missing)}, which only {source} provides")
-    elif _is_own(root, scene, dependencies):
+    elif _is_own(root, scene):
         if _is_certain(missing, scene):
             yield _Unmet(
                 "E210",
@@ -116,14 +156,15 @@ def _unmet_import(scene: _Scene, needed: Import, dependencies: Dependencies) -> 
         else:
             yield _unprovided("imports", missing)
     else:
-        yield from _unmet_package("imports", missing, dependencies)
+        yield from _unmet_package("imports", missing, scene)
 
 
-def _unmet_package(verb: str, module: str, dependencies: Dependencies) -> Iterator[_Unmet]:
+def _unmet_package(verb: str, module: str, scene: _Scene) -> Iterator[_Unmet]:
     root = module.split(".", 1)[0]
-    if dependencies.provides(root):
+    dependencies = scene.layout.dependencies
+    if dependencies.provides(root, scene.after):
         return
-    if dependencies.must_declare(root):
+    if dependencies.must_declare(root, scene.after):
         message = f"{verb} {quoted(module)}, a third-party module that the repo does not declare"
         yield _Unmet("W221", root, message)
     else:
@@ -135,12 +176,12 @@ def _unprovided(verb: str, name: str) -> _Unmet:
     return _Unmet("W101", name, message)
 
 
-def _unmet_module_run(scene: _Scene, module: str, dependencies: Dependencies) -> Iterator[_Unmet]:
+def _unmet_module_run(scene: _Scene, module: str) -> Iterator[_Unmet]:
     root = module.split(".", 1)[0]
     if root in _ALWAYS_THERE or _can_be_run(module, scene, scene.after):
         return
-    if not _is_own(root, scene, dependencies):
-        yield from _unmet_package("runs the module", module, dependencies)
+    if not _is_own(root, scene):
+        yield from _unmet_package("runs the module", module, scene)
         return
     later = scene.first_with(lambda after: _can_be_run(module, scene, after))
     stems = [f"{each}{module.replace('.', '/')}" for each in scene.roots]
@@ -198,7 +239,7 @@ def _is_importable(stem: str, scene: _Scene, after: int) -> bool:
     return _has_module(stem, scene, after) or scene.chain.may_be_folder(stem, after)
 
 
-def _is_own(root: str, scene: _Scene, dependencies: Dependencies) -> bool:
+def _is_own(root: str, scene: _Scene) -> bool:
     """Say whether the repo or any order of the plan has a module of that first name.
 
     A folder without `__init__.py` yields to an installed package of the same name.
@@ -207,19 +248,16 @@ def _is_own(root: str, scene: _Scene, dependencies: Dependencies) -> bool:
     stems = [folder + root for folder in scene.roots]
     if any(_has_module(stem, scene, last) for stem in stems):
         return True
-    if dependencies.provides(root) or dependencies.must_declare(root):
+    dependencies = scene.layout.dependencies
+    if dependencies.provides(root, scene.after) or dependencies.must_declare(root, scene.after):
         return False
-    folders = tuple(f"{stem}/" for stem in stems)
-    paths = (*scene.chain.first, *scene.chain.possible)
-    return any(path.startswith(folders) and path.endswith((".py", ".pyi")) for path in paths)
+    return any(stem in scene.layout.packages for stem in stems)
 
 
 def _is_certain(module: str, scene: _Scene) -> bool:
     """Say whether nothing but a plain source file could have provided the module."""
-    stems = [root + module.replace(".", "/") for root in scene.roots]
-    compiled = tuple(f"{stem}." for stem in stems)
-    if any(path.startswith(compiled) for path in scene.chain.first):
-        return False
+    if any(root + module.replace(".", "/") in scene.layout.stems for root in scene.roots):
+        return False  # compiled, or made by a tool
     package = module.split(".", 1)[0]
     known = scene.step.history.find(package, scene.after)
     text = known.source.text if known is not None and known.source is not None else ""

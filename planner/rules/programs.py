@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from planner.projection import Projection
-from planner.rules.model import Finding, Rule, Step, each_order, quoted
+from planner.rules.model import Finding, PlanView, Rule, Step, quoted
 from shared.commands import Command, ScriptRun
-from shared.schemas import WorkOrder
 
 _PYTHON = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
 _ALWAYS: Final = frozenset(
@@ -36,36 +35,50 @@ _BY_FILE: Final[Mapping[str, re.Pattern[str]]] = {
 }
 
 
-def unknown_programs(step: Step, order: WorkOrder) -> Iterator[Finding]:
-    told: set[str] = set()
-    for index, command in step.commands:
-        program = command.program
-        # Before an operator stands no command that could be kept as it is.
-        if command.problem or command.operator or program in told:
-            continue
-        if not _is_allowed(command, step):
-            told.add(program)
-            message = f"{quoted(program)} is no program that can be taken for granted here"
-            yield step.finding("E240", f"acceptance_commands[{index}]", message)
+def unknown_programs(view: PlanView) -> Iterator[Finding]:
+    toolchains = _toolchains(view.chain)
+    for step in view.steps:
+        told: set[str] = set()
+        for index, command in step.commands:
+            # Before an operator stands no command that could be kept as it is.
+            if command.problem or command.operator or command.program in told:
+                continue
+            if not _is_allowed(command, step, toolchains):
+                told.add(command.program)
+                message = f"{quoted(command.program)} is no program to be taken for granted here"
+                yield step.finding("E240", f"acceptance_commands[{index}]", message)
 
 
-def _is_allowed(command: Command, step: Step) -> bool:
-    program = command.program
+def _toolchains(chain: Projection) -> Mapping[str, int]:
+    """Return the position from which on each toolchain's file is there."""
+    first: dict[str, int] = {}
+    for name, position in _first_of_each_name(chain).items():
+        for program, marker in _BY_FILE.items():
+            if marker.fullmatch(name):
+                first[program] = min(position, first.get(program, position))
+    return first
+
+
+def _first_of_each_name(chain: Projection) -> Mapping[str, int]:
+    first: dict[str, int] = {}
+    for table in (chain.first, chain.possible):
+        for path, position in table.items():
+            name = path.rsplit("/", 1)[-1]
+            first[name] = min(position, first.get(name, position))
+    return first
+
+
+def _is_allowed(command: Command, step: Step, toolchains: Mapping[str, int]) -> bool:
+    program, position = command.program, step.draft.position
     if program in _ALWAYS or program in step.target.allowed.programs or _PYTHON.fullmatch(program):
         return True
     if isinstance(command.run, ScriptRun):
         return True  # a file of the repo: whether it is there is another rule's question
-    marker = _BY_FILE.get(program)
-    return marker is not None and _has_file(marker, step.chain, step.draft.position)
-
-
-def _has_file(marker: re.Pattern[str], chain: Projection, after: int) -> bool:
-    if chain.blind_from is not None and chain.blind_from <= after:
-        return True
-    return any(
-        position <= after and marker.fullmatch(path.rsplit("/", 1)[-1])
-        for table in (chain.first, chain.possible)
-        for path, position in table.items()
+    if program not in _BY_FILE:
+        return False
+    blind = step.chain.blind_from
+    return (blind is not None and blind <= position) or toolchains.get(program, position + 1) <= (
+        position
     )
 
 
@@ -82,5 +95,5 @@ E240 = Rule(
         "only where its file is there (package.json for npm, Cargo.toml for cargo). The user may "
         "allow more as `programs` of [tool.llmch]."
     ),
-    check=each_order(unknown_programs),
+    check=unknown_programs,
 )

@@ -9,6 +9,8 @@ from shared.commands import SHELLS, Command, ProgramRun, ScriptRun, ShellCodeRun
 from shared.schemas import VERIFY_SCRIPT
 
 _BETWEEN_COMMANDS = re.compile(r"[;&|\n]+")
+_FILE_NAME = posixpath.basename(VERIFY_SCRIPT)
+_MAX_PIECES = 100
 _SOURCING = frozenset({".", "source"})
 
 
@@ -23,7 +25,7 @@ def runs_verify_script(command: Command) -> bool:
             by_shell = command.program in SHELLS and not any(map(_is_noexec, flags))
             return (direct or by_shell) and _is_verify_script(path)
         case ShellCodeRun(text):
-            pieces = _BETWEEN_COMMANDS.split(text)
+            pieces = _BETWEEN_COMMANDS.split(text, _MAX_PIECES) if _FILE_NAME in text else []
             return any(runs_verify_script(analyse_command(piece)) for piece in pieces)
         case ProgramRun(arguments) if command.program in _SOURCING:
             return bool(arguments) and _is_verify_script(arguments[0])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.errors import CommandFailed
-from shared.process import ToolFailed, ToolMissing, start_child
+from shared.process import ToolFailed, ToolMissing, start_service
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,12 +34,10 @@ class WorkerProcess:
         theirs_in, self._requests = os.pipe()
         self._replies, theirs_out = os.pipe()
         try:
-            self._process = start_child(
+            self._process = start_service(
                 [sys.executable, "-P", "-s", str(_PROGRAM), str(theirs_in), str(theirs_out)],
                 cwd=folder,
                 env=_ENVIRONMENT,
-                stdout=2,
-                stderr=2,
                 pass_fds=(theirs_in, theirs_out),
             )
         except (ToolMissing, ToolFailed) as error:

@@ -65,6 +65,11 @@ def check_access(environ: Mapping[str, str], base_url: str | None = None) -> Mod
     access = ModelAccess(base_url=url, api_key=environ.get("OPENAI_API_KEY", "").strip())
     if url is not None:
         _check_url(access)
+    if not _is_plain(access.api_key):
+        raise InvalidInput(
+            "OPENAI_API_KEY holds characters that no key has: blanks, or others than ASCII",
+            hint="copy the key again",
+        )
     if access.api_key:
         return access
     if access.is_local:
@@ -74,6 +79,12 @@ def check_access(environ: Mapping[str, str], base_url: str | None = None) -> Mod
         hint="set OPENAI_API_KEY, or point OPENAI_BASE_URL at a local server "
         "(http://127.0.0.1:PORT/v1 needs no key), or replay a transcript with --llm replay",
     )
+
+
+def is_openai(environ: Mapping[str, str], base_url: str | None = None) -> bool:
+    """Return whether requests go to OpenAI's own server, whose schemas bind."""
+    url = base_url or environ.get("OPENAI_BASE_URL", "").strip() or None
+    return ModelAccess(base_url=url, api_key="").is_openai
 
 
 def is_loopback(host: str) -> bool:
@@ -87,12 +98,21 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable() and " " not in text
+
+
 def _check_url(access: ModelAccess) -> None:
     assert access.base_url is not None
     try:
         parts = urlsplit(access.base_url)
-        well_formed = parts.scheme in ("http", "https") and bool(parts.hostname)
+        (parts.hostname or "").encode("idna")
         _ = parts.port
+        well_formed = (
+            parts.scheme in ("http", "https")
+            and bool(parts.hostname)
+            and _is_plain(access.base_url)
+        )
     except ValueError:
         well_formed = False
     if not well_formed:

@@ -8,7 +8,8 @@ from typing import Any
 
 from shared.llm.client import ReplyCutShort, ReplyFailed, Request, Usage
 from shared.llm.faults import ErrorBody, Refused
-from shared.llm.usage import estimate_tokens
+from shared.llm.tokens import estimate_tokens
+from shared.llm.unicode_text import well_formed
 
 # Told each piece of a streamed reply: its channel ("text" or "reasoning") and its text.
 Watch = Callable[[str, str], None]
@@ -43,7 +44,7 @@ def answer_usage(answer: Answer, request: Request) -> Usage:
 
 def failed(answer: Answer, request: Request, message: str) -> ReplyFailed:
     """Return the failure that `answer` is, with what it took."""
-    return ReplyFailed(message, answer_usage(answer, request))
+    return ReplyFailed(well_formed(message), answer_usage(answer, request))
 
 
 def cut_short(answer: Answer, request: Request) -> ReplyCutShort:
@@ -62,7 +63,7 @@ def error_document(error: Mapping[str, Any]) -> Refused:
     status = code if type(code) is int and 400 <= code < 600 else 500
     if isinstance(code, str) and ("rate_limit" in code or "quota" in code):
         status = 429
-    return Refused(status, ErrorBody(text=str(message or ""), code=str(code or "")))
+    return Refused(status, ErrorBody(text=well_formed(str(message or "")), code=str(code or "")))
 
 
 def count(value: object) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from shared.errors import LlmchError, ModelUnavailable
 from shared.llm.client import ReplyFailed
+from shared.llm.unicode_text import well_formed
 
 _LONGEST_QUOTE = 500
 _MAY_PASS = frozenset({408, 409, 425, 429})
@@ -99,7 +100,7 @@ def final_error(refused: Refused, model: str, server: str) -> LlmchError | Reply
 
 
 def _quote(value: Any) -> str:
-    text = " ".join(str(value).split())
+    text = well_formed(" ".join(str(value).split()))
     return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 3]}..."
 
 

@@ -6,6 +6,7 @@ replies (`chat`, `responses`), patience (`retry`) and recovery (`polling`).
 
 from __future__ import annotations
 
+import json
 import threading
 from types import TracebackType
 from typing import Self
@@ -15,14 +16,15 @@ from shared.events import Emit, ModelTextArrived, Noted, ignore
 from shared.llm.access import ModelAccess
 from shared.llm.answer import Answer, answer_usage
 from shared.llm.chat import chat_body, read_chat
-from shared.llm.client import Api, Completion, ReplyBroken, Request
-from shared.llm.faults import Refused, final_error
-from shared.llm.polling import recover
+from shared.llm.client import Api, Completion, ReplyBroken, ReplyFailed, Request
+from shared.llm.faults import Refused, Unreachable, final_error
+from shared.llm.polling import cancel, recover
 from shared.llm.quirks import Quirks, adjusted, initial_quirks
 from shared.llm.responses import ResponseStream, read_response, response_body
 from shared.llm.retry import Clock, Patience, RetryPolicy, SystemClock, with_retries
-from shared.llm.sse import NotJson, iter_documents
+from shared.llm.sse import Document, NotJson, iter_documents
 from shared.llm.transport import Transport
+from shared.llm.unicode_text import well_formed
 
 _USAGE_ESTIMATED = "the server reports no usage; tokens are estimated"
 
@@ -63,10 +65,10 @@ class LiveClient:
         if answer.usage is None:
             adjustments = (*adjustments, _USAGE_ESTIMATED)
         return Completion(
-            text=answer.text,
-            model=answer.model,
+            text=well_formed(answer.text),
+            model=well_formed(answer.model),
             usage=answer_usage(answer, request),
-            reasoning=answer.reasoning,
+            reasoning=well_formed(answer.reasoning),
             adjustments=adjustments,
         )
 
@@ -116,6 +118,19 @@ class LiveClient:
 
     def _ask_responses(self, request: Request, quirks: Quirks, deadline: float) -> Answer:
         stream = ResponseStream(self._watch)
+        try:
+            final = self._final_response(request, quirks, stream, deadline)
+        except KeyboardInterrupt:
+            # In the background the server would go on, and charge, for nobody.
+            if quirks.background and stream.response_id is not None:
+                cancel(self._transport, stream.response_id)
+            raise
+        # Only a stream that was followed to its end holds the whole text.
+        return read_response(final, request, stream.text if stream.final else "")
+
+    def _final_response(
+        self, request: Request, quirks: Quirks, stream: ResponseStream, deadline: float
+    ) -> Document:
         body = response_body(request, quirks)
 
         def ask() -> None:
@@ -128,15 +143,12 @@ class LiveClient:
             if stream.response_id is None or not quirks.background:
                 partial = Answer(stream.text, "", request.model, None)
                 raise ReplyBroken(broken.message, answer_usage(partial, request)) from None
-            final = recover(self._transport, stream, self._patience, deadline, broken.message)
-        else:
-            assert stream.final is not None
-            final = stream.final
-        # Only a stream that was followed to its end holds the whole text.
-        return read_response(final, request, stream.text if stream.final else "")
+            return recover(self._transport, stream, self._patience, deadline, broken.message)
+        assert stream.final is not None
+        return stream.final
 
     def _watch(self, channel: str, piece: str) -> None:
-        self._emit(ModelTextArrived(channel, piece))
+        self._emit(ModelTextArrived(channel, well_formed(piece)))
 
     def _quirks_of(self, request: Request) -> Quirks:
         with self._lock:
@@ -166,3 +178,31 @@ def open_client(
     `emit`; with a sink other than `ignore`, chat replies are streamed.
     """
     return LiveClient(access, emit, policy=policy, clock=clock)
+
+
+def list_models(access: ModelAccess) -> frozenset[str]:
+    """Return the names of the models that the server offers; none where it does not tell.
+
+    Raises `ModelUnavailable` where it cannot be reached or refuses us.
+    """
+    transport = Transport(access, SystemClock())
+    try:
+        with transport.models() as reply:
+            document = json.loads(b"".join(reply.chunks))
+    except Refused as refused:
+        error = final_error(refused, "", access.display_url)
+        raise error if isinstance(error, ModelUnavailable) else _no_answer(access) from None
+    except (Unreachable, ReplyFailed, ValueError) as fault:
+        raise _no_answer(access, str(fault)) from None
+    finally:
+        transport.close()
+    listed = document.get("data") if isinstance(document, dict) else None
+    names = (each.get("id") for each in listed or () if isinstance(each, dict))
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def _no_answer(access: ModelAccess, why: str = "") -> ModelUnavailable:
+    return ModelUnavailable(
+        f"no usable answer from {access.display_url}{f': {why}' if why else ''}",
+        hint="check OPENAI_BASE_URL and that the server runs",
+    )

@@ -19,6 +19,9 @@ _LONGEST_INTERVAL = 20.0
 _INTERVAL_GROWTH = 1.5
 _RESUMES = 5
 
+# No response of that id, or no way to fetch one.
+_GONE = frozenset({404, 405})
+
 
 def recover(
     transport: Transport, stream: ResponseStream, patience: Patience, deadline: float, reason: str
@@ -33,7 +36,7 @@ def recover(
         _resume(transport, stream, patience, reason)
         return stream.final or _poll(transport, stream.response_id, patience, deadline)
     except Refused as refused:
-        if refused.may_pass or refused.status not in (400, 404, 405):
+        if refused.status not in _GONE:
             raise
         raise ReplyBroken(f"{reason}; the server does not have the reply any more") from None
 
@@ -50,7 +53,11 @@ def _resume(transport: Transport, stream: ResponseStream, patience: Patience, re
             with transport.resume_response(stream.response_id, reached) as reply:
                 stream.read(iter_documents(reply))
             return
-        except (Refused, NotJson):
+        except Refused as refused:
+            if refused.status in _GONE:
+                raise
+            return
+        except NotJson:
             return
         except (ReplyBroken, Unreachable) as fault:
             reason = fault.message
@@ -65,14 +72,16 @@ def _poll(transport: Transport, response_id: str, patience: Patience, deadline: 
         if not is_pending(document):
             return document
         if patience.clock.now() + interval > deadline:
-            with (
-                suppress(Refused, Unreachable, ReplyFailed),
-                transport.cancel_response(response_id),
-            ):
-                pass
+            cancel(transport, response_id)
             raise ReplyFailed("the reply was not complete by the deadline and was cancelled")
         patience.clock.sleep(interval)
         interval = min(_LONGEST_INTERVAL, interval * _INTERVAL_GROWTH)
+
+
+def cancel(transport: Transport, response_id: str) -> None:
+    """Ask the server to stop, so that what nobody waits for is not paid for; best effort."""
+    with suppress(Refused, Unreachable, ReplyFailed), transport.cancel_response(response_id):
+        pass
 
 
 def _retrieve(transport: Transport, response_id: str) -> Document:

@@ -32,7 +32,7 @@ def _price(input_usd: str, cached_input_usd: str, output_usd: str) -> Price:
     return Price(Decimal(input_usd), Decimal(cached_input_usd), Decimal(output_usd))
 
 
-# OpenAI's list prices of April 2026 for standard processing (of prompts under 270,000 tokens, for
+# OpenAI's list prices of May 2026 for standard processing (of prompts under 270,000 tokens, for
 # the 5.4 family). Prices change, so what the configuration says wins.
 KNOWN_PRICES: Prices = {
     "gpt-4.1": _price("2.00", "0.50", "8.00"),
@@ -41,13 +41,17 @@ KNOWN_PRICES: Prices = {
     "gpt-4o": _price("2.50", "1.25", "10.00"),
     "gpt-4o-mini": _price("0.15", "0.075", "0.60"),
     "gpt-5": _price("1.25", "0.125", "10.00"),
+    "gpt-5-codex": _price("1.25", "0.125", "10.00"),
     "gpt-5-mini": _price("0.25", "0.025", "2.00"),
     "gpt-5-nano": _price("0.05", "0.005", "0.40"),
     "gpt-5.1": _price("1.25", "0.125", "10.00"),
     "gpt-5.2": _price("1.75", "0.175", "14.00"),
+    "gpt-5.2-codex": _price("1.75", "0.175", "14.00"),
+    "gpt-5.3-codex": _price("1.75", "0.175", "14.00"),
     "gpt-5.4": _price("2.50", "0.25", "15.00"),
     "gpt-5.4-mini": _price("0.75", "0.075", "4.50"),
     "gpt-5.4-nano": _price("0.20", "0.02", "1.25"),
+    "gpt-5.5": _price("5.00", "0.50", "30.00"),
     "o3": _price("2.00", "0.50", "8.00"),
     "o4-mini": _price("1.10", "0.275", "4.40"),
 }

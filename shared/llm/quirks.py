@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from shared.llm.client import Api, Request
 from shared.llm.faults import Refused
+from shared.llm.unicode_text import well_formed
 
 _REFUSED_FORM = frozenset({400, 422})
 _NO_SUCH_ENDPOINT = frozenset({404, 405, 501})
@@ -165,10 +166,11 @@ def effective_limit(quirks: Quirks, request: Request) -> int | None:
 
 def prompt_for(quirks: Quirks, request: Request) -> str:
     """Return the prompt, with the schema spelled out where the server does not enforce it."""
+    prompt = well_formed(request.prompt)
     if request.reply_schema is None or quirks.structure is Structure.SCHEMA:
-        return request.prompt
+        return prompt
     schema = json.dumps(request.reply_schema.schema, separators=(",", ":"))
     return (
-        f"{request.prompt.rstrip()}\n\nReply with one JSON object and nothing else. "
+        f"{prompt.rstrip()}\n\nReply with one JSON object and nothing else. "
         f"It must follow this JSON schema:\n{schema}\n"
     )

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Protocol, TypeVar
 
 from shared.errors import ModelUnavailable
@@ -133,6 +132,8 @@ def parse_retry_after(headers: Mapping[str, str], wall: float) -> float | None:
     seconds = _seconds(value)
     if seconds is not None or value is None:
         return seconds
+    from email.utils import parsedate_to_datetime  # slow to import, and rarely needed
+
     try:
         date = parsedate_to_datetime(value)
     except ValueError:

@@ -12,15 +12,17 @@ from enum import StrEnum
 from pathlib import Path
 
 from shared.events import Emit, Noted, Warned
+from shared.llm.budget import Budget, CappedClient, Purse
 from shared.llm.client import LlmClient
 from shared.llm.prices import KNOWN_PRICES, Prices
+from shared.llm.recording import RecordingClient, ReplayClient
 from shared.llm.records import describe_origin
 from shared.llm.redaction import secret_values
 from shared.llm.resume import ResumingClient
 from shared.llm.retry import Patience, RetryPolicy, SystemClock
 from shared.llm.second_chance import SecondChanceClient
-from shared.llm.transcript import RecordingClient, ReplayClient, Transcript
-from shared.llm.usage import Budget, CappedClient, Meter, MeteredClient
+from shared.llm.transcript import Transcript
+from shared.llm.usage import Meter, MeteredClient
 
 
 class Mode(StrEnum):
@@ -47,6 +49,8 @@ class ModelSource:
     dated: bool = True
     """Whether header and records carry the day; without it, equal replies make equal files."""
     budget: Budget = field(default_factory=Budget)
+    purse: Purse | None = None
+    """Given where one budget covers several sources, as when one command plans and then runs."""
     prices: Prices = field(default_factory=lambda: KNOWN_PRICES)
 
 
@@ -93,13 +97,17 @@ def _open_record(path: Path, source: ModelSource, emit: Emit) -> Transcript:
     origin = {**source.origin, "date": _today()} if source.dated else source.origin
     today = _today if source.dated else None
     transcript = Transcript.open(path, origin, secrets=secrets, today=today)
+    _tell_doubts(transcript, emit)
+    return transcript
+
+
+def _tell_doubts(transcript: Transcript, emit: Emit) -> None:
     for place in transcript.uncertain:
         emit(
             Warned(
                 f"the call of {place} was begun but its reply is not on record: possibly paid for"
             )
         )
-    return transcript
 
 
 def transcript_of(source: ModelSource, folder: Path) -> Path:
@@ -123,11 +131,13 @@ def _recording(
     live = source.open_live(emit)
     if isinstance(live, AbstractContextManager):
         opened.enter_context(live)
-    capped = CappedClient(live, source.budget, source.prices)
+    capped = CappedClient(live, source.purse or Purse(source.budget), source.prices)
     patience = Patience(RetryPolicy(), SystemClock(), emit)
     inner: LlmClient = SecondChanceClient(capped, patience)
     if earlier is not None and earlier != transcript.path:
-        inner = ResumingClient(inner, opened.enter_context(Transcript.read(earlier)))
+        before = Transcript.read(earlier)
+        _tell_doubts(before, emit)
+        inner = ResumingClient(inner, before)
     return RecordingClient(inner, transcript)
 
 

@@ -6,15 +6,16 @@ bypassed, because both hide what a caller must know (a stream that just ends, an
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shared.llm.access import OPENAI_HOST, ModelAccess
 from shared.llm.client import ReplyBroken, ReplyFailed
 from shared.llm.faults import Refused, Unreachable, parse_error_body
+from shared.llm.redaction import redact, secret_values
 from shared.llm.retry import Clock, parse_retry_after
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from openai import APIResponse
 
 _CONNECT_SECONDS = 20.0
-_CANCEL_SECONDS = 5.0
+_BRIEF_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class Transport:
     def __init__(self, access: ModelAccess, clock: Clock) -> None:
         self._access = access
         self._clock = clock
+        self._lock = threading.Lock()
+        self._opened: openai.OpenAI | None = None
 
     def create_chat(self, body: Mapping[str, Any]) -> AbstractContextManager[HttpReply]:
         """POST /chat/completions."""
@@ -70,17 +73,30 @@ class Transport:
         """POST /responses/{id}/cancel, without much patience."""
         return self._sent(
             lambda sdk: sdk.responses.with_streaming_response.cancel(
-                response_id, timeout=_CANCEL_SECONDS
+                response_id, timeout=_BRIEF_SECONDS
             )
+        )
+
+    def models(self) -> AbstractContextManager[HttpReply]:
+        """GET /models, without much patience."""
+        return self._sent(
+            lambda sdk: sdk.models.with_streaming_response.list(timeout=_BRIEF_SECONDS)
         )
 
     def close(self) -> None:
         """Close all connections."""
-        if "_sdk" in self.__dict__:
-            self._sdk.close()
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
 
-    @cached_property
     def _sdk(self) -> openai.OpenAI:
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._open()
+            return self._opened
+
+    def _open(self) -> openai.OpenAI:
         import openai
 
         timeout = openai.Timeout(self._access.stall_seconds, connect=_CONNECT_SECONDS)
@@ -102,7 +118,7 @@ class Transport:
     ) -> Iterator[HttpReply]:
         import openai
 
-        call = send(self._sdk)
+        call = send(self._sdk())
         try:
             response = call.__enter__()
         except openai.APIStatusError as error:
@@ -133,9 +149,12 @@ class Transport:
 
     def _refused(self, error: openai.APIStatusError) -> Refused:
         headers = {name.lower(): value for name, value in error.response.headers.items()}
+        body = parse_error_body(error.body)
+        # Servers quote the key that they refuse, and what they say goes on record.
+        secrets = secret_values({"OPENAI_API_KEY": self._access.api_key})
         return Refused(
             error.status_code,
-            parse_error_body(error.body),
+            replace(body, text=redact(body.text, secrets)),
             parse_retry_after(headers, self._clock.wall()),
         )
 

@@ -66,6 +66,16 @@ def test_a_fault_in_the_numbering_stays_to_be_found() -> None:
     assert codes.count("E001") == 2
 
 
+def test_a_dropped_order_without_a_readable_id_counts_by_its_place() -> None:
+    subject = skipped(creating(1, VERIFY_SCRIPT, id="first"), order(2), order(3))
+    assert ids(subject) == ["WO-01", "WO-02"]
+
+
+def test_the_document_is_the_one_that_is_judged() -> None:
+    subject = skipped(creating(1, VERIFY_SCRIPT), order(2))
+    assert parse_plan(subject.document) == subject
+
+
 def test_a_plan_of_nothing_else_says_so() -> None:
     subject = skipped(creating(1, VERIFY_SCRIPT))
     [finding] = judge(subject, REPO).findings

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,7 +11,7 @@ from planner.bootstrap import skip_bootstrap
 from planner.plan import parse_plan
 from planner.projection import exempted_orders
 from planner.rules.catalogue import RULE_BY_CODE
-from planner.validation import Report, judge
+from planner.validation import Report, judge, judge_text
 from shared.schemas import WorkOrder
 from shared.strict_json import JsonValue
 from tests.planner.plans import absent, exists, order, plan, requiring
@@ -132,3 +133,24 @@ def test_keys_in_another_order_give_the_same_report() -> None:
         each.clear()
         each.update(items)
     assert judge(parse_plan(shuffled)) == faulty()
+
+
+def hostile(entry: str, count: int = 100) -> str:
+    return '{"work_orders": [' + ",".join([entry] * count) + "]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        (hostile("{}", 20_000), "has 20000 entries"),
+        (hostile('{"preconditions": [' + ",".join(["{}"] * 500) + "]}"), "1005 places"),
+        (hostile('{"allowed_files": [' + ",".join(["0"] * 20_000) + "]}", 1), "has 20000"),
+        (hostile('{"acceptance_commands": [' + ",".join(['"a|b"'] * 400) + "]}"), "shell operator"),
+        (hostile('{"x": {' + ",".join(f'"{n}": 0' for n in range(900)) + "}}"), "is missing"),
+    ],
+    ids=["orders", "faults", "list", "commands", "keys"],
+)
+def test_megabytes_of_nonsense_give_a_report_of_bounded_size(text: str, first: str) -> None:
+    _, report = judge_text(text)
+    assert first in report.findings[0].message
+    assert len(report.findings) <= 5000

@@ -126,6 +126,7 @@ def test_the_paths_a_pytest_command_names_are_found(text: str, paths: tuple[str,
         ("python -W", "without its value"),
         ("cat a\0", "NUL"),
         ("python -c 'a' b\0", "NUL"),
+        ("cat " + "a" * 200_000, "over 131071 bytes"),
     ],
 )
 def test_a_command_that_cannot_be_started_says_why(text: str, words: str) -> None:

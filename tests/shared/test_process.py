@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.process import Finished, ToolFailed, ToolMissing, run_tool
+from shared.process import Finished, ToolFailed, ToolMissing, run_tool, start_service
 
 
 def sh(script: str, cwd: Path, *, timeout: float = 10, stdin: bytes = b"") -> Finished:
@@ -79,3 +79,16 @@ def _alive(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return state != "Z"
+
+
+def test_a_service_is_spoken_to_through_its_descriptors(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    script = f"echo $PWD > /proc/self/fd/{writing}; echo lost; exec sleep 60"
+    env = {"PATH": os.defpath}
+    service = start_service(["sh", "-c", script], cwd=tmp_path, env=env, pass_fds=[writing])
+    os.close(writing)
+    with os.fdopen(reading) as said:
+        assert said.readline() == f"{tmp_path}\n"
+    assert os.getsid(service.pid) == service.pid
+    service.kill()
+    assert service.wait() == -9

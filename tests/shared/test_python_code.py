@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shared.python_code import MAX_CODE_BYTES, Import, read_code
+from shared.python_code import Import, read_code
+from shared.shell_words import MAX_ARGUMENT_BYTES
 
 PIECES = st.sampled_from(
     [
@@ -126,8 +127,8 @@ def test_what_the_compiler_calls_an_error_is_the_codes_own(source: str) -> None:
         "a\0b",
         "-" * 60_000 + "1",
         "f" + "()" * 60_000,
-        "#" * (MAX_CODE_BYTES + 1),
-        "é" * MAX_CODE_BYTES,
+        "#" * (MAX_ARGUMENT_BYTES + 1),
+        "é" * MAX_ARGUMENT_BYTES,
     ],
     ids=["NUL", "deep", "calls", "long", "long in bytes"],
 )
@@ -138,7 +139,7 @@ def test_what_exceeds_a_limit_is_not_a_syntax_error(source: str) -> None:
 
 
 def test_the_longest_argument_there_is_can_be_judged() -> None:
-    assert read_code("#" * MAX_CODE_BYTES).problem is None
+    assert read_code("#" * MAX_ARGUMENT_BYTES).problem is None
 
 
 def test_warnings_of_the_compiler_neither_print_nor_raise_nor_stay_off() -> None:

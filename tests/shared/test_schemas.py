@@ -180,3 +180,23 @@ def test_an_order_without_interfaces_is_the_document_it_always_was() -> None:
     assert {"interfaces", "changes"}.isdisjoint(dumped)
     declaring = order(interfaces=[{"path": "a.py", "stub": ""}], changes=["f"])
     assert parse_document(WorkOrder, declaring.model_dump(mode="json")) == declaring
+
+
+def test_lists_are_bounded_each_by_its_own_figure() -> None:
+    assert len(order(allowed_files=["a"] * 1000).allowed_files) == 1000
+    assert problems(allowed_files=["a"] * 1001, preconditions=[3] * 2000) == [
+        "allowed_files: has 1001 entries, at most 1000 may be",
+        "preconditions: has 2000 entries, at most 1000 may be",
+    ]
+    assert len(order(acceptance_commands=["a"] * 100).acceptance_commands) == 100
+    assert problems(acceptance_commands=["a"] * 101) == [
+        "acceptance_commands: has 101 entries, at most 100 may be"
+    ]
+    assert len(parse_document(Manifest, {"work_orders": [MINIMAL] * 2000}).work_orders) == 2000
+    with pytest.raises(DocumentInvalid, match="2001 entries, at most 2000 may be"):
+        parse_document(Manifest, {"work_orders": [MINIMAL] * 2001})
+
+
+def test_an_order_full_of_faults_names_the_first_fifty_or_their_number() -> None:
+    assert len(problems(allowed_files=[3] * 60)) == 50
+    assert problems(allowed_files=[3] * 600) == [": does not fit the schema in 600 places"]

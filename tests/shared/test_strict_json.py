@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shared.schemas import MAX_DOCUMENT_BYTES
@@ -27,6 +27,9 @@ def test_ordinary_json_reads_as_json_does(value: object, ascii_only: bool) -> No
 
 
 @given(st.text(alphabet='{}[]":,\\ud8019eE.-+NaInfity \n', max_size=40))
+@example("NaN0,-")
+@example('{"a": NaN, "\\x": 1, "\\ud8')
+@example("[1e999, 1e, --, 1.2.3")
 def test_any_text_is_a_value_or_a_problem(text: str) -> None:
     try:
         parse_json(text)

@@ -2,15 +2,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import pytest
-from sandbox_arena import Arena, Driver, User, python_for, sources_for_everyone
 
 from factory.sandbox import Backend
+from tests.factory.sandbox.sandbox_arena import (
+    Arena,
+    Driver,
+    User,
+    opened_arena,
+    python_for,
+    sources_for_everyone,
+)
+
+DriverOf: TypeAlias = Callable[[User], Driver]
 
 
 @pytest.fixture(scope="session")
-def new_driver() -> Iterator[Callable[[User], Driver]]:
+def new_driver() -> Iterator[DriverOf]:
     """Starts drivers; a test that cannot have one as this user is skipped with the reason."""
     started: list[Driver] = []
     with sources_for_everyone() as sources:
@@ -30,7 +40,7 @@ def new_driver() -> Iterator[Callable[[User], Driver]]:
 
 
 @pytest.fixture(scope="session")
-def driver_of(new_driver: Callable[[User], Driver]) -> Callable[[User], Driver]:
+def driver_of(new_driver: DriverOf) -> DriverOf:
     """The one driver of a user that the tests share."""
     drivers: dict[User, Driver] = {}
 
@@ -53,13 +63,14 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 
 
 @pytest.fixture
-def arena(backend: Backend, user: User, driver_of: Callable[[User], Driver]) -> Iterator[Arena]:
+def arena(backend: Backend, user: User, driver_of: DriverOf) -> Iterator[Arena]:
     """A fresh arena on each backend as each user; a backend that is missing is named."""
-    arena = Arena(driver_of(user), backend)
-    try:
-        refused = arena.open().get("refused")
-        if refused:
-            pytest.skip(f"{backend} as {user}: {refused}")
+    with opened_arena(backend, user, driver_of(user)) as arena:
         yield arena
-    finally:
-        arena.close()
+
+
+@pytest.fixture(params=list(Backend)[1:])
+def attacked(request: pytest.FixtureRequest, user: User, driver_of: DriverOf) -> Iterator[Arena]:
+    """As `arena`, and one more without any sandbox."""
+    with opened_arena(request.param, user, driver_of(user)) as arena:
+        yield arena

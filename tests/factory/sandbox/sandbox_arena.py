@@ -18,6 +18,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from factory.sandbox import Backend, Guarantee
 
 HERE = Path(__file__).resolve().parent
@@ -36,7 +38,7 @@ class Driver:
     def __init__(self, user: User, python: Path, sources: Path) -> None:
         nobody = pwd.getpwnam("nobody")
         other = user is User.ORDINARY and os.geteuid() == 0
-        identity: dict[str, Any] = (
+        self.identity: dict[str, Any] = (
             {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []} if other else {}
         )
         self.uid = nobody.pw_uid if other else os.geteuid()
@@ -48,7 +50,8 @@ class Driver:
             cwd="/",
             env={"PYTHONPATH": str(sources), "PATH": os.defpath, "OPENAI_API_KEY": KEY},
             text=True,
-            **identity,
+            start_new_session=True,
+            **self.identity,
         )
 
     def send(self, request: dict[str, Any]) -> None:
@@ -62,9 +65,11 @@ class Driver:
         return json.loads(reply)
 
     def close(self) -> None:
-        with self.process:
+        """End it; one that a test has killed is only reaped."""
+        with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
-            self.process.stdout.close()
+        self.process.stdout.close()
+        self.process.wait()
 
 
 @contextlib.contextmanager
@@ -157,6 +162,17 @@ class Arena:
             assert not harmed, f"{guarantee} was promised"
         else:
             assert guarantee in self.opened["describe"].partition("does not hold: ")[2]
+        if self.backend is Backend.OFF:
+            assert harmed, "the attack does not work at all"
+
+    @contextlib.contextmanager
+    def bystander(self) -> Iterator[subprocess.Popen[bytes]]:
+        """Another process of the same user, for as long as the block runs."""
+        with subprocess.Popen(["sleep", "600"], cwd="/", **self.driver.identity) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def snapshot(self) -> dict[str, tuple[object, ...]]:
         """Everything outside: type, mode, times, content."""
@@ -169,6 +185,19 @@ class Arena:
 
     def close(self) -> None:
         shutil.rmtree(self.base)
+
+
+@contextlib.contextmanager
+def opened_arena(backend: Backend, user: User, driver: Driver) -> Iterator[Arena]:
+    """An arena whose sandbox is open; skips the test where the backend is missing."""
+    arena = Arena(driver, backend)
+    try:
+        refused = arena.open().get("refused")
+        if refused:
+            pytest.skip(f"{backend} as {user}: {refused}")
+        yield arena
+    finally:
+        arena.close()
 
 
 def processes_with(marker: str) -> list[int]:

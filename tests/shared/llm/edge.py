@@ -87,12 +87,17 @@ POLICY = RetryPolicy(retries=4, jitter=lambda: 1.0)
 
 
 @contextmanager
-def edge(*script: Act, stream: bool = True, stall_seconds: float = 0.2) -> Iterator[Edge]:
-    """Connect a client to a server that plays `script`; streamed replies need a watcher."""
+def edge(
+    *script: Act, stream: bool = True, stall_seconds: float = 20.0, deadline_seconds: float = 2400
+) -> Iterator[Edge]:
+    """Connect a client to a server that plays `script`; streamed replies need a watcher.
+
+    Where the script is silent, `stall_seconds` really pass.
+    """
     clock = FakeClock()
     events: list[Event] = []
     with scripted_server(*script) as server:
-        access = ModelAccess(server.base_url, "sk-test", stall_seconds=stall_seconds)
+        access = ModelAccess(server.base_url, "sk-test", stall_seconds, deadline_seconds)
         sinks = {"emit": events.append} if stream else {}
         with open_client(access, policy=POLICY, clock=clock, **sinks) as client:
             yield Edge(server, client, clock, events)

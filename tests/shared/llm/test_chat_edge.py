@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from tests.shared.llm.edge import (
     problems,
     usage_chunk,
 )
-from tests.shared.llm.scripted_server import Send, Stream
+from tests.shared.llm.scripted_server import Send, Stream, refused_port
 
 FULL: dict[str, Any] = {
     "reply_schema": SCHEMA,
@@ -70,6 +71,29 @@ def test_every_request_fits_the_published_schema(stream: bool, settings: dict[st
         assert problems("CreateChatCompletionRequest", body) == []
         assert body.keys() <= known_properties("CreateChatCompletionRequest")
         assert it.server.received[0].headers["authorization"] == "Bearer sk-test"
+
+
+def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{refused_port()}")
+    with edge(chat_stream("direct")) as it:
+        assert it.client.complete(chat_request()).text == "direct"
+
+
+def test_threads_share_one_client() -> None:
+    with edge(*[chat_stream("hi")] * 8) as it, ThreadPoolExecutor(4) as pool:
+        texts = pool.map(lambda n: it.client.complete(chat_request(str(n))).text, range(8))
+        assert list(texts) == ["hi"] * 8
+
+
+def test_a_character_cut_in_two_is_joined_and_half_a_character_replaced() -> None:
+    with edge(chat_stream("smile \ud83d", "\ude00 \ud83d!")) as it:
+        completion = it.client.complete(chat_request("half \ud83d"))
+        assert completion.text == "smile \U0001f600 \ufffd!"
+        assert it.seen("text") == "smile \ufffd\ufffd \ufffd!"
+        assert it.server.bodies[0]["messages"][0]["content"] == "half \ufffd"
 
 
 def test_missing_usage_is_estimated_and_said() -> None:

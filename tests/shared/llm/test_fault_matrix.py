@@ -53,7 +53,7 @@ GOOD: dict[Way, Act] = {
     "responses": response_stream("good"),
 }
 FETCHED = Send(response_document(text="good"))
-NOT_THERE = error_answer(404, "no stream")
+NO_STREAM = error_answer(400, "streams cannot be resumed")
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,12 @@ class Case:
     outcome: str
     asked: int
     waits: tuple[float, ...] = ()
+    silent: bool = False
 
 
 def then(way: Way, fault: Act) -> Sequence[Act]:
     """Return the fault, and what brings the reply home: a new one, or the one the server has."""
-    return [fault, NOT_THERE, FETCHED] if way == "responses" else [fault, GOOD[way]]
+    return [fault, NO_STREAM, FETCHED] if way == "responses" else [fault, GOOD[way]]
 
 
 def broken(way: Way, end: Literal["clean", "reset", "silence"]) -> Act:
@@ -139,9 +140,13 @@ def of_any_way(way: Way) -> dict[str, Case]:
             (1.0, 2.0, 4.0, 8.0),
         ),
         "reset": Case([Reset(), GOOD[way]], "good", 2, (1.0,)),
-        "silence": Case([Silence(), GOOD[way]], "good", 2, (1.0,)),
+        "silence": Case([Silence(), GOOD[way]], "good", 2, (1.0,), silent=True),
         "silence for ever": Case(
-            [Silence()] * 3, "ReplyBroken: the server was silent for 0.2 seconds", 3, (1.0, 2.0)
+            [Silence()] * 3,
+            "ReplyBroken: the server was silent for 0.5 s",
+            3,
+            (1.0, 2.0),
+            silent=True,
         ),
         "HTML": Case(
             [Send("<html>hi</html>", media_type="text/html")],
@@ -157,7 +162,9 @@ def of_replies(way: Way) -> dict[str, Case]:
     return {
         "reset in the middle": Case(then(way, broken(way, "reset")), "good", again, (1.0,)),
         "just ends": Case(then(way, broken(way, "clean")), "good", again, (1.0,)),
-        "silent in the middle": Case(then(way, broken(way, "silence")), "good", again, (1.0,)),
+        "silent in the middle": Case(
+            then(way, broken(way, "silence")), "good", again, (1.0,), silent=True
+        ),
         "corrupt": Case(then(way, corrupt(way)), "good", again, (1.0,)),
     }
 
@@ -223,7 +230,8 @@ REQUESTS: dict[Way, Callable[..., Request]] = {
 
 @pytest.mark.parametrize(("way", "case"), cases())
 def test_the_matrix(way: Way, case: Case) -> None:
-    with edge(*case.fault, stream=way != "chat") as it:
+    stall = 0.5 if case.silent else 20.0
+    with edge(*case.fault, stream=way != "chat", stall_seconds=stall) as it:
         said = outcome(lambda: it.ask(REQUESTS[way](max_output_tokens=100)))
         asked = [each for each in it.server.received if each.method == "POST"]
         assert said.startswith(case.outcome)

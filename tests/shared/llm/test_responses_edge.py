@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from shared.errors import ModelUnavailable
-from shared.events import Noted
+from shared.events import Event, Noted
+from shared.llm.access import ModelAccess
 from shared.llm.client import ReplyBroken, ReplyCutShort, ReplyFailed, Usage
+from shared.llm.live import open_client
 from tests.shared.llm.edge import (
     SCHEMA,
     chat_stream,
@@ -88,12 +90,12 @@ def test_a_stream_is_resumed_again_as_long_as_it_gets_on() -> None:
     "no_resume",
     [
         error_answer(400, "starting_after is not supported"),
-        error_answer(404, "no such stream"),
+        error_answer(500, "no such stream"),
         Stream([]),
         Reset(),
         Send("<html></html>", media_type="text/html"),
     ],
-    ids=["refused", "missing", "empty", "reset", "page"],
+    ids=["refused", "in trouble", "empty", "reset", "page"],
 )
 @pytest.mark.parametrize("pending", [[], ["queued"], ["queued", "in_progress", "in_progress"]])
 def test_what_cannot_be_resumed_is_polled_for(no_resume: Act, pending: list[str]) -> None:
@@ -112,7 +114,7 @@ def test_polling_slows_down_and_bears_with_a_server_in_trouble() -> None:
         Reset(),
         Send("", media_type="application/json"),
     ]
-    with edge(BROKEN, error_answer(404), queued, queued, *trouble, queued, Send(DONE)) as it:
+    with edge(BROKEN, error_answer(400), queued, queued, *trouble, queued, Send(DONE)) as it:
         assert it.client.complete(planner_request()).text == "the plan"
         # The resumption, then polling at growing intervals, with retries 1, 2, 4 in between.
         assert it.clock.sleeps == [1.0, 1.0, 1.5, 1.0, 2.0, 4.0, 2.25]
@@ -156,7 +158,7 @@ def test_each_terminal_state_says_what_it_is_and_what_it_took(
     script: dict[str, list[Act]] = {
         "streamed": [_streamed(final)],
         "whole": [Send(final)],
-        "polled": [BROKEN, error_answer(404), Send(response_document("queued")), Send(final)],
+        "polled": [BROKEN, error_answer(400), Send(response_document("queued")), Send(final)],
     }
     with edge(*script[way]) as it:
         with pytest.raises(ReplyFailed, match=words) as caught:
@@ -186,13 +188,22 @@ def test_a_server_that_ignores_background_and_streaming_is_read_all_the_same() -
         assert it.requests == 1
 
 
-def test_a_reply_that_the_server_lost_is_asked_for_again() -> None:
-    lost: list[Act] = [BROKEN, error_answer(404, "gone"), error_answer(404, "gone")]
-    with edge(*lost, response_stream()) as it:
+@pytest.mark.parametrize(
+    "lost",
+    [
+        [error_answer(404, "gone")],
+        [error_answer(400, "no streaming here"), error_answer(404, "gone")],
+        [error_answer(400), Send(response_document("queued")), error_answer(404, "gone")],
+    ],
+    ids=["at once", "when polled", "after a while"],
+)
+def test_a_reply_that_the_server_lost_is_asked_for_again(lost: list[Act]) -> None:
+    with edge(BROKEN, *lost, response_stream()) as it:
         completion = it.ask(planner_request())
         assert completion.text == "the plan"
         assert completion.usage.calls == 2
         assert any("asked again" in words for words in completion.adjustments)
+        assert it.server.left == 0
 
 
 def test_a_missing_responses_api_means_chat_and_is_said_once() -> None:
@@ -265,22 +276,37 @@ def test_an_error_event_before_anything_came_is_waited_out() -> None:
 def test_an_error_event_in_the_middle_leads_to_the_reply_all_the_same() -> None:
     error = response_event("error", 2, code="server_error", message="overloaded", param=None)
     broken = Stream([created_event(), text_event(1, "the "), error])
-    with edge(broken, error_answer(404), Send(DONE)) as it:
+    with edge(broken, error_answer(400), Send(DONE)) as it:
         assert it.client.complete(planner_request()).text == "the plan"
 
 
 def test_a_reply_that_never_ends_is_cancelled_at_the_deadline() -> None:
     queued = Send(response_document("queued"))
-    with edge(BROKEN, error_answer(404), *[queued] * 200) as it:
+    with edge(BROKEN, error_answer(400), *[queued] * 50, deadline_seconds=300) as it:
         with pytest.raises(ReplyFailed, match="by the deadline and was cancelled"):
             it.client.complete(planner_request())
-        assert sum(it.clock.sleeps) == pytest.approx(2400, abs=25)
+        assert sum(it.clock.sleeps) == pytest.approx(300, abs=21)
         assert it.server.received[-1].path == "/v1/responses/resp_1/cancel"
+
+
+def test_an_interrupt_cancels_what_runs_in_the_background() -> None:
+    with edge(Stream([created_event(), text_event(1, "the ")]), Send(DONE)) as it:
+
+        def interrupt(event: Event) -> None:
+            raise KeyboardInterrupt
+
+        access = ModelAccess(it.server.base_url, "k")
+        with open_client(access, interrupt) as client, pytest.raises(KeyboardInterrupt):
+            client.complete(planner_request())
+        assert [each.path for each in it.server.received] == [
+            "/v1/responses",
+            "/v1/responses/resp_1/cancel",
+        ]
 
 
 def test_a_silent_server_is_left_and_polled() -> None:
     silent = Stream([created_event(), text_event(1, "the ")], end="silence")
-    with edge(silent, Silence(), Send(DONE)) as it:
+    with edge(silent, Silence(), Send(DONE), stall_seconds=0.5) as it:
         assert it.client.complete(planner_request()).text == "the plan"
         assert it.server.left == 0
 

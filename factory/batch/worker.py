@@ -1,0 +1,69 @@
+"""Who makes orders: behind one small protocol, so that it need not be this process.
+
+The shape is that of `concurrent.futures`: a task goes in, a future comes out. A task names the
+order and the base commit; its result names a commit that the repo can find. Doing a task twice is
+harmless: its key is equal for equal work, and nothing lands but through the coordinator.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future
+from typing import Protocol
+
+from factory.execution import Execution
+from factory.sandbox import end_all
+from factory.task import OrderResult, OrderTask
+
+_PATIENCE_SECONDS = 2.0  # in all; a thread that still waits for a model by then writes nothing
+_LOOK_EVERY_SECONDS = 0.05
+
+
+class Worker(Protocol):
+    """Makes orders on their bases."""
+
+    def submit(self, task: OrderTask) -> Future[OrderResult]:
+        """Start making an order. The future fails only where the harness itself does."""
+
+    def cancel(self) -> None:
+        """End what is under way; its futures may never be done."""
+
+
+class LocalWorker:
+    """Makes orders in this process: at once with one job, else in a thread each."""
+
+    def __init__(self, execution: Execution, jobs: int) -> None:
+        self._execution = execution
+        self._jobs = jobs
+        self._threads: list[threading.Thread] = []
+
+    def submit(self, task: OrderTask) -> Future[OrderResult]:
+        """Start making an order; with one job it is made when this returns."""
+        future: Future[OrderResult] = Future()
+        if self._jobs == 1:
+            future.set_result(self._execution.make(task))
+            return future
+        # Not a pool: its threads are waited for when the interpreter ends, and one that waits
+        # for a model's reply would keep an interrupted run from ending.
+        thread = threading.Thread(
+            target=self._make, args=(task, future), name=task.name, daemon=True
+        )
+        self._threads.append(thread)
+        thread.start()
+        return future
+
+    def cancel(self) -> None:
+        """Stop each order at its next step; commands under way are ended with the sandbox."""
+        self._execution.cancelled.set()
+        until = time.monotonic() + _PATIENCE_SECONDS
+        for thread in self._threads:
+            while thread.is_alive() and time.monotonic() < until:
+                end_all()  # again: a command may have been about to start
+                thread.join(timeout=_LOOK_EVERY_SECONDS)
+
+    def _make(self, task: OrderTask, future: Future[OrderResult]) -> None:
+        try:
+            future.set_result(self._execution.make(task))
+        except BaseException as error:
+            future.set_exception(error)

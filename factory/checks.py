@@ -1,0 +1,218 @@
+"""Judges a tree: verification, postconditions, acceptance, each command in the sandbox.
+
+Used on what a proposal wrote, and again on what a landing merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from factory.excerpt import stable_excerpt
+from factory.prompt import reminder
+from factory.sandbox import Cause, Ended, Sandbox
+from factory.schemas import CmdResult, FailureBrief, Stage
+from factory.scope import FileKind, FileState
+from factory.tree import Tree
+from factory.verification import Check, parse_check, verification_of
+from factory.wording import name_paths
+from shared.atomic_io import make_folder, write_json, write_refused
+from shared.events import CommandEnded, CommandStarted, Emit, StageStarted, Warned
+from shared.schemas import WorkOrder
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What is judged, by which order, and where the records go.
+
+    `written` are the files that no command may change, with the hash of each; `folder` gets
+    results and logs, which are named relative to `record_root`. A failing command is run again up
+    to `retry_flaky` times on the unchanged tree.
+    """
+
+    order: WorkOrder
+    attempt: int
+    tree: Tree
+    written: Mapping[str, str]
+    sandbox: Sandbox
+    exempt: bool
+    timeout_seconds: float
+    retry_flaky: int
+    emit: Emit
+    folder: Path
+    record_root: Path
+    path_names: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the commands did; `brief` says what failed, if anything did."""
+
+    verify: tuple[CmdResult, ...]
+    acceptance: tuple[CmdResult, ...]
+    brief: FailureBrief | None
+
+
+@dataclass(slots=True)
+class _Phase:
+    """One series of commands and what came of it."""
+
+    stage: Stage
+    purpose: str
+    results: list[CmdResult] = field(default_factory=list)
+    brief: FailureBrief | None = None
+
+
+def run_checks(judging: Judging) -> Judgement:
+    """Run every check up to the first that fails. Raises `CommandFailed` where a log can't be."""
+    verify = _Phase(Stage.VERIFY_FAILED, "verify")
+    _run_phase(verify, verification_of(judging.tree, exempt=judging.exempt), judging)
+    _record(judging, "verify_result.json", verify.results)
+    if verify.brief:
+        return Judgement(tuple(verify.results), (), verify.brief)
+    acceptance = _Phase(Stage.ACCEPTANCE_FAILED, "accept")
+    missing = [
+        each.path for each in judging.order.postconditions if not judging.tree.exists(each.path)
+    ]
+    if missing:
+        problem = f"postcondition not met, no such file: {name_paths(missing)}"
+        acceptance.brief = _brief(judging, acceptance.stage, problem)
+    else:
+        commands = tuple(parse_check(each) for each in judging.order.acceptance_commands)
+        _run_phase(acceptance, commands, judging)
+    _record(judging, "acceptance_result.json", acceptance.results)
+    return Judgement(tuple(verify.results), tuple(acceptance.results), acceptance.brief)
+
+
+def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None:
+    """Run the commands up to the first that fails, then see that none touched a written file."""
+    judging.emit(StageStarted(judging.order.id, judging.attempt, phase.purpose))
+    for number, check in enumerate(checks, 1):
+        result, ended = _run_settled(check, judging, f"{phase.purpose}_{number}")
+        phase.results.append(result)
+        if not _passes(check, ended):
+            phase.brief = _failed_command(phase.stage, check, ended, judging)
+            return
+    tampered = _changed_by_commands(judging)
+    if tampered:
+        phase.brief = _brief(
+            judging,
+            phase.stage,
+            f"a command changed {name_paths(tampered)} after it was written; what is committed "
+            "must be exactly what was proposed",
+        )
+
+
+def _passes(check: Check, ended: Ended) -> bool:
+    tolerated = ended.cause is Cause.EXITED and check.note_for(ended.exit_code)
+    return ended.ok or bool(tolerated)
+
+
+def _run_settled(check: Check, judging: Judging, name: str) -> tuple[CmdResult, Ended]:
+    """Run a command, and a failing one again: one that then passes is flaky, not wrong."""
+    result, ended = _run_one(check, judging, name)
+    for retry in range(1, judging.retry_flaky + 1):
+        if _passes(check, ended):
+            break
+        again, ended_again = _run_one(check, judging, f"{name}_again_{retry}")
+        if _passes(check, ended_again):
+            note = f"flaky: failed with exit code {result.exit_code}, passed on run {retry + 1}"
+            judging.emit(Warned(f"{judging.order.id}: `{check.text}` is {note}"))
+            return again.model_copy(update={"note": note, "flaky": True}), ended_again
+        result, ended = again, ended_again
+    return result, ended
+
+
+def _run_one(check: Check, judging: Judging, name: str) -> tuple[CmdResult, Ended]:
+    order, purpose = judging.order.id, name.partition("_")[0]
+    judging.emit(CommandStarted(order, purpose, check.text))
+    log = make_folder(judging.folder / "logs") / name
+    try:
+        ended = judging.sandbox.run(check.argv, timeout_seconds=judging.timeout_seconds, log=log)
+    except OSError as error:
+        raise write_refused(log, error) from error
+    note = check.note_for(ended.exit_code) or ""
+    judging.emit(
+        CommandEnded(order, purpose, check.text, ended.exit_code, ended.duration_seconds, note)
+    )
+    return _result(ended, judging, note), ended
+
+
+def _result(ended: Ended, judging: Judging, note: str) -> CmdResult:
+    def relative(log: object) -> str:
+        return str(log).removeprefix(f"{judging.record_root}/")
+
+    return CmdResult(
+        command=ended.argv,
+        exit_code=ended.exit_code,
+        cause=ended.cause,
+        stdout_trunc=_excerpt(ended.stdout.text, judging),
+        stderr_trunc=_excerpt(ended.stderr.text, judging),
+        stdout_path=relative(ended.stdout.log),
+        stderr_path=relative(ended.stderr.log),
+        duration_seconds=round(ended.duration_seconds, 3),
+        sandbox=ended.backend,
+        note=note or ended.reason,
+    )
+
+
+def _failed_command(stage: Stage, check: Check, ended: Ended, judging: Judging) -> FailureBrief:
+    output = "\n".join(
+        text.strip() for text in (ended.stdout.text, ended.stderr.text) if text.strip()
+    )
+    reason = _reason(ended, judging.timeout_seconds)
+    return FailureBrief(
+        stage=stage,
+        command=check.text,
+        exit_code=ended.exit_code,
+        primary_error_excerpt=_excerpt("\n".join(filter(None, (reason, output))), judging)
+        or "(the command printed nothing)",
+        constraints_reminder=reminder(stage, judging.order),
+        log=str(ended.stderr.log).removeprefix(f"{judging.record_root}/"),
+    )
+
+
+def _reason(ended: Ended, timeout_seconds: float) -> str:
+    match ended.cause:
+        case Cause.EXITED:
+            return ""
+        case Cause.TIMED_OUT:
+            return f"The command was ended after {timeout_seconds:g} seconds."
+        case Cause.NOT_FOUND:
+            return f"There is no program {ended.argv[0]!r} here."
+        case Cause.OUTPUT_LIMIT:
+            return "The command was ended because it printed too much."
+        case Cause.CPU_LIMIT:
+            return "The command was ended because it used too much processor time."
+        case Cause.SIGNALLED | Cause.NOT_STARTED:
+            return ended.reason or f"The command ended with {ended.cause}."
+
+
+def _changed_by_commands(judging: Judging) -> list[str]:
+    return [
+        path
+        for path, sha256 in judging.written.items()
+        # Not by the hash alone: a file that is gone has that of an empty one.
+        if judging.tree.state_of(path) != FileState(FileKind.FILE, sha256)
+    ]
+
+
+def _brief(judging: Judging, stage: Stage, message: str) -> FailureBrief:
+    return FailureBrief(
+        stage=stage,
+        primary_error_excerpt=_excerpt(message, judging),
+        constraints_reminder=reminder(stage, judging.order),
+    )
+
+
+def _excerpt(text: str, judging: Judging) -> str:
+    return stable_excerpt(text, judging.path_names.items())
+
+
+def _record(judging: Judging, name: str, results: Sequence[CmdResult]) -> None:
+    write_json(
+        judging.folder / name,
+        [result.model_dump(mode="json") for result in results],
+        sync=False,
+    )

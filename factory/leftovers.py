@@ -1,0 +1,107 @@
+"""Removes what commands left behind: all of it, whatever it is.
+
+`git clean` leaves FIFOs, sockets, repos inside tracked folders and whatever lies in a submodule,
+and gives up on folders without permissions or nested too deep for a path. A later attempt would be
+judged on any of that.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+_ACCESS = os.R_OK | os.W_OK | os.X_OK
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What belongs into a tree: files by their paths, and the folders that hold them.
+
+    The folder of a submodule belongs there too, and nothing in it.
+    """
+
+    files: frozenset[str]
+    folders: frozenset[str]
+
+    @classmethod
+    def of(cls, files: Iterable[str], submodules: Iterable[str]) -> Self:
+        folders: frozenset[str] = frozenset(submodules)
+        return cls(frozenset(), folders | _folders_of(folders)).with_files(files)
+
+    def with_files(self, paths: Iterable[str]) -> Self:
+        """Return the listing with more files in it."""
+        added = frozenset(paths) - self.folders
+        return type(self)(self.files | added, self.folders | _folders_of(added))
+
+
+def _folders_of(paths: Iterable[str]) -> set[str]:
+    folders: set[str] = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    return folders
+
+
+def find_leftovers(root: Path, expected: Listing) -> tuple[Path, ...]:
+    """Return everything below `root` that is not expected there, its own `.git` excepted.
+
+    Of a folder that does not belong there, only the folder itself. A folder in the place of a
+    file is a leftover; anything else in its place is for git to see. Raises `OSError`.
+    """
+    files, folders = expected.files, expected.folders
+    found: list[str] = []
+    waiting = [""]
+    while waiting:
+        here = waiting.pop()
+        for entry in _entries(os.path.join(root, here)):  # noqa: PTH118  # called per folder
+            path = here + entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if is_folder and path in folders:
+                waiting.append(path + "/")
+            elif (is_folder or path not in files) and path != ".git":
+                found.append(entry.path)
+    return tuple(map(Path, found))
+
+
+def discard(paths: Iterable[Path], beside: Path) -> None:
+    """Remove files and folders by way of a new folder in `beside`. Raises `OSError`.
+
+    Folders are moved there one by one as they are emptied: so no path grows long, however deep
+    they were nested.
+    """
+    paths = tuple(paths)  # before the new folder is among them
+    if not paths:
+        return
+    trash = Path(tempfile.mkdtemp(prefix="trash-", dir=beside))
+    names = map(str, itertools.count())
+    waiting: list[Path] = []
+
+    def remove(path: Path, is_folder: bool) -> None:
+        if is_folder:
+            path.chmod(0o700)  # moving a folder takes the right to write to it
+            waiting.append(path.rename(trash / next(names)))
+        else:
+            path.unlink()
+
+    for path in paths:
+        remove(path, path.is_dir() and not path.is_symlink())
+    while waiting:
+        folder = waiting.pop()
+        for entry in _entries(str(folder)):
+            remove(Path(entry.path), entry.is_dir(follow_symlinks=False))
+        folder.rmdir()
+    trash.rmdir()
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    if not os.access(folder, _ACCESS, effective_ids=True):
+        os.chmod(folder, 0o700)  # noqa: PTH101
+    with os.scandir(folder) as entries:
+        return list(entries)

@@ -1,0 +1,84 @@
+"""Brings a commit made on an older base onto the tip, and judges it there before it exists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from factory.benches import Benches
+from factory.checks import Judging, run_checks
+from factory.commit_facts import describe_commit
+from factory.options import RunOptions
+from factory.preflight import Repo
+from factory.task import OrderTask
+from factory.verdict import Passed
+from shared.events import Emit, Noted
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A commit on the tip, verified there, and its tree."""
+
+    commit: str
+    tree: str
+
+
+@dataclass(frozen=True, slots=True)
+class SentBack:
+    """Why the commit can't be brought onto the tip: the order has to be made there."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """What bringing commits onto the tip takes."""
+
+    options: RunOptions
+    repo: Repo
+    benches: Benches
+    emit: Emit
+    date: str
+
+    def onto(self, tip: str, task: OrderTask, passed: Passed) -> Merged | SentBack:
+        """Return the commit of the merged tree on `tip`, with every check passed there.
+
+        Files that no order shares still may not fit together: tests read more than an order is
+        shown, so the whole is judged again, always.
+        """
+        order, git = task.loaded.order, self.repo.git
+        tree = git.merge_trees(tip, passed.commit)
+        if tree is None:
+            return SentBack("its changes and those landed since do not merge")
+        unmet = [
+            each.path
+            for each in order.preconditions
+            if git.holds_file(tip, each.path) != (each.kind == "file_exists")
+        ]
+        if unmet:
+            return SentBack(f"a precondition no longer holds: {', '.join(unmet)}")
+        commit = git.write_commit(tree, tip, describe_commit(order, task.identity, self.date))
+        self.emit(Noted(f"{order.id}: made on an older state, verified again on the tip"))
+        folder = task.folder / "landing"
+        folder.mkdir(parents=True, exist_ok=True)
+        with self.benches.lend(commit) as bench:
+            written = {path: bench.workspace.tree.state_of(path).sha256 for path in passed.files}
+            judgement = run_checks(
+                Judging(
+                    order=order,
+                    attempt=0,
+                    tree=bench.workspace.tree,
+                    written=written,
+                    sandbox=bench.sandbox,
+                    exempt=task.exempt,
+                    timeout_seconds=self.options.timeout_seconds,
+                    retry_flaky=self.options.retry_flaky,
+                    emit=self.emit,
+                    folder=folder,
+                    record_root=task.folder,
+                    path_names=bench.path_names(),
+                )
+            )
+        if judgement.brief:
+            excerpt = judgement.brief.primary_error_excerpt.splitlines()
+            return SentBack(f"{judgement.brief.stage} on the tip: {' '.join(excerpt[-1:])}")
+        return Merged(commit, tree)

@@ -1,0 +1,51 @@
+"""What stands below a line, bounded: lists, excerpts, where to look. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from llmch.console.figures import cost, count
+from llmch.console.line import Line, Mark
+from shared.events import UsageCounted
+
+# Of an excerpt: what was being done stands at its head, what went wrong at its tail.
+_EXCERPT_HEAD = 3
+_EXCERPT_TAIL = 9
+
+
+def item_lines(items: Sequence[str], limit: int | None) -> Iterator[Line]:
+    """Return a line for each item, those over `limit` as a number only."""
+    shown = items[:limit]
+    yield from (Line(Mark.ITEM, text) for text in shown)
+    if len(shown) < len(items):
+        yield Line(Mark.ITEM, f"and {len(items) - len(shown):,} more (--verbose shows all)")
+
+
+def excerpt_lines(excerpt: str, *, whole: bool) -> Iterator[Line]:
+    """Return the lines of an excerpt, or its head and its tail."""
+    lines = excerpt.strip("\n").split("\n") if excerpt.strip() else []
+    left_out = len(lines) - _EXCERPT_HEAD - _EXCERPT_TAIL
+    if not whole and left_out > 1:
+        mark = f"... {left_out:,} lines more (--verbose shows all)"
+        lines = [*lines[:_EXCERPT_HEAD], mark, *lines[-_EXCERPT_TAIL:]]
+    yield from (Line(Mark.QUOTE, text) for text in lines)
+
+
+def look_lines(branch: str, repo: str, cwd: str) -> Iterator[Line]:
+    """Return the commands that show what landed on `branch`, fit to be copied."""
+    git = "git" if repo in ("", cwd) else f"git -C {shlex.quote(repo)}"
+    yield Line(Mark.COPY, f"{git} log --oneline {shlex.quote(branch)}")
+    yield Line(Mark.COPY, f"{git} switch {shlex.quote(branch)}")
+
+
+def usage_text(event: UsageCounted) -> str:
+    """Return what calls took, in words."""
+    parts = []
+    if event.calls:
+        cached = f" ({event.cached_tokens:,} cached)" if event.cached_tokens else ""
+        tokens = f"{event.input_tokens:,} tokens in{cached}, {event.output_tokens:,} out"
+        parts += [count(event.calls, "call"), tokens, cost(event.cost_usd)]
+    if event.replayed_calls:
+        parts.append(f"{count(event.replayed_calls, 'reply', 'replies')} replayed")
+    return ", ".join(parts) or "no model calls"

@@ -1,0 +1,51 @@
+"""What shows lines and the work under way: on a terminal, or anywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from llmch.console.line import Line
+
+if TYPE_CHECKING:
+    from shared.events import Event
+
+
+class Printer(Protocol):
+    """Where lines go, and what shows the work under way."""
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Show the lines, as one piece."""
+
+    def follow(self, event: Event) -> None:
+        """Take notice of an event that may change what is under way."""
+
+    def close(self) -> None:
+        """End whatever runs in the background."""
+
+
+class OnDemand:
+    """A printer that is opened when first used: what a terminal needs takes time to import."""
+
+    def __init__(self, open_printer: Callable[[], Printer]) -> None:
+        self._open = open_printer
+        self._printer: Printer | None = None
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Show the lines, if there are any."""
+        if lines:
+            self._opened().show(lines)
+
+    def follow(self, event: Event) -> None:
+        """Pass the event on."""
+        self._opened().follow(event)
+
+    def close(self) -> None:
+        """Close the printer if it was ever opened."""
+        if self._printer is not None:
+            self._printer.close()
+
+    def _opened(self) -> Printer:
+        if self._printer is None:
+            self._printer = self._open()
+        return self._printer

@@ -1,0 +1,57 @@
+"""What a compilation leaves behind, however it ended: the documents of its records. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planner.compiler import Judged
+from planner.validation import Report, finding_document
+
+
+def last_report(attempts: Sequence[Judged]) -> Report:
+    """Return what the rules said last: of the latest attempt that brought a reply, if one did."""
+    judged = (each.report for each in reversed(attempts) if each.plan is not None)
+    return next(judged, Report(()))
+
+
+def summary_document(
+    attempts: Sequence[Judged], error: str | None, seconds: float, defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return `compile_summary.json`; `error` is what ended the compilation before its time."""
+    report = last_report(attempts)
+    return {
+        "success": succeeded(attempts) and error is None,
+        "compile_attempts": len(attempts),
+        "work_orders": _work_orders(attempts),
+        "error": error,
+        "errors": [finding_document(finding) for finding in report.errors],
+        "warnings": [finding_document(finding) for finding in report.warnings],
+        "attempts": [_attempt_document(each) for each in attempts],
+        "seconds": round(seconds, 3),
+        "defaults": dict(defaults),
+    }
+
+
+def errors_document(attempts: Sequence[Judged], error: str | None) -> dict[str, Any]:
+    """Return `validation_errors.json`: why there is no plan."""
+    failure = error or (attempts[-1].failure if attempts else "") or None
+    return {**last_report(attempts).to_json(), "ok": False, "error": failure}
+
+
+def succeeded(attempts: Sequence[Judged]) -> bool:
+    """Return whether the last attempt brought a valid plan."""
+    return bool(attempts) and attempts[-1].ok
+
+
+def _work_orders(attempts: Sequence[Judged]) -> int:
+    last = attempts[-1].plan if succeeded(attempts) else None
+    return len(last.drafts) if last else 0
+
+
+def _attempt_document(judged: Judged) -> dict[str, Any]:
+    return {
+        "attempt": judged.attempt,
+        "failure": judged.failure or None,
+        "errors": [finding_document(finding) for finding in judged.report.errors],
+    }

@@ -1,0 +1,71 @@
+"""The validator's errors in this project's words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+_WANTED = {
+    "string_type": "a string",
+    "string_unicode": "a string of valid Unicode",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+}
+_MAX_SHOWN = 80
+
+
+def field_path(location: tuple[int | str, ...]) -> str:
+    """Spell a location as `preconditions[0].path`; the document itself is the empty string."""
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".")
+
+
+def describe(error: ErrorDetails) -> str:
+    """Return what is wrong with a field, fit to follow its name: `must be a string, not null`."""
+    context = error.get("ctx", {})
+    match error["type"]:
+        case "missing":
+            return "is missing"
+        case "value_error":
+            return f"{_shown(error['input'])} {context['error']}"
+        case "literal_error":
+            return f"must be {context['expected']}, not {_shown(error['input'])}"
+        case "too_short":
+            return "must not be empty"
+        case "too_long":
+            return f"has {context['actual_length']} entries, at most {context['max_length']} may be"
+        case kind:
+            wanted = _WANTED.get(kind, "of another type")
+            return f"must be {wanted}, not {_kind(error['input'])}"
+
+
+def _shown(value: object) -> str:
+    """Quote a value for a message, cut to what a line can hold."""
+    text = json.dumps(value, default=str) if isinstance(value, str) else _kind(value)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case Mapping():
+            return "an object"
+        case list() | tuple():
+            return "a list"
+        case _:
+            return type(value).__name__

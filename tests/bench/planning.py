@@ -1,0 +1,135 @@
+"""What planning and judging cost, by the number of orders."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from planner.openai_client import PlannerModel
+from planner.run import PlanOptions, run_plan
+from planner.validation import judge_text
+from shared.events import ignore
+from shared.llm.stack import Mode, ModelSource
+from tests.bench.measure import counting, interleave, seconds_of
+from tests.bench.rows import Aim, Row, Section
+from tests.bench.setting import Bench, order_document, plan_document
+from tests.fakes import ScriptedModel
+
+_SLOPE_MS = 0.5
+_JUDGING_US = 50
+_LINEAR = 1.25  # a tenth more for caches that no longer hold everything, the rest is noise
+
+
+def measure_planning(bench: Bench) -> Section:
+    """Return the rows of `plan` and of judging."""
+    return Section("Planning, with a model that answers at once", (*_plan(bench), *_judge(bench)))
+
+
+def _plan(bench: Bench) -> list[Row]:
+    sizes = (5, 20) if bench.quick else (5, 50, 200)
+    spec = bench.folder("spec") / "spec.md"
+    spec.write_text("# Modules\n\nA row of modules.\n")
+    texts = {size: json.dumps(plan_document(size)) for size in sizes}
+    cases: dict[str, Callable[[], float]] = {}
+    for size, text in texts.items():
+        cases[f"plan {size}"] = lambda text=text: seconds_of(lambda: _compile(bench, spec, text))
+        cases[f"floor {size}"] = lambda size=size: seconds_of(lambda: _write_plainly(bench, size))
+    for case in cases.values():
+        case()
+    taken = interleave(cases, bench.rounds(11))
+    rows = [
+        Row(
+            name=f"plan of {size} orders",
+            value=taken[f"plan {size}"].median * 1000,
+            unit="ms",
+            floor=taken[f"floor {size}"].median * 1000,
+            floor_name="its files written, one sync",
+            noise=taken[f"plan {size}"].noise,
+            notes=f"{_syncs(bench, spec, text)} syncs",
+        )
+        for size, text in texts.items()
+    ]
+    small, large = sizes[0], sizes[-1]
+
+    def slope(what: str) -> float:
+        more = taken[f"{what} {large}"].median - taken[f"{what} {small}"].median
+        return more * 1000 / (large - small)
+
+    return [
+        *rows,
+        Row(
+            name="plan, each further order",
+            value=slope("plan"),
+            unit="ms",
+            floor=slope("floor"),
+            floor_name="its file written",
+            aim=Aim(extra=_SLOPE_MS),
+        ),
+    ]
+
+
+def _compile(bench: Bench, spec: Path, reply: str) -> None:
+    options = PlanOptions(
+        spec=spec,
+        artifacts=bench.scratch / "artifacts",
+        model=PlannerModel("scripted", None, None),
+        max_attempts=1,
+    )
+    model = ScriptedModel({"planner": [reply]})
+    result = run_plan(options, ModelSource(Mode.LIVE, lambda emit: model), ignore)
+    assert result.ok, result.report.render()
+
+
+def _write_plainly(bench: Bench, orders: int) -> None:
+    """Write the files of a plan of this size, and wait for the disk once."""
+    folder = bench.folder("plain")
+    for number in range(1, orders + 1):
+        document = order_document(number)
+        (folder / f"{document['id']}.json").write_text(json.dumps(document, indent=2))
+    with (folder / "manifest").open("w") as file:
+        file.write(json.dumps(plan_document(orders), indent=2))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _syncs(bench: Bench, spec: Path, text: str) -> int:
+    with counting() as counts:
+        _compile(bench, spec, text)
+    return counts.syncs
+
+
+def _judge(bench: Bench) -> list[Row]:
+    sizes = (20, 100) if bench.quick else (100, 1000)
+    texts = {size: json.dumps(plan_document(size)) for size in sizes}
+    cases: dict[str, Callable[[], float]] = {}
+    for size, text in texts.items():
+        cases[f"judge {size}"] = lambda text=text: seconds_of(lambda: judge_text(text))
+        cases[f"floor {size}"] = lambda text=text: seconds_of(lambda: json.loads(text))
+    for case in cases.values():
+        case()
+    taken = interleave(cases, bench.rounds(11))
+    each = {name: samples.median * 1e6 / int(name.split()[1]) for name, samples in taken.items()}
+    rows = [
+        Row(
+            name=f"judging {size} orders, each",
+            value=each[f"judge {size}"],
+            unit="us",
+            floor=each[f"floor {size}"],
+            floor_name="json.loads of the plan",
+            aim=Aim(extra=_JUDGING_US),
+            noise=taken[f"judge {size}"].noise,
+        )
+        for size in sizes
+    ]
+    small, large = sizes
+    growth = Row(
+        name=f"judging, an order among {large}",
+        value=each[f"judge {large}"],
+        unit="us",
+        floor=each[f"judge {small}"],
+        floor_name=f"one among {small}",
+        aim=Aim(factor=_LINEAR),
+    )
+    return [*rows, growth]

@@ -1,0 +1,176 @@
+"""What each further order of `run-all` costs beside the git calls that no commit can do without."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from factory.batch.coordinator import run_all
+from factory.graph import prepare
+from factory.options import RunOptions, SandboxChoice
+from factory.sandbox import Backend
+from factory.state import ModelChoice
+from shared.events import CommandEnded, Event, OrderStarted
+from shared.llm.stack import Mode, ModelSource
+from tests.bench.measure import Counts, Samples, counting, seconds_of
+from tests.bench.rows import Aim, Row, Section
+from tests.bench.setting import (
+    Bench,
+    chain,
+    git,
+    make_repo,
+    module_path,
+    replies_to,
+    write_orders,
+)
+from tests.fakes import ScriptedModel
+
+# Per order and against the same floor as here: 45 ms where the floor took 22.7 ms, and 130 ms
+# where status, add and commit of 20,000 files took 171 ms.
+_SMALL, _SMALL_AIM = 10, Aim(factor=2.0)
+_LARGE, _LARGE_AIM = 20_000, Aim(factor=0.76)
+_GROWTH = Aim(factor=1.25)
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Follows a run by its events: what each order took in all, and what of it was not ours."""
+
+    counts: Counts
+    marks: list[tuple[float, Counts]] = field(default_factory=list)
+    elsewhere: list[float] = field(default_factory=list)
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case OrderStarted():
+                self.marks.append((time.perf_counter(), self.counts.copy()))
+                self.elsewhere.append(0.0)
+            case CommandEnded(seconds=seconds):
+                self.elsewhere[-1] += seconds
+
+    def own_seconds(self) -> list[float]:
+        """Return the harness's own time for each order but the first and the last."""
+        starts = [at for at, _ in self.marks]
+        spans = [later - at for at, later in itertools.pairwise(starts)]
+        own = (span - other for span, other in zip(spans, self.elsewhere, strict=False))
+        return list(own)[1:]
+
+    def per_order(self) -> Counts:
+        """Return what a middle order started and synced."""
+        (_, before), (_, after) = self.marks[1:3]
+        return after.since(before)
+
+
+def measure_run_all(bench: Bench) -> Section:
+    """Return the rows of `run-all`: sequential orders, a model that answers at once."""
+    prepare()
+    sizes = ((_SMALL, _SMALL_AIM),) if bench.quick else ((_SMALL, _SMALL_AIM), (_LARGE, _LARGE_AIM))
+    rows = [row for files, aim in sizes for row in _rows(bench, files, aim)]
+    if not bench.quick:
+        rows.append(_growth(bench))
+    return Section("run-all, each further order: commands and model not counted", tuple(rows))
+
+
+def _rows(bench: Bench, files: int, aim: Aim) -> list[Row]:
+    repo = make_repo(bench.folder("repo") / "project", files)
+    bare = make_repo(bench.folder("floor") / "project", files)
+    lengths = (4,) if bench.quick else (5, 20)
+    own: dict[int, list[float]] = {length: [] for length in lengths}
+    floor: dict[int, list[float]] = {length: [] for length in lengths}
+    watches: dict[int, _Watch] = {}
+    for _ in range(bench.rounds(3 if files == _LARGE else 5)):
+        for length in lengths:
+            watches[length] = _run(bench, repo, length)
+            own[length] += watches[length].own_seconds()
+            floor[length] += _floor_seconds(bare, length)
+    return [
+        _row(
+            f"{files:,} files, N = {length}",
+            Samples.of(own[length]),
+            Samples.of(floor[length]),
+            aim,
+            watches[length].per_order(),
+        )
+        for length in lengths
+    ]
+
+
+def _row(name: str, own: Samples, floor: Samples, aim: Aim, counts: Counts) -> Row:
+    return Row(
+        name=name,
+        value=own.median * 1000,
+        unit="ms",
+        floor=floor.median * 1000,
+        floor_name="status, add, commit, synced write",
+        aim=aim,
+        noise=own.noise,
+        notes=f"{counts.processes} processes, {counts.syncs} syncs",
+    )
+
+
+def _growth(bench: Bench) -> Row:
+    """A long run: its late orders beside its early ones."""
+    repo = make_repo(bench.folder("repo") / "project", _SMALL)
+    seconds = _run(bench, repo, 200).own_seconds()
+    early, late = Samples.of(seconds[:50]), Samples.of(seconds[-50:])
+    return Row(
+        name=f"{_SMALL} files, N = 200, the last 50",
+        value=late.median * 1000,
+        unit="ms",
+        floor=early.median * 1000,
+        floor_name="the first 50",
+        aim=_GROWTH,
+        noise=late.noise,
+    )
+
+
+def _run(bench: Bench, repo: Path, length: int) -> _Watch:
+    """Run a chain of so many orders on a new branch of `repo`, as `llmch run-all` would."""
+    orders = chain(length)
+    model = ScriptedModel(replies_to(orders))
+    workdir = write_orders(bench.folder("orders"), orders)
+    with counting() as counts:
+        watch = _Watch(counts)
+        source = ModelSource(Mode.LIVE, lambda emit: model)
+        summary = run_all(workdir, run_options(bench, repo), source, watch)
+    assert summary.verdict == "PASS", summary
+    return watch
+
+
+def run_options(bench: Bench, repo: Path) -> RunOptions:
+    """Return what a run is asked for; what the sandbox costs is a row of its own."""
+    return RunOptions(
+        repo=repo,
+        artifacts=bench.scratch / "artifacts",
+        models=ModelChoice(lambda attempt: "scripted", None, 0.0, None),
+        sandbox=SandboxChoice(Backend.OFF),
+        python=Path(sys.executable),
+    )
+
+
+def _floor_seconds(repo: Path, orders: int) -> list[float]:
+    """Return what so many commits take by git alone, each with one synced write."""
+    start = git(repo, "rev-parse", "HEAD")
+    taken = [
+        seconds_of(lambda number=number: _bare_order(repo, number)) for number in range(orders)
+    ]
+    git(repo, "reset", "--hard", "--quiet", start)
+    return taken[1:]
+
+
+def _bare_order(repo: Path, number: int) -> None:
+    path = repo / module_path(number)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"NUMBER = {number}\n")
+    git(repo, "status", "--porcelain")
+    git(repo, "add", module_path(number))
+    git(repo, "commit", "--quiet", "--message=order")
+    with (repo / ".git" / "record").open("w") as record:
+        record.write(json.dumps({"order": number}))
+        record.flush()
+        os.fsync(record.fileno())

@@ -1,0 +1,91 @@
+"""What `llmch run` of one order takes from its start to its end, beside what it must import."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from shared.hashing import EMPTY_SHA256
+from tests.bench.measure import ChildCost, Samples, run_child
+from tests.bench.rows import Aim, Row, Section
+from tests.bench.setting import Bench, chain, make_repo, module_path, write_orders
+from tests.bench.start import llmch_command
+from tests.shared.llm.edge import chat_stream
+from tests.shared.llm.scripted_server import scripted_server
+
+_OVER_THE_IMPORTS_MS = 150
+_IMPORTS = "import openai, langgraph.graph"
+
+
+def measure_run(bench: Bench) -> Section:
+    """Return time and memory of a whole run: start, preflight, model over HTTP, commit, end."""
+    repo = make_repo(bench.folder("repo") / "project", 10)
+    order = write_orders(bench.folder("orders"), chain(1)) / "WO-01.json"
+    rounds = bench.rounds(9)
+    own: list[float] = []
+    runs: list[ChildCost] = []
+    imports: list[ChildCost] = []
+    with _model(rounds + 1) as environment:
+        children = {**bench.environment, **environment}
+        _run(bench, repo, order, children)  # leaves byte code behind
+        for _ in range(rounds):
+            run = _run(bench, repo, order, children)
+            runs.append(run)
+            own.append(run.seconds - _command_seconds(run))
+            imports.append(run_child(bench.python("-c", _IMPORTS), children))
+    seconds = Samples.of(own)
+    return Section(
+        "run of one order, start included: commands not counted",
+        (
+            Row(
+                name="llmch run, 10 files",
+                value=seconds.median * 1000,
+                unit="ms",
+                floor=Samples.of(each.seconds for each in imports).median * 1000,
+                floor_name=_IMPORTS,
+                aim=Aim(factor=1, extra=_OVER_THE_IMPORTS_MS),
+                noise=seconds.noise,
+            ),
+            Row(
+                name="llmch run, peak memory",
+                value=Samples.of(each.peak_mib for each in runs).median,
+                unit="MiB",
+                floor=Samples.of(each.peak_mib for each in imports).median,
+                floor_name=_IMPORTS,
+            ),
+        ),
+    )
+
+
+@contextmanager
+def _model(calls: int) -> Iterator[Mapping[str, str]]:
+    """A server that answers each of so many calls at once; yields what leads a child to it."""
+    write = {"path": module_path(1), "base_sha256": EMPTY_SHA256, "content": "NUMBER = 1\n"}
+    reply = chat_stream(json.dumps({"summary": "as asked", "writes": [write]}))
+    with scripted_server(*[reply] * calls) as server:
+        yield {"OPENAI_BASE_URL": server.base_url}
+
+
+def _run(bench: Bench, repo: Path, order: Path, environment: Mapping[str, str]) -> ChildCost:
+    argv = [
+        *llmch_command(bench), "run", "--repo", str(repo), "--work-order", str(order),
+        "--artifacts-dir", str(bench.scratch / "artifacts"), "--llm-model", "scripted",
+        "--sandbox", "off", "--json",
+    ]  # fmt: skip
+    done = run_child(argv, environment)
+    assert done.exit_code == 0, done.stdout.decode()
+    return done
+
+
+def _command_seconds(run: ChildCost) -> float:
+    document: Any = json.loads(run.stdout)
+    records = json.loads((Path(document["run_dir"]) / "run_summary.json").read_text())
+    return sum(
+        command["duration_seconds"]
+        for attempt in records["attempt_records"]
+        for phase in ("verify", "acceptance")
+        for command in attempt[phase]
+    )

@@ -1,0 +1,81 @@
+"""What a command costs before it does anything."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.bench.measure import interleave, run_child
+from tests.bench.rows import Aim, Row, Section
+from tests.bench.setting import Bench, plan_document
+
+_HEAVY = ("openai", "langgraph", "rich")
+_LOADED_BY = """
+import sys
+from llmch.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    pass
+finally:
+    sys.stdout.write("\\n" + " ".join(each for each in {heavy} if each in sys.modules))
+"""
+
+
+def measure_start(bench: Bench) -> Section:
+    """Return how long the shortest command takes, and what each quick verb loads."""
+    return Section("Start", (_help_row(bench), *_import_rows(bench)))
+
+
+def llmch_command(bench: Bench) -> list[str]:
+    """Return how a user starts llmch: the installed script, where there is one."""
+    script = shutil.which("llmch", path=str(Path(sys.executable).parent))
+    return [script] if script else bench.python("-m", "llmch")
+
+
+def _help_row(bench: Bench) -> Row:
+    commands = {
+        "help": [*llmch_command(bench), "--help"],
+        "pass": bench.python("-c", "pass"),
+    }
+
+    def seconds(argv: Sequence[str]) -> float:
+        return run_child(argv, bench.environment).seconds
+
+    for argv in commands.values():
+        seconds(argv)  # leaves byte code behind
+    cases = {name: (lambda argv=argv: seconds(argv)) for name, argv in commands.items()}
+    taken = interleave(cases, bench.rounds(25))
+    return Row(
+        name="llmch --help",
+        value=taken["help"].median * 1000,
+        unit="ms",
+        floor=taken["pass"].median * 1000,
+        floor_name="python -c pass",
+        aim=Aim(factor=1.5),
+        noise=taken["help"].noise,
+    )
+
+
+def _import_rows(bench: Bench) -> list[Row]:
+    folder = bench.folder("check")
+    (folder / "WORK_ORDERS_MANIFEST.json").write_text(json.dumps(plan_document(3)))
+    verbs = (["--help"], ["--version"], ["explain", "E101"], ["check", str(folder)])
+    return [_import_row(bench, arguments) for arguments in verbs]
+
+
+def _import_row(bench: Bench, arguments: Sequence[str]) -> Row:
+    code = _LOADED_BY.format(heavy=_HEAVY)
+    done = run_child([*bench.python("-c", code), *arguments], bench.environment)
+    assert done.exit_code == 0, f"llmch {' '.join(arguments)} failed"
+    loaded = done.stdout.decode().rpartition("\n")[2].split()
+    return Row(
+        name=f"llmch {arguments[0]}: heavy libraries loaded",
+        value=len(loaded),
+        unit="",
+        aim=Aim(extra=0),
+        notes=", ".join(loaded) or f"none of {', '.join(_HEAVY)}; output piped",
+    )

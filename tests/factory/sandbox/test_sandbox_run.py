@@ -1,0 +1,258 @@
+"""The record of a command, whatever becomes of it, on each backend and without one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from factory.sandbox import Backend, Cause, Ended, Limits, Policy, Sandbox, open_sandbox
+from factory.sandbox.supervision import WARDEN
+from shared.errors import SandboxUnavailable
+from tests.factory.sandbox.sandbox_arena import processes_with, wait_until
+
+
+def policy_in(folder: Path, **fields: object) -> Policy:
+    for name in ("workspace", "private"):
+        (folder / name).mkdir(exist_ok=True)
+    python = Path(sys.executable)
+    return Policy(folder / "workspace", None, folder / "private", python, **fields)  # type: ignore[arg-type]
+
+
+@pytest.fixture(params=list(Backend)[1:])
+def sandbox(request: pytest.FixtureRequest, tmp_path: Path) -> Sandbox:
+    try:
+        return open_sandbox(request.param, policy_in(tmp_path))
+    except SandboxUnavailable as error:
+        pytest.skip(f"{request.param}: {error.message}")
+
+
+def run(sandbox: Sandbox, tmp_path: Path, *argv: str, timeout: float = 20) -> Ended:
+    return sandbox.run(argv, timeout_seconds=timeout, log=tmp_path / uuid4().hex)
+
+
+def test_a_command_s_end_and_output_are_recorded(sandbox: Sandbox, tmp_path: Path) -> None:
+    ended = run(sandbox, tmp_path, "sh", "-c", "echo a; echo b >&2; exit 4")
+    assert (ended.exit_code, ended.cause, ended.backend) == (4, Cause.EXITED, sandbox.backend)
+    assert (ended.stdout.text, ended.stderr.text, ended.reason) == ("a\n", "b\n", "")
+    assert (ended.stdout.log.read_text(), ended.stderr.log.read_text()) == ("a\n", "b\n")
+    assert (ended.stdout.total_bytes, ended.stdout.truncated) == (2, False)
+    assert not ended.ok
+    assert run(sandbox, tmp_path, "true").ok
+
+
+def test_output_need_not_be_text(sandbox: Sandbox, tmp_path: Path) -> None:
+    ended = run(sandbox, tmp_path, "printf", r"\377\000x")
+    assert ended.stdout.text == "\ufffd\0x"
+    assert ended.stdout.log.read_bytes() == b"\xff\0x"
+
+
+@pytest.mark.parametrize(
+    "name", ["no-such-program", "./no-such-program", "/no/such/program", "a\0b", ""]
+)
+def test_a_program_that_is_not_there_is_told_apart(
+    sandbox: Sandbox, tmp_path: Path, name: str
+) -> None:
+    ended = run(sandbox, tmp_path, name)
+    assert (ended.exit_code, ended.cause) == (127, Cause.NOT_FOUND)
+    assert name in ended.reason
+
+
+def test_a_script_that_cannot_be_executed_is_no_traceback(sandbox: Sandbox, tmp_path: Path) -> None:
+    script = tmp_path / "workspace" / "script"
+    script.write_bytes(b"\x00\x01not a program")
+    script.chmod(0o755)
+    ended = run(sandbox, tmp_path, "./script")
+    assert not ended.ok
+    script.write_text("#!/no/such/interpreter\n")
+    assert not run(sandbox, tmp_path, "./script").ok
+
+
+@pytest.mark.parametrize("argument", ["a\0b", "\ud800", "x" * 200_000, "\udcff"])
+def test_arguments_that_no_program_can_be_given_are_no_traceback(
+    sandbox: Sandbox, tmp_path: Path, argument: str
+) -> None:
+    ended = run(sandbox, tmp_path, "printf", "%s", argument)
+    if argument == "\udcff":  # a byte that is no UTF-8, as file names may have
+        assert ended.stdout.log.read_bytes() == b"\xff"
+    else:
+        assert ended.cause in (Cause.NOT_STARTED, Cause.EXITED)
+        assert not ended.ok
+
+
+def test_a_signal_is_told_from_an_exit(sandbox: Sandbox, tmp_path: Path) -> None:
+    ended = run(sandbox, tmp_path, "sh", "-c", "kill -SEGV $$")
+    assert (ended.exit_code, ended.cause) == (139, Cause.SIGNALLED)
+    assert "SIGSEGV" in ended.reason
+
+
+def test_a_command_that_overstays_is_ended_at_once(sandbox: Sandbox, tmp_path: Path) -> None:
+    ended = run(sandbox, tmp_path, "sh", "-c", "trap '' TERM INT HUP; sleep 60", timeout=0.1)
+    assert (ended.exit_code, ended.cause) == (137, Cause.TIMED_OUT)
+    assert ended.duration_seconds < 1.1
+
+
+def test_output_up_to_the_deadline_is_kept(sandbox: Sandbox, tmp_path: Path) -> None:
+    ended = run(sandbox, tmp_path, "sh", "-c", "echo before; sleep 60", timeout=0.4)
+    assert ended.stdout.text == "before\n"
+
+
+def test_commands_may_run_side_by_side(sandbox: Sandbox, tmp_path: Path) -> None:
+    def one(number: int) -> str:
+        return run(sandbox, tmp_path, "sh", "-c", f"echo {number} $(cat)").stdout.text
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(one, range(24))) == [f"{number}\n" for number in range(24)]
+
+
+def test_an_interrupt_leaves_nothing_running(sandbox: Sandbox, tmp_path: Path) -> None:
+    marker = uuid4().hex
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
+
+    def interrupt() -> None:
+        wait_until(lambda: bool(processes_with(marker)))
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        run(sandbox, tmp_path, "sh", "-c", "sleep 60; :", marker)
+    thread.join()
+    signal.signal(signal.SIGINT, before)
+    assert not processes_with(marker)
+
+
+def test_a_log_that_cannot_be_written_leaves_nothing_running(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    marker = uuid4().hex
+    (tmp_path / "log.stdout.log").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left"):
+        sandbox.run(
+            ["sh", "-c", "yes | head -c 200000; sleep 60; :", marker],
+            timeout_seconds=20,
+            log=tmp_path / "log",
+        )
+    assert not processes_with(marker)
+
+
+def test_a_killed_warden_ends_no_command_and_is_replaced(sandbox: Sandbox, tmp_path: Path) -> None:
+    started = tmp_path / "workspace" / "started"
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(
+            run, sandbox, tmp_path, "sh", "-c", "touch started; read _ < go; echo end"
+        )
+        os.mkfifo(tmp_path / "workspace" / "go")
+        assert wait_until(started.exists)
+        os.kill(WARDEN.pid, signal.SIGKILL)
+        with (tmp_path / "workspace" / "go").open("w") as go:
+            go.write("on\n")
+        assert running.result().stdout.text == "end\n"
+    assert run(sandbox, tmp_path, "true").ok
+
+
+def test_a_killed_supervisor_takes_its_command_with_it(sandbox: Sandbox, tmp_path: Path) -> None:
+    marker = uuid4().hex
+    both = "(read _ < never) & touch begun; read _ < never"  # a child and a grandchild
+    os.mkfifo(tmp_path / "workspace" / "never")
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run, sandbox, tmp_path, "sh", "-c", both, marker)
+        assert wait_until((tmp_path / "workspace" / "begun").exists)
+        (supervisor,) = _children_of(WARDEN.pid).split()
+        os.kill(int(supervisor), signal.SIGKILL)
+        ended = running.result()
+    assert wait_until(lambda: not processes_with(marker))
+    assert (ended.cause, ended.ok) == (Cause.NOT_STARTED, False)
+    assert "supervisor was killed" in ended.reason
+
+
+def test_commands_leave_no_descriptor_and_no_zombie_behind(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    run(sandbox, tmp_path, "true")
+    before = sorted(Path("/proc/self/fd").iterdir())
+    for _ in range(5):
+        run(sandbox, tmp_path, "sh", "-c", "sleep 0 & true")
+        run(sandbox, tmp_path, "no-such-program")
+    assert sorted(Path("/proc/self/fd").iterdir()) == before
+    assert wait_until(lambda: not _children_of(WARDEN.pid))
+
+
+def _children_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text()
+
+
+def test_the_description_names_what_holds_and_what_does_not(sandbox: Sandbox) -> None:
+    line = sandbox.describe()
+    assert "\n" not in line
+    held, _, missing = line.partition("does not hold: ")
+    for guarantee, holds in sandbox.guarantees.items():
+        assert (guarantee in held) is holds
+        assert (guarantee in missing) is not holds
+
+
+def test_a_private_directory_may_be_used_again(tmp_path: Path) -> None:
+    for _ in range(2):
+        sandbox = open_sandbox(Backend.OFF, policy_in(tmp_path))
+        assert run(sandbox, tmp_path, "python", "-c", "pass").ok
+
+
+def test_the_limits_on_record_are_the_policy_s(tmp_path: Path) -> None:
+    limits = Limits(processes=7)
+    assert open_sandbox(Backend.OFF, policy_in(tmp_path, limits=limits)).limits == limits
+
+
+def test_the_answer_comes_as_soon_as_the_command_ends(sandbox: Sandbox, tmp_path: Path) -> None:
+    run(sandbox, tmp_path, "true")
+    started = time.monotonic()
+    run(sandbox, tmp_path, "sh", "-c", "sleep 60 & true")
+    assert time.monotonic() - started < 1
+
+
+def test_a_command_has_no_descriptors_but_its_streams(sandbox: Sandbox, tmp_path: Path) -> None:
+    code = """
+import os
+def is_open(number):
+    try: return bool(os.fstat(number))
+    except OSError: return False
+print([number for number in range(256) if is_open(number)])
+"""
+    assert run(sandbox, tmp_path, "python", "-c", code).stdout.text == "[0, 1, 2]\n"
+
+
+def test_what_a_command_leaves_in_tmp_is_there_until_it_is_cleared(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    write = 'echo left > "$TMPDIR/file"; mkdir -p "$TMPDIR/a/b"; chmod 000 "$TMPDIR/a" "$TMPDIR"'
+    run(sandbox, tmp_path, "sh", "-c", f"echo x > ~/kept && {write}")
+    sandbox.clear()
+    ended = run(sandbox, tmp_path, "sh", "-c", 'ls "$TMPDIR" ~; echo new > ~/new && cat ~/new')
+    assert "kept" not in ended.stdout.text
+    assert ended.stdout.text.endswith("new\n"), ended.stderr.text
+
+
+def test_nothing_is_written_through_what_a_command_planted_in_tmp(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    plant = f'rm -rf "$TMPDIR/pycache"; ln -s {outside} "$TMPDIR/pycache"'
+    run(sandbox, tmp_path, "sh", "-c", plant)
+    sandbox.clear()
+    open_sandbox(sandbox.backend, policy_in(tmp_path))
+    assert list(outside.iterdir()) == []
+
+
+def test_a_workspace_made_unusable_is_usable_for_the_next_command(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    run(sandbox, tmp_path, "chmod", "000", ".")
+    assert run(sandbox, tmp_path, "touch", "made").ok
+    assert (tmp_path / "workspace" / "made").exists()

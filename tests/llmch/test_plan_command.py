@@ -1,0 +1,299 @@
+"""`llmch plan` through its real entry, with a real server for the model where one is asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.harness import git
+from tests.llmch.command_line import Said, Say, model_server, plan_reply, snapshot
+from tests.planner.plans import creating, exists, plan
+from tests.shared.llm.edge import error_answer
+from tests.shared.llm.scripted_server import Act
+
+GOOD = plan(creating(1, "greet.py"), creating(2, "tests/test_greet.py"))
+UNMET = plan(creating(1, "greet.py", preconditions=exists("missing.py")))
+KEYS = {
+    "ok",
+    "attempts",
+    "work_orders",
+    "run_id",
+    "run_dir",
+    "output_dir",
+    "findings",
+    "usage",
+}
+
+
+@pytest.fixture
+def spec(cwd: Path) -> Path:
+    path = cwd.parent / "spec.md"
+    path.write_text("# Greeter\n\nSay hello.\n")
+    return path
+
+
+@pytest.fixture
+def transcript(
+    say: Say, spec: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> tuple[str, ...]:
+    """The flags that replay a plan: refused once, then accepted."""
+    path = tmp_path / "transcript.jsonl"
+    with model_server(monkeypatch, plan_reply(UNMET), plan_reply(GOOD)):
+        assert say("plan", "--spec", spec, "--transcript", path).code == 0
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    return "--llm", "replay", "--transcript", str(path)
+
+
+def test_a_plan_from_a_real_server(
+    say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, plan_reply(UNMET), plan_reply(GOOD)) as server:
+        said = say("plan", "--spec", spec, "--outdir", "plan")
+    assert (said.code, said.err) == (0, "")
+    assert [each.path for each in server.received] == ["/v1/responses", "/v1/responses"]
+    assert "[E101]" in json.dumps(server.bodies[1]["input"])
+    assert "E101" in said.out
+    assert "missing.py" in said.out
+    assert "WO-02  Check the sources" in said.out
+    assert sorted(each.name for each in (cwd / "plan").iterdir()) == [
+        "WO-01.json",
+        "WO-02.json",
+        "WORK_ORDERS_MANIFEST.json",
+    ]
+
+
+def test_json_is_one_document_with_the_promised_keys(
+    say: Say, spec: Path, transcript: tuple[str, ...]
+) -> None:
+    said = say("plan", "--spec", spec, "--json", *transcript)
+    assert said.code == 0
+    assert said.document.keys() >= KEYS
+    assert (said.document["ok"], said.document["attempts"]) == (True, 2)
+    assert (said.document["work_orders"], said.document["findings"]) == (2, [])
+    assert said.document["usage"].keys() >= {
+        "calls",
+        "input_tokens",
+        "cached_tokens",
+        "output_tokens",
+        "reasoning_tokens",
+        "cost_usd",
+    }
+    assert Path(said.document["output_dir"], "WO-02.json").is_file()
+    assert "replayed" in said.err
+
+
+def test_quiet_is_the_verdict_alone(say: Say, spec: Path, transcript: tuple[str, ...]) -> None:
+    said = say("plan", "--spec", spec, "--quiet", *transcript)
+    assert (said.code, said.err) == (0, "")
+    (line,) = said.out.splitlines()
+    assert "PASS" in line
+
+
+def test_the_summary_can_be_printed(say: Say, spec: Path, transcript: tuple[str, ...]) -> None:
+    said = say("plan", "--spec", spec, "--print-summary", *transcript)
+    assert '"compile_attempts": 2' in said.out
+
+
+def test_records_go_where_they_are_asked_to(
+    say: Say, spec: Path, cwd: Path, transcript: tuple[str, ...]
+) -> None:
+    said = say("plan", "--spec", spec, "--json", "--artifacts-dir", "records", *transcript)
+    assert Path(said.document["run_dir"]).parent == cwd / "records" / "planner"
+
+
+def test_a_replay_asks_nobody_and_needs_no_key(
+    say: Say, spec: Path, transcript: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch) as server:
+        assert say("plan", "--spec", spec, *transcript).code == 0
+    assert server.received == []
+
+
+def test_a_replay_of_another_question_says_what_changed(
+    say: Say, spec: Path, transcript: tuple[str, ...]
+) -> None:
+    spec.write_text("# Something else\n")
+    said = say("plan", "--spec", spec, "--json", *transcript)
+    assert said.code == 3
+    assert "prompt" in said.error["message"]
+
+
+def test_a_plan_that_never_becomes_valid_is_invalid(
+    say: Say, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, plan_reply(UNMET), plan_reply(UNMET)):
+        said = say("plan", "--spec", spec, "--max-attempts", "2", "--json")
+    assert said.code == 2
+    assert (said.document["ok"], said.document["output_dir"]) == (False, None)
+    assert [each["code"] for each in said.document["findings"]] == ["E101"]
+    assert Path(said.document["run_dir"], "validation_errors.json").is_file()
+
+
+def test_a_last_reply_without_json_has_an_exit_code_of_its_own(
+    say: Say, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, plan_reply("I would rather not.")):
+        said = say("plan", "--spec", spec, "--max-attempts", "1", "--json")
+    assert (said.code, said.error["name"]) == (4, "UNPARSEABLE")
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        error_answer(401, "wrong key", code="invalid_api_key"),
+        error_answer(429, "no money", code="insufficient_quota"),
+        error_answer(404, "no such model", code="model_not_found"),
+    ],
+    ids=["key", "quota", "model"],
+)
+def test_a_server_that_refuses_for_good_ends_the_command(
+    say: Say, spec: Path, refusal: Act, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, refusal) as server:
+        said = say("plan", "--spec", spec, "--json")
+    assert (said.code, said.error["name"]) == (3, "MODEL")
+    assert len(server.received) == 1
+
+
+def test_a_budget_that_is_too_small_for_the_first_call_asks_nothing(
+    say: Say, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch) as server:
+        said = say("plan", "--spec", spec, "--max-tokens", "100", "--json")
+    assert (said.code, said.error["name"]) == (7, "BUDGET")
+    assert server.received == []
+
+
+def test_attempts_out_of_range_are_clamped_with_a_warning(
+    say: Say, spec: Path, transcript: tuple[str, ...]
+) -> None:
+    said = say("plan", "--spec", spec, "--max-attempts", "1000", *transcript)
+    assert said.code == 0
+    assert "50" in next(line for line in said.out.splitlines() if "1000" in line)
+    said = say("plan", "--spec", spec, "--max-attempts", "0", "--json", *transcript)
+    assert said.code == 2
+    assert "1" in next(line for line in said.err.splitlines() if "warning" in line)
+
+
+# Bad input: nothing is asked, nothing is written
+
+
+def refused(said: Said, cwd: Path, code: int = 2) -> str:
+    """Return message and hint of a command that was refused and left nothing behind."""
+    assert said.code == code
+    assert said.error["hint"]
+    assert list(cwd.iterdir()) == []
+    return str(said.error["message"])
+
+
+BAD_SPECS: dict[str, tuple[bytes | None, str]] = {
+    "missing": (None, "does not exist"),
+    "empty": (b"", "is empty"),
+    "not UTF-8": (b"\xff\xfe\x00", "not UTF-8"),
+    "too large": (b"x" * 1_000_001, "over the limit"),
+}
+
+
+@pytest.mark.parametrize(("content", "words"), BAD_SPECS.values(), ids=BAD_SPECS)
+def test_a_bad_spec(
+    say: Say,
+    spec: Path,
+    cwd: Path,
+    content: bytes | None,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec.unlink() if content is None else spec.write_bytes(content)
+    with model_server(monkeypatch) as server:
+        message = refused(say("plan", "--spec", spec, "--json"), cwd)
+    assert words in message
+    assert str(spec) in message
+    assert server.received == []
+
+
+# Flags and what is said of them; `{here}` is the folder that the test fills.
+BAD_FLAGS = {
+    "a folder for a spec": (["--spec", "{here}"], "is a directory"),
+    "a template without the place": (["--template", "{here}/template.md"], "{{PRODUCT_SPEC}}"),
+    "a repo that is none": (["--repo", "{here}"], "no git working tree"),
+    "a repo that is not there": (["--repo", "{here}/none"], "no such folder"),
+    "a bare repo": (["--repo", "{here}/bare.git"], "no git working tree"),
+    "an export into the repo": (["--repo", "{here}/repo", "--outdir", "{here}/repo/x"], "inside"),
+    "an export over a plan": (["--outdir", "{here}/plan"], "holds a plan already"),
+    "an export to a file": (["--outdir", "{here}/template.md"], "is no folder"),
+    "an empty effort": (["--reasoning-effort", ""], "reasoning"),
+    "no room for a reply": (["--max-output-tokens", "0"], "max-output-tokens"),
+    "a cost that is no number": (["--max-cost", "much"], "max-cost"),
+    "a negative cap": (["--max-tokens", "-1"], "max-tokens"),
+    "a replay of nothing": (["--llm", "replay"], "needs a transcript"),
+    "a replay of no file": (["--llm", "replay", "--transcript", "{here}/none"], "none"),
+    "a flag that nobody knows": (["--frobnicate"], "--frobnicate"),
+}
+
+
+@pytest.mark.parametrize(("flags", "words"), BAD_FLAGS.values(), ids=BAD_FLAGS)
+def test_bad_flags(
+    say: Say,
+    spec: Path,
+    repo: Path,
+    cwd: Path,
+    flags: list[str],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here = cwd.parent
+    (here / "template.md").write_text("Plan something.")
+    (here / "plan").mkdir()
+    (here / "plan" / "WO-01.json").write_text("{}")
+    git(here, "init", "--quiet", "--bare", "bare.git")
+    before = snapshot(repo)
+    arguments = [flag.format(here=here) for flag in flags]
+    with model_server(monkeypatch) as server:
+        message = refused(say("plan", "--spec", spec, *arguments, "--json"), cwd)
+    assert words in message
+    assert server.received == []
+    assert snapshot(repo) == before
+
+
+def test_without_a_key_nothing_begins(say: Say, spec: Path, cwd: Path) -> None:
+    said = say("plan", "--spec", spec, "--json")
+    assert "OPENAI_API_KEY is not set" in refused(said, cwd, code=3)
+    assert "OPENAI_BASE_URL" in said.error["hint"]
+
+
+def test_a_base_url_that_is_none_is_refused(
+    say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "localhost:8080")
+    assert "no http or https URL" in refused(say("plan", "--spec", spec, "--json"), cwd)
+
+
+@pytest.mark.parametrize("where", ["file/below", "file"])
+def test_a_root_of_records_that_cannot_be_written_ends_the_command(
+    say: Say, spec: Path, cwd: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (cwd.parent / "file").write_text("")
+    with model_server(monkeypatch) as server:
+        said = say("plan", "--spec", spec, "--artifacts-dir", cwd.parent / where, "--json")
+    assert str(cwd.parent / where) in refused(said, cwd, code=1)
+    assert "--artifacts-dir" in said.error["hint"]
+    assert server.received == []
+
+
+def test_no_key_ever_reaches_the_disk_or_the_screen(
+    say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-secret-0123456789"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    leaking = plan(creating(1, "a.py", notes=f"The key is {key}."))
+    with model_server(monkeypatch, error_answer(401, f"Incorrect key: {key}")):
+        said = say("plan", "--spec", spec)
+    assert said.code == 3
+    with model_server(monkeypatch, plan_reply(leaking)):
+        done = say("plan", "--spec", spec, "--verbose")
+    assert done.code == 0
+    assert key not in said.out + said.err + done.out + done.err
+    written = [path for path in cwd.rglob("*") if path.is_file()]
+    assert [path for path in written if key.encode() in path.read_bytes()] == []

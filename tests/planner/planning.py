@@ -1,0 +1,83 @@
+"""Plans a spec with a scripted model: everything else is what `llmch plan` does."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from planner.openai_client import PlannerModel
+from planner.run import PlanOptions, PlanResult, run_plan
+from shared.events import Event
+from shared.llm.stack import Mode, ModelSource
+from tests.fakes import Reply, ScriptedModel
+
+SPEC = "# Greeter\n\nSay hello to whoever is named.\n"
+
+
+@dataclass
+class Planner:
+    """A spec, a model to be scripted, and what came of the last plan.
+
+    A plan that ends in an error leaves its events and its records here all the same.
+    """
+
+    scratch: Path
+    events: list[Event] = field(default_factory=list)
+    model: ScriptedModel = field(default_factory=lambda: ScriptedModel({}))
+
+    @property
+    def spec(self) -> Path:
+        return self.scratch / "spec.md"
+
+    @property
+    def artifacts(self) -> Path:
+        return self.scratch / "artifacts"
+
+    @property
+    def run_folder(self) -> Path:
+        """The records of the last run."""
+        return max((self.artifacts / "planner").glob("*/"))
+
+    @property
+    def prompts(self) -> list[str]:
+        """What the model was asked, call by call."""
+        return [request.prompt for request in self.model.requests]
+
+    def options(self, **changes: Any) -> PlanOptions:
+        defaults = PlanOptions(
+            spec=self.spec,
+            artifacts=self.artifacts,
+            model=PlannerModel("scripted", "medium", None),
+            max_attempts=5,
+        )
+        return dataclasses.replace(defaults, **changes)
+
+    def plan(self, *replies: Reply | dict[str, Any], **options: Any) -> PlanResult:
+        """Plan; `replies` are what the model says on each attempt, a document as its JSON."""
+        if not self.spec.exists():
+            self.spec.write_text(SPEC)
+        texts = [json.dumps(each) if isinstance(each, dict) else each for each in replies]
+        self.events = []
+        self.model = ScriptedModel({"planner": texts})
+        source = ModelSource(Mode.LIVE, lambda emit: self.model)
+        return run_plan(self.options(**options), source, self.events.append)
+
+    def text(self, path: str) -> str:
+        """Return a text of the last run's records."""
+        return (self.run_folder / path).read_text()
+
+    def record(self, path: str) -> Any:
+        """Return a JSON document of the last run's records."""
+        return json.loads(self.text(path))
+
+    def records(self) -> set[str]:
+        """Return the names of everything the last run left."""
+        root = self.run_folder
+        return {str(each.relative_to(root)) for each in root.rglob("*") if each.is_file()}
+
+    def seen(self, kind: type[Event]) -> list[Any]:
+        """Return the events of one kind, in order."""
+        return [each for each in self.events if isinstance(each, kind)]

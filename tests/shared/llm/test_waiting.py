@@ -1,0 +1,108 @@
+"""How long is waited before a further call, and when it is given up."""
+
+from __future__ import annotations
+
+from email.utils import formatdate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.errors import ModelUnavailable
+from shared.events import Event, ModelRetryScheduled
+from shared.llm.faults import ErrorBody, Refused, Unreachable, parse_error_body
+from shared.llm.retry import Patience, RetryPolicy, parse_retry_after, with_retries
+from tests.shared.llm.edge import FakeClock
+
+NOW = 1_800_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "inf"}, float("inf")),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": ""}, None),
+        ({"retry-after": formatdate(NOW + 90, usegmt=True)}, 90.0),
+        ({"retry-after": formatdate(NOW - 90, usegmt=True)}, 0.0),
+        ({"retry-after": "Wed, 99 Foo 2026 99:99:99 GMT"}, None),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after-ms": "x", "retry-after": "9"}, 9.0),
+    ],
+)
+def test_what_a_server_asks_for_is_understood(
+    headers: dict[str, str], seconds: float | None
+) -> None:
+    assert parse_retry_after(headers, NOW) == seconds
+
+
+@given(st.text(max_size=40))
+def test_no_header_breaks_anything(value: str) -> None:
+    seconds = parse_retry_after({"retry-after": value}, NOW)
+    assert seconds is None or seconds >= 0
+
+
+@given(st.floats(0, 1), st.integers(1, 20))
+def test_backoff_doubles_up_to_its_bound_and_is_jittered_downwards(
+    jitter: float, retry: int
+) -> None:
+    policy = RetryPolicy(base_seconds=2.0, longest_seconds=30.0, jitter=lambda: jitter)
+    full = min(30.0, 2.0 * 2 ** (retry - 1))
+    assert full / 2 <= policy.backoff(retry) <= full
+
+
+def test_waits_are_announced_with_their_reason() -> None:
+    events: list[Event] = []
+    answers: list[Exception | str] = [
+        Unreachable("no connection"),
+        Refused(429, ErrorBody("slow down"), 5.0),
+        "done",
+    ]
+
+    def call() -> str:
+        answer = answers.pop(0)
+        if isinstance(answer, str):
+            return answer
+        raise answer
+
+    patience = Patience(RetryPolicy(jitter=lambda: 1.0), FakeClock(), events.append)
+    assert with_retries(call, patience, 2000.0) == "done"
+    assert events == [
+        ModelRetryScheduled("no connection", 1.0, 1),
+        ModelRetryScheduled("HTTP 429: slow down", 5.0, 2),
+    ]
+
+
+def test_the_deadline_bounds_all_waiting_together() -> None:
+    clock = FakeClock()
+    patience = Patience(RetryPolicy(retries=1000, jitter=lambda: 1.0), clock)
+
+    def call() -> str:
+        raise Unreachable("no connection")
+
+    with pytest.raises(ModelUnavailable, match="cannot be waited for: no connection"):
+        with_retries(call, patience, clock.now() + 300)
+    assert sum(clock.sleeps) <= 300
+
+
+@pytest.mark.parametrize(
+    ("body", "parsed"),
+    [
+        ({"message": "m", "code": "c", "param": "p", "type": "t"}, ErrorBody("m", "c", "p")),
+        ({"error": {"message": "m", "type": "t", "code": None}}, ErrorBody("m", "t", "")),
+        ({"error": "plain"}, ErrorBody("plain")),
+        ({"detail": [{"msg": "bad"}]}, ErrorBody("[{'msg': 'bad'}]")),
+        ({"message": "m", "code": 400}, ErrorBody("m", "400")),
+        ("plain\n  text", ErrorBody("plain text")),
+        (None, ErrorBody("")),
+        ({"odd": 1}, ErrorBody("{'odd': 1}")),
+        ("x" * 9999, ErrorBody("x" * 497 + "...")),
+    ],
+)
+def test_error_bodies_come_in_many_forms(body: object, parsed: ErrorBody) -> None:
+    assert parse_error_body(body) == parsed
