@@ -142,6 +142,12 @@ def test_a_repo_of_another_user(factory: Factory) -> None:
     assert "dubious ownership" in refused(factory)
 
 
+def test_a_config_that_git_cannot_read(factory: Factory) -> None:
+    (factory.repo / ".git/config").write_text("[core\n")
+    with pytest.raises(PreflightRefused, match="bad config line 1"):
+        factory.run(order(), [])
+
+
 def test_a_machine_without_git(factory: Factory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(factory.scratch))
     with pytest.raises(PreflightRefused, match="cannot run git"):
