@@ -34,6 +34,7 @@ _FIXED_CONFIG = (
 
 
 _REF_NAME_BYTES = 250  # of one part: git makes a file of that name, and one with `.lock` added
+_NO_WORKING_TREE = (b"not a git repository", b"must be run in a work tree")
 _PROTOCOLS = "GIT_ALLOW_PROTOCOL"
 
 
@@ -160,9 +161,9 @@ class Git:
             "--git-common-dir",
         )
         if done.exit_code:
-            if b"dubious ownership" in done.stderr:
-                raise GitFailed(done, "if you trust it: `git config --global safe.directory PATH`")
-            return None
+            if any(words in done.stderr for words in _NO_WORKING_TREE):
+                return None
+            raise GitFailed(done, "see that `git status` works there")
         try:
             tree, git_dir, common = _text(done.stdout).removesuffix("\n").split("\n")
         except ValueError:
