@@ -9,6 +9,7 @@ from pathlib import Path
 from factory.cli import add_batch_arguments, add_run_arguments, run_flags, run_options
 from llmch.arguments import add_model_arguments, add_output_arguments, add_record_arguments
 from llmch.console import Console
+from planner.cli import add_review_arguments, planning_model
 from shared.errors import ExitCode
 
 
@@ -18,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
     parser.add_argument("--model", metavar="M", help="the model that plans")
     parser.add_argument("--reasoning-effort", metavar="E", help="minimal, low, medium or high")
+    add_review_arguments(parser)
     add_batch_arguments(parser)
     add_run_arguments(parser)
     add_record_arguments(parser)
@@ -31,8 +33,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     from factory.preflight import find_repo, inspect_repo
     from factory.summary import public_json
     from llmch.building import plan_once
-    from llmch.wiring import model_source, settings_for
-    from planner.openai_client import PlannerModel
+    from llmch.wiring import model_source, planning_source, reviews_plan, settings_for
     from planner.run import PlanOptions, plan_document
     from shared.llm.budget import Purse
 
@@ -40,19 +41,21 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
         **run_flags(args),
         "planner.model": args.model,
         "planner.reasoning_effort": args.reasoning_effort,
+        "reviewer.model": args.reviewer_model,
     }
     settings = settings_for(args, console, flags, repo=args.repo, spec=args.spec)
-    planner_source = model_source(args, settings, settings.planner)
+    review = reviews_plan(args)
+    planner_source = planning_source(args, settings, review=review)
     factory_source = model_source(args, settings, settings.factory)
     purse = Purse(planner_source.budget)  # one budget for both
     place = find_repo(args.repo)
     inspect_repo(place)  # what the orders would be refused for is told before planning is paid for
-    role = settings.planner
     plan = plan_once(
         PlanOptions(
             spec=args.spec,
             artifacts=settings.artifacts_dir,
-            model=PlannerModel(role.model, role.reasoning_effort, role.max_output_tokens),
+            model=planning_model(settings.planner),
+            reviewer=planning_model(settings.reviewer) if review else None,
             max_attempts=settings.planner_attempts,
             repo=args.repo,
             template=args.template,
