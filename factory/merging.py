@@ -75,7 +75,7 @@ class Merging:
                     emit=self.emit,
                     folder=folder,
                     record_root=task.folder,
-                    path_names=bench.path_names(self.options.python),
+                    path_names=bench.path_names(),
                 )
             )
         if judgement.brief:

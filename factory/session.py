@@ -20,7 +20,7 @@ from factory.preflight import Repo, Target
 from factory.schemas import RunSummary
 from factory.summary import Circumstances, summarise_order
 from factory.task import OrderResult, OrderTask
-from factory.verdict import Errored, Passed, Verdict
+from factory.verdict import Errored, Failed, Passed, Verdict
 from shared.atomic_io import make_folder, write_json
 from shared.errors import LlmchError
 from shared.events import Emit, Noted, OrderEnded, OrderStarted, Warned
@@ -69,8 +69,12 @@ class Session:
         """Bring what passed onto the branch; return the result as it landed, or why it can't.
 
         An error of landing itself (the branch was moved by someone else) is an `Errored` result.
+        What failed on an older base is sent back too: an order before it may be what it lacked,
+        and where nothing has changed for it, the replies on record answer it once more.
         """
         passed = result.verdict
+        if isinstance(passed, Failed) and task.base != self.tip:
+            return SentBack(f"{passed.brief.stage} on an older state")
         if not isinstance(passed, Passed):
             return result
         try:

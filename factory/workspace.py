@@ -170,3 +170,8 @@ def workspaces_root(environ: Mapping[str, str] = os.environ) -> Path:
     if home and os.access(home, os.W_OK):
         return Path(home) / ".cache" / "llmch" / "workspaces"
     return Path(tempfile.gettempdir()) / f"llmch-{os.getuid()}" / "workspaces"
+
+
+def dependencies_root(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder that holds the environments made for targets' dependencies."""
+    return workspaces_root(environ).parent / "environments"

@@ -18,7 +18,7 @@ from shared.llm.client import Api, ReplySchema, Request
 from shared.llm.recording import RecordingClient
 from shared.llm.records import Intent, parse_record
 from shared.llm.transcript import Transcript
-from tests.authoring import ORIGIN, AuthoredModel, make_transcript
+from tests.authoring import AuthoredPlanner, factory_of, make_transcript
 from tests.harness import git
 from tests.llmch.command_line import Said, Say, run, say_in
 
@@ -187,8 +187,9 @@ def test_every_reply_on_file_is_used(build: Build, name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_transcript_is_what_its_sources_make(tmp_path: Path, name: str) -> None:
     example, made = find_example(name), tmp_path / "transcript.jsonl"
-    with Transcript.open(made, ORIGIN) as transcript:
-        client = RecordingClient(AuthoredModel(example), transcript)
+    origin, factory = factory_of(example)
+    with Transcript.open(made, origin) as transcript:
+        client = RecordingClient(AuthoredPlanner(example, factory), transcript)
         for request in recorded(example.transcript):
             client.complete(request)
     assert made.read_bytes() == example.transcript.read_bytes()

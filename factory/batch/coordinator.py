@@ -192,9 +192,7 @@ class _Batch:
         if self._schedule.progress[position] is Progress.RUNNING:
             self._schedule.progress[position] = Progress.MADE
             self._made[position] = (task, result)
-            if error_of(result) or not (
-                isinstance(result.verdict, Passed) or self._schedule.keep_going
-            ):
+            if error_of(result):
                 self._schedule.foresee_end(position)
 
     def _land_in_turn(self) -> None:

@@ -47,7 +47,7 @@ class Schedule:
     causes: dict[int, int] = field(default_factory=dict)
     """For each blocked order, the failed one at the root of it."""
     limit: int | None = None
-    """An order whose failure is known before its turn to land, and so nothing later starts."""
+    """An order that will end the run when its turn to land comes: nothing after it starts."""
 
     @classmethod
     def of(
@@ -95,7 +95,7 @@ class Schedule:
         self.since_start.append(position)
 
     def foresee_end(self, position: int) -> None:
-        """Start nothing after an order that is going to stop the run when its turn comes."""
+        """Start nothing after an order that is going to end the run when its turn comes."""
         self.limit = position if self.limit is None else min(self.limit, position)
 
     def fail(self, position: int) -> None:

@@ -13,10 +13,18 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from sandbox_arena import KEY, Arena, Driver, User, opened_arena, processes_with, wait_until
 
 from factory.sandbox import Backend, Guarantee
 from factory.sandbox.capture import LOG_BYTES
+from tests.factory.sandbox.sandbox_arena import (
+    KEY,
+    Arena,
+    Driver,
+    User,
+    opened_arena,
+    processes_with,
+    wait_until,
+)
 
 MIB = 1024**2
 
