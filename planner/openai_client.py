@@ -9,7 +9,7 @@ from shared.llm.client import Api, Place, Request, Role
 
 @dataclass(frozen=True, slots=True)
 class PlannerModel:
-    """A model that plans or reviews, and how it is asked. `max_output_tokens` has reasoning in it."""
+    """A model that plans or reviews, how it is asked. `max_output_tokens` includes reasoning."""
 
     model: str
     reasoning_effort: str | None
