@@ -8,8 +8,10 @@ the target, which never runs outside the sandbox.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from shared.errors import CommandFailed
@@ -125,7 +127,7 @@ class Git:
         settings = [part for entry in (*_FIXED_CONFIG, *self.config) for part in ("-c", entry)]
         try:
             return run_tool(
-                ["git", *settings, *arguments],
+                [_program(self.environment.get("PATH", "")), *settings, *arguments],
                 cwd=self.folder,
                 env={**self.environment, **(environment or {})},
                 timeout_seconds=TIMEOUT_SECONDS,
@@ -401,6 +403,13 @@ class Git:
 
 NO_COMMIT = "0" * 40
 """Stands for the commit of a ref that does not exist."""
+
+
+@cache
+def _program(path: str) -> str:
+    """Return where git is on `path`: found once, it need not be looked for by every call."""
+    found = shutil.which("git", path=path) if path else None
+    return found if found and Path(found).is_absolute() else "git"
 
 
 def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ import pytest
 from llmch.examples import find_example, list_examples
 from shared.llm.client import Api, ReplySchema, Request
 from shared.llm.recording import RecordingClient
-from shared.llm.records import Intent, parse_record
+from shared.llm.records import Intent, describe_origin, parse_record
 from shared.llm.transcript import Transcript
 from tests.authoring import AuthoredPlanner, factory_of, make_transcript
 from tests.harness import git
@@ -125,7 +125,8 @@ def test_nobody_is_asked_and_the_origin_of_the_replies_is_told(build: Build, nam
     built = build(name)
     said = built.said.err
     assert f"replies are replayed from {find_example(name).transcript}" in said
-    assert "origin of these replies: authored" in said
+    with Transcript.read(find_example(name).transcript) as transcript:
+        assert f"origin of these replies: {describe_origin(transcript.origin)}" in said
     assert built.said.document["plan"]["usage"]["calls"] == 0
     assert built.said.document["run"]["usage"]["calls"] == 0
 
