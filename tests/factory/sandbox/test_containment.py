@@ -14,6 +14,9 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+
+from factory.sandbox import Backend, Guarantee
+from factory.sandbox.capture import LOG_BYTES
 from tests.factory.sandbox.sandbox_arena import (
     KEY,
     Arena,
@@ -24,9 +27,6 @@ from tests.factory.sandbox.sandbox_arena import (
     snapshot,
     wait_until,
 )
-
-from factory.sandbox import Backend, Guarantee
-from factory.sandbox.capture import LOG_BYTES
 
 MIB = 1024**2
 
