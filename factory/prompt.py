@@ -144,7 +144,8 @@ def _render_next(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
     unless = "" if len(order.allowed_files) == 1 else ", unless that file stays as it is"
     exists = any(file.path in order.allowed_files and file.text for file in shown)
     keep = "A block replaces its whole file: also give all the lines that stay.\n" if exists else ""
-    return f"{keep}\nAfter the summary your reply goes on like this{unless}:\n\n```{first}\n"
+    opening = f"Summary: {' '.join(order.title.split())}\n\n```{first}"
+    return f"{keep}\nYour reply begins like this{unless}:\n\n{opening}\n"
 
 
 def _render_failure(brief: FailureBrief) -> str:

@@ -83,13 +83,9 @@ def render_files_reply(summary: str, files: Iterable[ProposedFile]) -> str:
 
 def render_files_example() -> str:
     """Return an example of the format, to be shown to a model."""
-    price = ProposedFile("shop/price.py", "def with_tax(price):\n    return price * 1.2\n")
-    test = ProposedFile(
-        "tests/test_price.py",
-        "from shop.price import with_tax\n\n\n"
-        "def test_tax_is_added():\n    assert with_tax(10) == 12\n",
-    )
-    return render_files_reply("Add the price with tax.", (price, test))
+    # One file, of a name that belongs nowhere: small models copy what fits from an example.
+    file = ProposedFile("path/of/file.py", 'print("the whole new content of the file")\n')
+    return render_files_reply("Say what the change does.", [file])
 
 
 def fence_for(text: str) -> str:

@@ -39,7 +39,8 @@ def serving(weights: Weights, log: Path) -> Iterator[str]:
     command = [program, "-m", model, "-p", str(port), "--host", "127.0.0.1", *_OPTIONS]
     with log.open("wb") as output:
         process = subprocess.Popen(
-            ["nice", "-n", str(_NICENESS), *command],
+            # The server goes down with us, also where we are killed and can end nothing ourselves.
+            ["setpriv", "--pdeathsig", "KILL", "nice", "-n", str(_NICENESS), *command],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
