@@ -83,9 +83,10 @@ def render_files_reply(summary: str, files: Iterable[ProposedFile]) -> str:
 
 def render_files_example() -> str:
     """Return an example of the format, to be shown to a model."""
-    # One file, of a name that belongs nowhere: small models copy what fits from an example.
-    file = ProposedFile("path/of/file.py", 'print("the whole new content of the file")\n')
-    return render_files_reply("Say what the change does.", [file])
+    # Names and content that belong nowhere: small models copy from an example whatever fits.
+    one = ProposedFile("path/of/one.py", 'print("the whole content of this file")\n')
+    other = ProposedFile("path/of/another.py", 'print("the whole content of that file")\n')
+    return render_files_reply("Say what the change does.", (one, other))
 
 
 def fence_for(text: str) -> str:

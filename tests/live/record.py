@@ -36,9 +36,11 @@ def record(example: Example, weights: Weights) -> bool:
     }
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "transcript.jsonl"
-        with serving(weights, Path(folder) / "server.log") as url:
-            with open_client(check_access({"OPENAI_BASE_URL": url})) as client:
-                result = build_example(example, Path(folder), client, origin, made, _tell)
+        with (
+            serving(weights, Path(folder) / "server.log") as url,
+            open_client(check_access({"OPENAI_BASE_URL": url})) as client,
+        ):
+            result = build_example(example, Path(folder), client, origin, made, _tell)
         if result.summary is None or result.summary.verdict != "PASS":
             return False
         example.transcript.write_bytes(made.read_bytes())

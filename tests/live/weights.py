@@ -55,8 +55,8 @@ class NotAsExpected(Exception):
 
 
 def cache_folder() -> Path:
-    """Return where downloads are kept: `LLMCH_LIVE_CACHE`, else a folder in the user's cache."""
-    named = os.environ.get("LLMCH_LIVE_CACHE")
+    """Return where downloads are kept: `LLMCH_TEST_LIVE_CACHE`, else a folder in the user's cache."""
+    named = os.environ.get("LLMCH_TEST_LIVE_CACHE")
     folder = Path(named) if named else Path.home() / ".cache" / "llmch-live"
     folder.mkdir(parents=True, exist_ok=True)
     return folder

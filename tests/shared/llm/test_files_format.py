@@ -56,7 +56,7 @@ def test_what_is_rendered_parses_to_the_very_same_bytes(
 
 def test_the_example_shows_the_format() -> None:
     reply = parse_files_reply(render_files_example())
-    assert [file.path for file in reply.files] == ["path/of/file.py"]
+    assert [file.path for file in reply.files] == ["path/of/one.py", "path/of/another.py"]
     assert reply.files[0].content.endswith(")\n")
     assert reply.repairs == ()
 
