@@ -2,8 +2,8 @@
 
 What a model writes cannot be promised, so these tests promise what must hold whatever it writes:
 requests are understood, replies parse or fail in the right stage, and nothing half-made lands. How
-often the hello example passed is reported at the end. `LLMCH_TEST_LIVE_MODEL` is 0.5b or 1.5b (1.5b),
-`LLMCH_TEST_LIVE_RUNS` how often to build the example (1).
+often the hello example passed is reported at the end. `LLMCH_TEST_LIVE_MODEL` is 0.5b or 1.5b
+(1.5b), `LLMCH_TEST_LIVE_RUNS` how often to build the example (1).
 """
 
 from __future__ import annotations

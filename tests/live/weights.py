@@ -55,7 +55,7 @@ class NotAsExpected(Exception):
 
 
 def cache_folder() -> Path:
-    """Return where downloads are kept: `LLMCH_TEST_LIVE_CACHE`, else a folder in the user's cache."""
+    """Return where downloads are kept: `LLMCH_TEST_LIVE_CACHE`, else in the user's cache."""
     named = os.environ.get("LLMCH_TEST_LIVE_CACHE")
     folder = Path(named) if named else Path.home() / ".cache" / "llmch-live"
     folder.mkdir(parents=True, exist_ok=True)
