@@ -10,7 +10,8 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -48,14 +49,18 @@ class Entry:
 class Journal:
     """The journal of the run under way; one writer, who holds the repo's lock."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, watch: Callable[[Entry], None]) -> None:
         self._descriptor = descriptor
+        self._watch = watch
+        self._lock = threading.Lock()
 
     def record(self, step: Step, *, sync: bool = False, **facts: Any) -> None:
         """Append a record. Raises `PreflightRefused` where the disk refuses."""
         line = json.dumps({"format": _FORMAT, "step": step, **facts}, default=str) + "\n"
         try:
-            os.write(self._descriptor, line.encode("utf-8", "backslashreplace"))
+            with self._lock:
+                os.write(self._descriptor, line.encode("utf-8", "backslashreplace"))
+                self._watch(Entry(step, facts))
             if sync:
                 os.fsync(self._descriptor)
         except OSError as error:
@@ -66,25 +71,31 @@ class Journal:
 
 
 @contextlib.contextmanager
-def open_journal(common_dir: Path) -> Iterator[Journal]:
+def open_journal(
+    common_dir: Path, watch: Callable[[Entry], None] = lambda entry: None
+) -> Iterator[Journal]:
     """Begin the journal of a run in place of the last one's, and say at its end that it ended.
+
+    `watch` is told of every record.
 
     An exception is an end too: what was opened is closed by then. Only a process that is killed
     leaves a journal without an end.
     """
     path = journal_path(common_dir)
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
-        descriptor = os.open(path, flags, 0o644)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW
+        descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise PreflightRefused(
             f"cannot write {path}: {error.strerror}", "make the repo's git folder writable"
         ) from error
-    journal = Journal(descriptor)
+    journal = Journal(descriptor, watch)
     try:
         yield journal
     finally:
-        journal.record(Step.RUN_ENDED)
+        # A full disk must not hide what ended the run; the next start then clears up once more.
+        with contextlib.suppress(PreflightRefused):
+            journal.record(Step.RUN_ENDED)
         os.close(descriptor)
 
 

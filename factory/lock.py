@@ -10,6 +10,8 @@ from pathlib import Path
 
 from shared.errors import Busy, PreflightRefused
 
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+
 
 @contextlib.contextmanager
 def hold(common_dir: Path) -> Iterator[None]:
@@ -21,7 +23,7 @@ def hold(common_dir: Path) -> Iterator[None]:
     try:
         folder.mkdir(exist_ok=True)
         # Not truncated on open: it holds the other run's pid until the lock is ours.
-        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(folder / "lock", _FLAGS, 0o644)
     except OSError as error:
         raise PreflightRefused(
             f"cannot write to {folder}: {error.strerror}", "make the repo's git folder writable"
@@ -40,3 +42,19 @@ def hold(common_dir: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def holder(common_dir: Path) -> int | None:
+    """Return the pid of the run that holds the repo, `None` where none does."""
+    try:
+        descriptor = os.open(common_dir / "llmch" / "lock", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        pid = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+        return int(pid) if pid.isdigit() else 0
+    finally:
+        os.close(descriptor)
+    return None

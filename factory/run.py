@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from factory.batch.status import StateFile
 from factory.journal import Step, open_journal
 from factory.lock import hold
 from factory.options import RunOptions
-from factory.orders import PlanFacts, decide_exempt, read_order
+from factory.orders import LoadedOrder, PlanFacts, decide_exempt, read_order
 from factory.preflight import Repo, Target, choose_target, find_repo, inspect_repo
 from factory.recovery import Leftover, recover
 from factory.schemas import RunSummary
@@ -40,7 +41,10 @@ def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) 
         branch = options.branch or default_branch(loaded.plan, run_id)
         target = choose_target(held.repo, branch, options.policy, options.protected, options.start)
         head = {"command": "run", "work_order": str(path), **describe_options(options, target)}
-        with begin_run(options, source, held, target, run_id, head, emit) as (session, recording):
+        with begin_run(options, source, held, target, run_id, head, [loaded], emit) as (
+            session,
+            recording,
+        ):
             for each in (*loaded.warnings, *filter(None, (warning,))):
                 recording.emit(Warned(each))
             task = OrderTask(loaded, exempt, session.tip, recording.folder.path)
@@ -80,6 +84,7 @@ def begin_run(
     target: Target,
     run_id: str,
     head: Mapping[str, Any],
+    orders: Sequence[LoadedOrder],
     emit: Emit,
 ) -> Iterator[tuple[Session, Recording]]:
     """Make the run's folder, open journal, model, workspace and sandbox; close all of it."""
@@ -87,15 +92,17 @@ def begin_run(
     folder = new_run_folder(options.artifacts, "factory", run_id)
     with contextlib.ExitStack() as opened:
         recording = opened.enter_context(recorded_run(folder, head, emit))
-        journal = opened.enter_context(open_journal(repo.common_dir))
+        journal = opened.enter_context(open_journal(repo.common_dir, StateFile(repo.common_dir)))
         journal.record(
             Step.RUN_BEGUN,
             run_id=run_id,
             pid=os.getpid(),
-            folder=folder.path,
+            started=folder.started.isoformat(timespec="milliseconds"),
+            folder=str(folder.path),
+            orders=[{"id": each.order.id, "title": each.order.title} for each in orders],
             branch=target.branch,
             base=target.tip,
-            transcript=transcript_of(source, folder.path),
+            transcript=str(transcript_of(source, folder.path)),
         )
         model = opened.enter_context(
             open_model(source, folder.path, recording.emit, held.leftover.transcript)

@@ -24,14 +24,14 @@ def show_program(repo: Path, branch: str, options: DemoOptions, console: Console
     """
     git = Git(repo)
     git.run("switch", "--quiet", branch)
-    console.lines("", f"$ git switch {branch}", "$ git log --oneline")
-    console.lines(git.run("log", "--oneline", "--no-decorate"))
+    console.remark("", f"$ git switch {branch}", "$ git log --oneline")
+    console.remark(git.run("log", "--oneline", "--no-decorate"))
     results = [_run(argv, repo, options, console) for argv in options.example.run]
     return all(results)
 
 
 def _run(argv: tuple[str, ...], repo: Path, options: DemoOptions, console: Console) -> bool:
-    console.lines("", f"$ {shlex.join(argv)}")
+    console.remark("", f"$ {shlex.join(argv)}")
     with tempfile.TemporaryDirectory(prefix="llmch-demo-") as scratch:
         private = Path(scratch) / "private"
         private.mkdir()
@@ -40,8 +40,8 @@ def _run(argv: tuple[str, ...], repo: Path, options: DemoOptions, console: Conso
         )
         sandbox = open_sandbox(options.sandbox.backend, policy)
         ended = sandbox.run(argv, timeout_seconds=_TIMEOUT_SECONDS, log=Path(scratch) / "log")
-    console.lines(ended.stdout.text.rstrip("\n"))
+    console.remark(ended.stdout.text.rstrip("\n"))
     if not ended.ok:
-        console.lines(ended.stderr.text.rstrip("\n"))
+        console.remark(ended.stderr.text.rstrip("\n"))
         console(Warned(f"the program ended with exit code {ended.exit_code}"))
     return ended.ok

@@ -13,7 +13,7 @@ from planner.io import check_export, export_plan, write_plan
 from planner.manifest import Origin, build_manifest, compile_hash
 from planner.openai_client import PlannerModel
 from planner.projection import exempted_orders
-from planner.prompt_template import default_doctrine, load_template
+from planner.prompt_template import Template, default_doctrine, load_template
 from planner.repo import open_repo
 from planner.repo_hints import read_repo_hints
 from planner.spec import Spec, read_spec
@@ -77,12 +77,7 @@ def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResul
         check_export(options.outdir, overwrite=options.overwrite)
     inputs = _gather(options, spec)
     run_id = new_run_id()
-    digest = compile_hash(
-        spec=spec.sha256,
-        template=inputs.template.sha256,
-        model=options.model.model,
-        reasoning_effort=options.model.reasoning_effort,
-    )
+    digest = _identity(options, spec, inputs.template)
     folder = new_run_folder(options.artifacts, "planner", run_id)
     with (
         recorded_run(folder, _head(options, inputs, digest), emit) as recording,
@@ -92,8 +87,27 @@ def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResul
         attempts = _compile(options, inputs, model.client, recording)
         origin = Origin(run_id, digest)
         result = _conclude(options, inputs, origin, attempts, recording, model.meter.run)
-        recording.results.update(ok=result.ok, attempts=result.attempts)
+        recording.results.update(
+            ok=result.ok, attempts=result.attempts, usage=usage_document(result.tally)
+        )
     return result
+
+
+def compile_identity(options: PlanOptions) -> str:
+    """Return the hash that names this compilation: equal for equal inputs.
+
+    Raises `InvalidInput` where spec or template cannot be used.
+    """
+    return _identity(options, read_spec(options.spec), load_template(options.template))
+
+
+def _identity(options: PlanOptions, spec: Spec, template: Template) -> str:
+    return compile_hash(
+        spec=spec.sha256,
+        template=template.sha256,
+        model=options.model.model,
+        reasoning_effort=options.model.reasoning_effort,
+    )
 
 
 def plan_document(result: PlanResult) -> dict[str, Any]:

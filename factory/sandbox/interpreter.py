@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import os
 import shlex
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +20,6 @@ print(json.dumps([sys.executable, getattr(sys, "_base_executable", sys.executabl
                   sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix,
                   os.path.dirname(os.__file__), sys.implementation.cache_tag]))
 """
-# What an interpreter imports before its `sitecustomize`: `_distutils_hack` by setuptools' .pth.
-_EARLY = ("__future__", "encodings/__init__", "encodings/aliases", "encodings/utf_8")
-_EARLY_PACKAGES = ("_distutils_hack/__init__",)
 _ANSWER_SECONDS = 30.0
 # The kernel reads no more of a script's first line (BINPRM_BUF_SIZE).
 _SHEBANG_BYTES = 255
@@ -43,9 +38,8 @@ class Interpreter:
 
     @property
     def is_virtual(self) -> bool:
-        """Whether it is a virtual environment's, known by the file beside or above it."""
-        folder = self.executable.parent
-        return any((place / "pyvenv.cfg").is_file() for place in (folder, folder.parent))
+        """Whether it is a virtual environment's."""
+        return virtual_root(self.executable) is not None
 
 
 @functools.cache
@@ -57,37 +51,30 @@ def interpreter_of(python: Path) -> Interpreter:
         library, tag = str(Path(os.__file__).parent), sys.implementation.cache_tag or ""
         return _interpreter(sys.executable, base, *prefixes, library, tag)
     hint = "name a working interpreter with --python"
-    question = [str(python), "-I", "-c", _QUESTION]
+    question = [str(python), "-I", "-S", "-c", _QUESTION]  # -S: its .pth files may run anything
+    env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}  # for shims
     try:
-        done = run_tool(question, cwd=Path("/"), env={}, timeout_seconds=_ANSWER_SECONDS)
-        return _interpreter(*json.loads(done.stdout.splitlines()[-1]))  # a .pth may print too
+        done = run_tool(question, cwd=Path("/"), env=env, timeout_seconds=_ANSWER_SECONDS)
+        return _interpreter(*json.loads(done.stdout))
     except (ToolMissing, ToolFailed) as error:
         raise InvalidInput(str(error), hint) from error
-    except (ValueError, TypeError, IndexError) as error:
+    except (ValueError, TypeError) as error:
         said = done.stderr.decode("utf-8", "replace").strip()[-300:]
         raise InvalidInput(f"{python} is no working Python interpreter: {said}", hint) from error
 
 
 def _interpreter(executable: str, base: str, *rest: str) -> Interpreter:
     *prefixes, library, tag = rest
-    folders = dict.fromkeys([*prefixes, str(Path(base).parent)])
-    return Interpreter(Path(executable), tuple(map(Path, folders)), Path(library), tag)
+    root = virtual_root(Path(executable))
+    folders = [root] if root else []
+    folders += map(Path, (*prefixes, str(Path(base).parent)))
+    return Interpreter(Path(executable), tuple(dict.fromkeys(folders)), Path(library), tag)
 
 
-def seed_bytecode(interpreter: Interpreter, prefix: Path) -> None:
-    """Copy the bytecode of the first imports below `prefix`, the command's PYTHONPYCACHEPREFIX.
-
-    Installed bytecode is not looked at where that variable is set (see `target_path`, which
-    comes too late for these), and compiling them would cost each start of Python 5 ms.
-    """
-    packages = interpreter.prefixes[0] / "lib" / interpreter.library.name / "site-packages"
-    early = [interpreter.library / each for each in _EARLY]
-    for module in (*early, *(packages / each for each in _EARLY_PACKAGES)):
-        name = f"{module.name}.{interpreter.tag}.pyc"
-        place = prefix / module.parent.relative_to("/") / name
-        with contextlib.suppress(OSError):  # not compiled, or not there
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(module.parent / "__pycache__" / name, place)
+def virtual_root(python: Path) -> Path | None:
+    """The virtual environment that an interpreter belongs to: the folder of its `pyvenv.cfg`."""
+    places = (python.parent, python.parent.parent)
+    return next((place for place in places if (place / "pyvenv.cfg").is_file()), None)
 
 
 def write_programs(interpreter: Interpreter, folder: Path) -> None:

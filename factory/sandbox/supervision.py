@@ -233,7 +233,8 @@ class _Watch:
 
     def _exit(self) -> Exit:
         if not self._reply:
-            return Exit(status=signal.SIGKILL, stop=self._stop, clean=False)
+            lost = "" if self._stop else "its supervisor was killed"
+            return Exit(status=signal.SIGKILL, stop=self._stop, failure=lost, clean=False)
         report: warden.Report = json.loads(self._reply)
         return Exit(
             status=report["status"],

@@ -6,6 +6,7 @@ replies (`chat`, `responses`), patience (`retry`) and recovery (`polling`).
 
 from __future__ import annotations
 
+import json
 import threading
 from types import TracebackType
 from typing import Self
@@ -15,8 +16,8 @@ from shared.events import Emit, ModelTextArrived, Noted, ignore
 from shared.llm.access import ModelAccess
 from shared.llm.answer import Answer, answer_usage
 from shared.llm.chat import chat_body, read_chat
-from shared.llm.client import Api, Completion, ReplyBroken, Request
-from shared.llm.faults import Refused, final_error
+from shared.llm.client import Api, Completion, ReplyBroken, ReplyFailed, Request
+from shared.llm.faults import Refused, Unreachable, final_error
 from shared.llm.polling import cancel, recover
 from shared.llm.quirks import Quirks, adjusted, initial_quirks
 from shared.llm.responses import ResponseStream, read_response, response_body
@@ -177,3 +178,31 @@ def open_client(
     `emit`; with a sink other than `ignore`, chat replies are streamed.
     """
     return LiveClient(access, emit, policy=policy, clock=clock)
+
+
+def list_models(access: ModelAccess) -> frozenset[str]:
+    """Return the names of the models that the server offers; none where it does not tell.
+
+    Raises `ModelUnavailable` where it cannot be reached or refuses us.
+    """
+    transport = Transport(access, SystemClock())
+    try:
+        with transport.models() as reply:
+            document = json.loads(b"".join(reply.chunks))
+    except Refused as refused:
+        error = final_error(refused, "", access.display_url)
+        raise error if isinstance(error, ModelUnavailable) else _no_answer(access) from None
+    except (Unreachable, ReplyFailed, ValueError) as fault:
+        raise _no_answer(access, str(fault)) from None
+    finally:
+        transport.close()
+    listed = document.get("data") if isinstance(document, dict) else None
+    names = (each.get("id") for each in listed or () if isinstance(each, dict))
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def _no_answer(access: ModelAccess, why: str = "") -> ModelUnavailable:
+    return ModelUnavailable(
+        f"no usable answer from {access.display_url}{f': {why}' if why else ''}",
+        hint="check OPENAI_BASE_URL and that the server runs",
+    )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from openai import APIResponse
 
 _CONNECT_SECONDS = 20.0
-_CANCEL_SECONDS = 5.0
+_BRIEF_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,14 @@ class Transport:
         """POST /responses/{id}/cancel, without much patience."""
         return self._sent(
             lambda sdk: sdk.responses.with_streaming_response.cancel(
-                response_id, timeout=_CANCEL_SECONDS
+                response_id, timeout=_BRIEF_SECONDS
             )
+        )
+
+    def models(self) -> AbstractContextManager[HttpReply]:
+        """GET /models, without much patience."""
+        return self._sent(
+            lambda sdk: sdk.models.with_streaming_response.list(timeout=_BRIEF_SECONDS)
         )
 
     def close(self) -> None:

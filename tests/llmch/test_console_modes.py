@@ -235,16 +235,16 @@ print("the end", file=sys.stderr)
 """
 
 
-def run(command: str, **environ: str) -> subprocess.CompletedProcess[str]:
+def run(command: str, script: str = SCRIPT, **environ: str) -> subprocess.CompletedProcess[str]:
     root = str(Path(llmch.__file__).parents[1])
     variables: Mapping[str, str] = {"PATH": "/usr/bin:/bin", "PYTHONPATH": root, **environ}
-    script = command.replace("CONSOLE", '"$0" -c "$1"')
+    shell = command.replace("CONSOLE", '"$0" -c "$1"')
     return subprocess.run(
-        ["bash", "-o", "pipefail", "-c", script, sys.executable, SCRIPT],
+        ["bash", "-o", "pipefail", "-c", shell, sys.executable, script],
         env=variables,
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=300,
     )
 
 
@@ -288,6 +288,16 @@ def test_a_pipe_gets_no_control_character_whatever_the_environment_says() -> Non
     done = run("CONSOLE", FORCE_COLOR="1", CLICOLOR_FORCE="1", TERM="xterm-256color")
     assert "\x1b" not in done.stdout
     assert all(line.isprintable() for line in done.stdout.splitlines())
+
+
+def test_verbs_without_events_do_not_wait_for_what_renders_them() -> None:
+    script = SCRIPT[: SCRIPT.index("    for")].replace("from shared.events import *", "") + (
+        "    console.lines('text')\n"
+        "    console.error('odd', '', 1, 'FAILED')\n"
+        "assert not {'rich', 'shared.events', 'pydantic'} & set(sys.modules)\n"
+    )
+    done = run("CONSOLE", script)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "text\n", "error: odd\n")
 
 
 def test_a_result_that_is_lost_raises_an_error_with_its_own_words(

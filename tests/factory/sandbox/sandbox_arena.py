@@ -38,7 +38,7 @@ class Driver:
     def __init__(self, user: User, python: Path, sources: Path) -> None:
         nobody = pwd.getpwnam("nobody")
         other = user is User.ORDINARY and os.geteuid() == 0
-        identity: dict[str, Any] = (
+        self.identity: dict[str, Any] = (
             {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []} if other else {}
         )
         self.uid = nobody.pw_uid if other else os.geteuid()
@@ -50,7 +50,8 @@ class Driver:
             cwd="/",
             env={"PYTHONPATH": str(sources), "PATH": os.defpath, "OPENAI_API_KEY": KEY},
             text=True,
-            **identity,
+            start_new_session=True,
+            **self.identity,
         )
 
     def send(self, request: dict[str, Any]) -> None:
@@ -163,6 +164,15 @@ class Arena:
             assert guarantee in self.opened["describe"].partition("does not hold: ")[2]
         if self.backend is Backend.OFF:
             assert harmed, "the attack does not work at all"
+
+    @contextlib.contextmanager
+    def bystander(self) -> Iterator[subprocess.Popen[bytes]]:
+        """Another process of the same user, for as long as the block runs."""
+        with subprocess.Popen(["sleep", "600"], cwd="/", **self.driver.identity) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def snapshot(self) -> dict[str, tuple[object, ...]]:
         """Everything outside: type, mode, times, content."""

@@ -12,11 +12,11 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from sandbox_arena import processes_with, wait_until
 
 from factory.sandbox import Backend, Cause, Ended, Limits, Policy, Sandbox, open_sandbox
 from factory.sandbox.supervision import WARDEN
 from shared.errors import SandboxUnavailable
+from tests.factory.sandbox.sandbox_arena import processes_with, wait_until
 
 
 def policy_in(folder: Path, **fields: object) -> Policy:
@@ -114,6 +114,7 @@ def test_commands_may_run_side_by_side(sandbox: Sandbox, tmp_path: Path) -> None
 
 def test_an_interrupt_leaves_nothing_running(sandbox: Sandbox, tmp_path: Path) -> None:
     marker = uuid4().hex
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
 
     def interrupt() -> None:
         wait_until(lambda: bool(processes_with(marker)))
@@ -124,6 +125,7 @@ def test_an_interrupt_leaves_nothing_running(sandbox: Sandbox, tmp_path: Path) -
     with pytest.raises(KeyboardInterrupt):
         run(sandbox, tmp_path, "sh", "-c", "sleep 60; :", marker)
     thread.join()
+    signal.signal(signal.SIGINT, before)
     assert not processes_with(marker)
 
 
@@ -154,6 +156,21 @@ def test_a_killed_warden_ends_no_command_and_is_replaced(sandbox: Sandbox, tmp_p
             go.write("on\n")
         assert running.result().stdout.text == "end\n"
     assert run(sandbox, tmp_path, "true").ok
+
+
+def test_a_killed_supervisor_takes_its_command_with_it(sandbox: Sandbox, tmp_path: Path) -> None:
+    marker = uuid4().hex
+    both = "(read _ < never) & touch begun; read _ < never"  # a child and a grandchild
+    os.mkfifo(tmp_path / "workspace" / "never")
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run, sandbox, tmp_path, "sh", "-c", both, marker)
+        assert wait_until((tmp_path / "workspace" / "begun").exists)
+        (supervisor,) = _children_of(WARDEN.pid).split()
+        os.kill(int(supervisor), signal.SIGKILL)
+        ended = running.result()
+    assert wait_until(lambda: not processes_with(marker))
+    assert (ended.cause, ended.ok) == (Cause.NOT_STARTED, False)
+    assert "supervisor was killed" in ended.reason
 
 
 def test_commands_leave_no_descriptor_and_no_zombie_behind(

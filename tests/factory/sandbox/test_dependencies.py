@@ -1,0 +1,151 @@
+"""`--deps auto`: what a target may ask for, and the environment that it gets."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factory.sandbox.dependencies import _REQUIREMENT, prepare, wanted_by
+from shared.errors import CommandFailed, InvalidInput
+from shared.process import run_tool
+
+WHEEL = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+
+
+def wheel(folder: Path, name: str, code: str = "") -> None:
+    """A wheel of one module, as an index would serve it."""
+    info = f"{name}-1.0.dist-info"
+    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as archive:
+        archive.writestr(f"{name}.py", code)
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        archive.writestr(f"{info}/WHEEL", WHEEL)
+        archive.writestr(f"{info}/RECORD", "")
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """An index of two packages, and no uv."""
+    index = tmp_path / "index"
+    index.mkdir()
+    wheel(index, "pytest")
+    wheel(index, "lib", "answer = 42")
+    return {"PATH": os.defpath, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index)}
+
+
+def test_what_is_declared_is_installed_once(tmp_path: Path, environ: dict[str, str]) -> None:
+    tree, cache = tmp_path / "tree", tmp_path / "cache"
+    tree.mkdir()
+    (tree / "requirements.txt").write_text("lib>=1  # the answer\n")
+    python = prepare(tree, Path(sys.executable), cache, environ)
+    answer = [str(python), "-c", "import lib, pytest, sys; print(lib.answer, sys.prefix)"]
+    done = run_tool(answer, cwd=tmp_path, env={}, timeout_seconds=30)
+    assert done.stdout.decode().split() == ["42", str(python.parent.parent)], done.stderr
+    assert python.is_relative_to(cache)
+    without_index = {"PATH": os.defpath, "PIP_NO_INDEX": "1"}
+    assert prepare(tree, Path(sys.executable), cache, without_index) == python
+
+
+def test_the_installer_s_own_words_are_passed_on_and_nothing_half_made_is_used(
+    tmp_path: Path,
+) -> None:
+    uv = tmp_path / "bin" / "uv"  # one that cannot find what it is to install
+    uv.parent.mkdir()
+    uv.write_text("#!/bin/sh\ncase $1 in pip) echo no such package >&2; exit 1;; esac\n")
+    uv.chmod(0o755)
+    (tmp_path / "requirements.txt").write_text("lib\n")
+    for _ in range(2):
+        with pytest.raises(CommandFailed, match="no such package"):
+            prepare(tmp_path, Path(sys.executable), tmp_path / "cache", {"PATH": str(uv.parent)})
+
+
+def test_a_target_that_declares_nothing_keeps_its_interpreter(tmp_path: Path) -> None:
+    python = Path(sys.executable)
+    assert prepare(tmp_path, python, tmp_path / "cache") == python
+    assert not (tmp_path / "cache").exists()
+
+
+def test_all_places_of_a_declaration_are_read(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        "[project]\n"
+        'dependencies = ["rich>=13,<15", "attrs"]\n'
+        "[project.optional-dependencies]\n"
+        'test = ["hypothesis"]\n'
+        'docs = ["sphinx"]\n'
+        "[dependency-groups]\n"
+        'dev = ["ruff==0.5.*", {include-group = "test"}]\n'
+    )
+    (tmp_path / "requirements.txt").write_text(
+        "# pinned\nrich>=13,<15\nPyYAML[x] ~= 6.0 ; python_version < '4'\n"
+        f"six==1.16.0 \\\n    --hash=sha256:{'0' * 64}\n"
+    )
+    wanted = [re.sub(r"\s+", " ", each) for each in wanted_by(tmp_path)]
+    assert wanted == [
+        "PyYAML[x] ~= 6.0 ; python_version < '4'",
+        "attrs",
+        "hypothesis",
+        "rich>=13,<15",
+        "ruff==0.5.*",
+        f"six==1.16.0 --hash=sha256:{'0' * 64}",
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "evil @ https://example.com/evil.whl",
+        "https://example.com/evil.whl",
+        "git+https://example.com/evil",
+        "./evil",
+        "../evil.whl",
+        "/etc/passwd",
+        "file:///etc/passwd",
+        "-e .",
+        "--index-url https://example.com",
+        "-r /etc/passwd",
+        "lib --config-settings=x",
+        "lib --global-option=x",
+        "lib ; @ https://example.com",
+        "-",
+        "lib\x00",
+    ],
+)
+def test_anything_but_names_and_versions_is_refused(tmp_path: Path, line: str) -> None:
+    (tmp_path / "requirements.txt").write_text(f"fine\n{line}\n")
+    with pytest.raises(InvalidInput, match=r"requirements\.txt:2"):
+        wanted_by(tmp_path)
+
+
+@pytest.mark.parametrize("text", [b"\xff", b"[project", b"a = 1\n" * 300_000])
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "pyproject.toml").write_bytes(text)
+    with pytest.raises(InvalidInput, match=r"pyproject\.toml"):
+        wanted_by(tmp_path)
+
+
+@pytest.mark.parametrize("document", ["project = 1", "[project]\ndependencies = {}", "[[project]]"])
+def test_a_document_of_another_shape_declares_nothing(tmp_path: Path, document: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(document)
+    assert wanted_by(tmp_path) == ()
+
+
+def test_links_and_pipes_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("the-secret\n")
+    (tmp_path / "requirements.txt").symlink_to("secret")
+    os.mkfifo(tmp_path / "pyproject.toml")
+    assert wanted_by(tmp_path) == ()
+
+
+@given(st.text(alphabet="ab-@/:+ .=<>;[]#'\\-_~!,()", max_size=40))
+def test_no_address_and_no_option_ever_passes(line: str) -> None:
+    match = _REQUIREMENT.fullmatch(line)
+    if match:
+        assert "@" not in line
+        assert "/" not in line
+        assert not line.startswith("-")

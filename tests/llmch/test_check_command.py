@@ -1,0 +1,154 @@
+"""`llmch check`: all rules on a plan's folder, no model."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness import fingerprint
+from tests.llmch.command_line import Say
+from tests.planner.plans import creating, exists, order, plan
+
+FINDING = {"code", "severity", "work_order", "field", "message", "remedy"}
+
+
+def write(folder: Path, *orders: Any, manifest: Any = None) -> Path:
+    folder.mkdir(exist_ok=True)
+    for number, each in enumerate(orders, 1):
+        text = each if isinstance(each, str) else json.dumps(each)
+        (folder / f"WO-{number:02d}.json").write_text(text)
+    if manifest is not None:
+        text = manifest if isinstance(manifest, str) else json.dumps(manifest)
+        (folder / "WORK_ORDERS_MANIFEST.json").write_text(text)
+    return folder
+
+
+@pytest.fixture
+def folder(cwd: Path) -> Path:
+    return cwd.parent / "plan"
+
+
+def test_a_good_plan_passes(say: Say, folder: Path) -> None:
+    write(folder, order(1), order(2), manifest=plan(order(1), order(2)))
+    said = say("check", folder)
+    assert (said.code, said.err) == (0, "")
+    assert "PASS" in said.out
+    assert "2 work orders, 0 errors, 0 warnings" in said.out
+
+
+def test_orders_alone_and_a_manifest_alone_are_plans_too(say: Say, folder: Path) -> None:
+    assert say("check", write(folder, order(1))).code == 0
+    assert say("check", write(folder.parent / "other", manifest=plan(order(1)))).code == 0
+
+
+def test_a_finding_tells_where_and_how_to_mend_it(say: Say, folder: Path) -> None:
+    said = say("check", write(folder, creating(1, "a.py", preconditions=exists("b.py"))))
+    assert said.code == 2
+    assert "E101" in said.out
+    assert "WO-01" in said.out
+    assert "preconditions[0]" in said.out
+    assert "b.py" in said.out
+    assert "1 work order, 1 error, 0 warnings" in said.out
+
+
+def test_json_is_one_document_with_the_promised_keys(say: Say, folder: Path) -> None:
+    write(folder, creating(1, "a.py", preconditions=exists("b.py"), mood="sunny"))
+    said = say("check", folder, "--json")
+    assert said.code == 2
+    assert said.document.keys() >= {"ok", "errors", "warnings", "findings"}
+    assert (said.document["ok"], said.document["errors"], said.document["warnings"]) == (
+        False,
+        1,
+        1,
+    )
+    findings = said.document["findings"]
+    assert all(each.keys() == FINDING for each in findings)
+    assert [(each["code"], each["severity"]) for each in findings] == [
+        ("E101", "error"),
+        ("W102", "warning"),
+    ]
+    assert (findings[0]["work_order"], findings[0]["field"]) == ("WO-01", "preconditions[0]")
+
+
+def test_warnings_alone_pass(say: Say, folder: Path) -> None:
+    said = say("check", write(folder, order(1, mood="sunny")), "--json")
+    assert (said.code, said.document["ok"], said.document["warnings"]) == (0, True, 1)
+
+
+def test_quiet_is_the_verdict_alone(say: Say, folder: Path) -> None:
+    said = say("check", write(folder, order(1, id="1")), "--quiet")
+    assert said.code == 2
+    (line,) = said.out.splitlines()
+    assert "FAIL" in line
+
+
+def test_the_repo_counts_where_it_is_named(say: Say, folder: Path, repo: Path) -> None:
+    write(folder, creating(1, "src/more.py", preconditions=exists("src/app.py")))
+    assert say("check", folder).code == 2
+    assert say("check", folder, "--repo", repo).code == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "7", '{"a": 1, "a": 2}', '{"id": "\\ud800"}', "[" * 100_000],
+    ids=["empty", "cut", "list", "number", "duplicate", "surrogate", "deep"],
+)
+def test_a_malformed_document_is_a_finding_and_no_error(say: Say, folder: Path, text: str) -> None:
+    said = say("check", write(folder, text), "--json")
+    assert said.code == 2
+    assert [each["code"] for each in said.document["findings"]] == ["E000"]
+    said = say("check", write(folder, order(1), manifest=text), "--json")
+    assert said.code == 2
+    assert [each["code"] for each in said.document["findings"]] == ["E000"]
+
+
+def test_a_manifest_that_disagrees_with_its_orders_is_refused(say: Say, folder: Path) -> None:
+    said = say("check", write(folder, order(1), manifest=plan(order(1, title="x"))), "--json")
+    assert said.code == 2
+    assert "WO-01.json and WORK_ORDERS_MANIFEST.json disagree" in said.error["message"]
+
+
+@pytest.mark.parametrize("name", ["none", "none/below", "x" * 300])
+def test_what_is_no_folder_is_refused(say: Say, cwd: Path, name: str) -> None:
+    said = say("check", cwd / name, "--json")
+    assert said.code in (1, 2)
+    assert name in said.error["message"]
+    assert said.error["hint"]
+
+
+def test_an_empty_folder_is_refused(say: Say, cwd: Path) -> None:
+    said = say("check", cwd, "--json")
+    assert said.code == 2
+    assert "holds no work orders" in said.error["message"]
+
+
+def test_a_repo_that_is_none_is_refused(say: Say, folder: Path, cwd: Path) -> None:
+    said = say("check", write(folder, order(1)), "--repo", cwd, "--json")
+    assert said.code == 2
+    assert "no git working tree" in said.error["message"]
+
+
+def test_checking_writes_nothing(say: Say, folder: Path, cwd: Path) -> None:
+    write(folder, order(1, id="1"))
+    for file in folder.iterdir():
+        file.chmod(stat.S_IRUSR)
+    before = fingerprint(folder)
+    assert say("check", folder).code == 2
+    assert (fingerprint(folder), list(cwd.iterdir())) == (before, [])
+
+
+def test_names_in_a_plan_cannot_act_on_the_terminal(say: Say, folder: Path) -> None:
+    said = say("check", write(folder, order(1, id="\x1b[2J\x07WO")))
+    assert said.code == 2
+    assert "\x1b" not in said.out
+    assert "\x07" not in said.out
+
+
+def test_the_same_plan_gives_the_same_report(say: Say, folder: Path) -> None:
+    orders = [order(3, id="x"), creating(2, "a.py", context_files=["*", "b"]), 7, order(2)]
+    write(folder, manifest=plan(*orders))
+    assert say("check", folder, "--json") == say("check", folder, "--json")

@@ -1,0 +1,217 @@
+"""`llmch run-all` through its real entry: a plan's orders on one branch, and on again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness import git, manifest, write_plan, writing
+from tests.llmch.command_line import Said, Say, model_server, snapshot, write_reply
+
+KEYS = {"verdict", "branch", "base", "tip", "orders", "usage"}
+ONE, TWO, THREE = (write_reply({f"{number}.txt": "text\n"}) for number in (1, 2, 3))
+STRAY = write_reply({"stray.txt": "text\n"})
+
+RunAll = Callable[..., Said]
+
+
+def three_orders() -> list[dict[str, Any]]:
+    return [writing(f"{number}.txt", number) for number in (1, 2, 3)]
+
+
+@pytest.fixture
+def workdir(cwd: Path) -> Path:
+    return write_plan(cwd.parent / "plan", manifest(three_orders()))
+
+
+@pytest.fixture
+def run_all(say: Say, repo: Path, workdir: Path) -> RunAll:
+    """Runs the plan on the repo, commands without a sandbox, one attempt an order."""
+
+    def run_all(*flags: str | Path) -> Said:
+        return say(
+            "run-all", "--repo", repo, "--workdir", workdir, "--sandbox", "off",
+            "--reply-format", "json", "--max-attempts", "1", *flags,
+        )  # fmt: skip
+
+    return run_all
+
+
+def states(said: Said) -> list[str]:
+    return [each["state"] for each in said.document["orders"]]
+
+
+def subjects(repo: Path, branch: str) -> list[str]:
+    return git(repo, "log", "--reverse", "--format=%s", f"main..{branch}").splitlines()
+
+
+def test_all_orders_land_on_the_plans_branch(
+    run_all: RunAll, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, ONE, TWO, THREE):
+        said = run_all()
+    assert (said.code, said.err) == (0, "")
+    assert [each[:5] for each in subjects(repo, "factory/01PLANNERRUN")] == [
+        "WO-01",
+        "WO-02",
+        "WO-03",
+    ]
+    assert "3 of 3 orders on factory/01PLANNERRUN" in said.out
+    assert git(repo, "branch", "--show-current") == "main"
+
+
+def test_json_is_one_document_with_the_promised_keys(
+    run_all: RunAll, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, ONE, TWO, THREE):
+        said = run_all("--branch", "work", "--json")
+    document = said.document
+    assert said.code == 0
+    assert document.keys() >= KEYS
+    assert states(said) == ["landed"] * 3
+    assert (document["verdict"], document["branch"]) == ("PASS", "work")
+    assert document["base"] == git(repo, "rev-parse", "main")
+    assert document["tip"] == git(repo, "rev-parse", "work") == document["orders"][2]["commit"]
+    assert document["usage"]["calls"] == 3
+    assert {each["work_order"] for each in document["orders"]} == {"WO-01", "WO-02", "WO-03"}
+
+
+def test_quiet_is_the_verdict_alone(run_all: RunAll, monkeypatch: pytest.MonkeyPatch) -> None:
+    with model_server(monkeypatch, ONE, TWO, THREE):
+        said = run_all("--quiet")
+    assert (said.code, said.err) == (0, "")
+    assert "ask" not in said.out
+    assert "run-all  PASS" in said.out
+
+
+def test_a_failure_stops_the_run_and_the_next_call_goes_on_from_there(
+    run_all: RunAll, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, ONE, STRAY) as server:
+        said = run_all("--json")
+        assert len(server.received) == 2
+    assert said.code == 1
+    assert (said.document["verdict"], states(said)) == ("FAIL", ["landed", "failed", "pending"])
+    landed = said.document["tip"]
+    with model_server(monkeypatch, TWO, THREE) as server:
+        again = run_all("--json")
+        assert len(server.received) == 2
+    assert again.code == 0
+    assert states(again) == ["skipped", "landed", "landed"]
+    assert again.document["base"] == landed
+    assert len(subjects(repo, "factory/01PLANNERRUN")) == 3
+
+
+def test_a_plan_that_has_landed_asks_for_nothing_more(
+    run_all: RunAll, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, ONE, TWO, THREE):
+        first = run_all("--json")
+    with model_server(monkeypatch) as server:
+        again = run_all("--json")
+    assert (again.code, states(again)) == (0, ["skipped"] * 3)
+    assert again.document["tip"] == first.document["tip"]
+    assert server.received == []
+
+
+def test_a_first_order_that_fails_leaves_no_branch(
+    run_all: RunAll, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = snapshot(repo)
+    with model_server(monkeypatch, STRAY):
+        assert run_all().code == 1
+    assert snapshot(repo) == before
+
+
+# Bad input: the model is not asked, the repo is untouched
+
+
+def no_orders(workdir: Path) -> None:
+    for file in workdir.iterdir():
+        file.unlink()
+
+
+def a_gap(workdir: Path) -> None:
+    (workdir / "WORK_ORDERS_MANIFEST.json").unlink()
+    (workdir / "WO-02.json").unlink()
+
+
+def a_missing_file(workdir: Path) -> None:
+    (workdir / "WO-02.json").unlink()
+
+
+def a_changed_order(workdir: Path) -> None:
+    document = json.loads((workdir / "WO-02.json").read_text())
+    (workdir / "WO-02.json").write_text(json.dumps(document | {"title": "Another"}))
+
+
+def a_broken_order(workdir: Path) -> None:
+    (workdir / "WO-02.json").write_text("{")
+
+
+def a_broken_manifest(workdir: Path) -> None:
+    (workdir / "WORK_ORDERS_MANIFEST.json").write_text('{"work_orders": 7}')
+
+
+def a_huge_manifest(workdir: Path) -> None:
+    (workdir / "WORK_ORDERS_MANIFEST.json").write_text("x" * 11_000_000)
+
+
+WORKDIRS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "no orders": (no_orders, "holds no work orders"),
+    "a gap": (a_gap, "expected WO-02, found WO-03"),
+    "a missing file": (a_missing_file, "WO-02.json and WORK_ORDERS_MANIFEST.json disagree"),
+    "a changed order": (a_changed_order, "WO-02.json and WORK_ORDERS_MANIFEST.json disagree"),
+    "a broken order": (a_broken_order, "WO-02.json: not JSON"),
+    "a broken manifest": (a_broken_manifest, "work_orders: must be a list"),
+    "a huge manifest": (a_huge_manifest, "over the limit"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "words"), WORKDIRS.values(), ids=WORKDIRS)
+def test_a_bad_workdir_is_refused(
+    run_all: RunAll,
+    repo: Path,
+    cwd: Path,
+    workdir: Path,
+    spoil: Callable[[Path], None],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spoil(workdir)
+    before = snapshot(repo)
+    with model_server(monkeypatch) as server:
+        said = run_all("--json")
+    assert said.code == 2
+    assert words in said.error["message"]
+    assert said.error["hint"]
+    assert snapshot(repo) == before
+    assert (server.received, list(cwd.iterdir())) == ([], [])
+
+
+def test_a_workdir_that_is_not_there_is_refused(
+    run_all: RunAll, workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    said = run_all("--workdir", workdir / "none", "--json")
+    assert said.code == 2
+    assert "no such folder" in said.error["message"]
+
+
+def test_an_order_that_exempts_itself_needs_someone_to_vouch_for_it(
+    run_all: RunAll, repo: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = manifest(three_orders())
+    for each in document["work_orders"]:
+        each["verify_exempt"] = True  # after the hash was taken
+    write_plan(workdir, document)
+    before = snapshot(repo)
+    with model_server(monkeypatch) as server:
+        said = run_all("--json")
+    assert (said.code, said.error["name"]) == (5, "PREFLIGHT")
+    assert "--allow-verify-exempt" in said.error["hint"]
+    assert (server.received, snapshot(repo)) == ([], before)
