@@ -14,7 +14,14 @@ from factory.journal import Journal, Step
 from factory.options import RunOptions
 from factory.preflight import Repo
 from factory.sandbox import Policy, Sandbox, open_sandbox
-from factory.workspace import Workspace, close_workspace, open_workspace, workspaces_root
+from factory.sandbox.dependencies import prepare as prepare_dependencies
+from factory.workspace import (
+    Workspace,
+    close_workspace,
+    dependencies_root,
+    open_workspace,
+    workspaces_root,
+)
 from shared.events import Emit, Noted
 
 
@@ -24,9 +31,10 @@ class Bench:
 
     workspace: Workspace
     sandbox: Sandbox
+    python: Path
     used: bool = False
 
-    def path_names(self, python: Path) -> Mapping[str, str]:
+    def path_names(self) -> Mapping[str, str]:
         """Return paths of this machine that may show up in output, and what stands for each."""
         workspace = self.workspace
         return {
@@ -34,7 +42,7 @@ class Bench:
             str(workspace.root): ".",
             str(workspace.temporary): "/tmp",  # noqa: S108  # as the sandbox shows it
             str(workspace.private): "<private>",
-            **python_paths(python),
+            **python_paths(self.python),
         }
 
 
@@ -48,6 +56,7 @@ class Benches:
         self._repo = repo
         self._journal = journal
         self._root = workspaces_root() / run_id
+        self._python: Path | None = None
         self._emit = emit
         self._lock = threading.Lock()
         self._idle: list[Bench] = []
@@ -92,19 +101,34 @@ class Benches:
             self._journal.record(Step.WORKSPACE_OPENING, root=root)
             workspace = open_workspace(self._repo.git, root, commit)
             self._journal.record(Step.WORKSPACE_OPENED, root=root)
-            sandbox = open_sandbox(self._options.sandbox.backend, self._policy(workspace))
+            if self._python is None:
+                self._python = self._interpreter(workspace)
+            policy = self._policy(workspace, self._python)
+            sandbox = open_sandbox(self._options.sandbox.backend, policy)
             if len(self._roots) == 1:
                 self._emit(Noted(sandbox.describe()))
-            return Bench(workspace, sandbox)
+            return Bench(workspace, sandbox, self._python)
 
-    def _policy(self, workspace: Workspace) -> Policy:
+    def _interpreter(self, workspace: Workspace) -> Path:
+        """Return what commands get as `python`: with the target's dependencies, where asked for.
+
+        They are those that the run's first commit declares; one that an order adds is there from
+        the next run on.
+        """
+        options = self._options
+        if not options.install_dependencies:
+            return options.python
+        self._emit(Noted("looking after the target's dependencies"))
+        return prepare_dependencies(workspace.root, options.python, dependencies_root())
+
+    def _policy(self, workspace: Workspace, python: Path) -> Policy:
         choice = self._options.sandbox
         named = {name: os.environ[name] for name in choice.environment if name in os.environ}
         return Policy(
             workspace=workspace.root,
             git_dir=self._repo.common_dir,
             private=workspace.private,
-            python=self._options.python,
+            python=python,
             network="host" if choice.network_host else "none",
             read=choice.read,
             write=choice.write,

@@ -74,6 +74,7 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
         max_attempts=settings.factory_attempts,
         timeout_seconds=settings.timeout_seconds,
         retry_flaky=args.retry_flaky,
+        install_dependencies=args.deps == "auto",
         jobs=getattr(args, "jobs", 1),
         keep_going=getattr(args, "keep_going", False),
         protected=settings.protected_branches,
@@ -120,6 +121,10 @@ def _add_sandbox_arguments(group: argparse._ArgumentGroup) -> None:
         help="run a failing command up to N times more on the same tree (0)",
     )  # fmt: skip
     group.add_argument("--python", metavar="EXE", help="what `python` means to commands (this one)")
+    group.add_argument(
+        "--deps", choices=("off", "auto"), default="off",
+        help="auto: install what the target declares, wheels only, in a cached environment (off)",
+    )  # fmt: skip
     group.add_argument("--sandbox", choices=[each.value for each in Backend], help="(auto)")
     group.add_argument("--sandbox-net", choices=("none", "host"), help="(none)")
     group.add_argument(

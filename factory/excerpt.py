@@ -29,13 +29,9 @@ def stable_excerpt(output: str, paths: Iterable[tuple[str, str]] = ()) -> str:
 
     `paths` are pairs of a path on this machine and what stands for it, applied longest first.
     """
-    for path, name in sorted(paths, key=lambda pair: -len(pair[0])):
-        while path in output and path not in name:  # what is left may make up the path again
-            output = output.replace(path, name)
-    lines = _without_volatile_lines(output.splitlines())
-    text = "\n".join(lines).strip()
-    text = _ADDRESS.sub("0x...", _DURATION.sub("in ...s", text))
-    return cut(text)
+    text = _without_paths(output, paths)
+    text = "\n".join(_without_volatile_lines(text.splitlines())).strip()
+    return cut(_ADDRESS.sub("0x...", _DURATION.sub("in ...s", text)))
 
 
 def python_paths(python: Path) -> Mapping[str, str]:
@@ -60,13 +56,21 @@ def cut(text: str, limit: int = MAX_EXCERPT_CHARACTERS) -> str:
     return text[:head] + _CUT + text[-tail:]
 
 
+def _without_paths(text: str, paths: Iterable[tuple[str, str]]) -> str:
+    pairs = sorted((pair for pair in paths if pair[0] not in pair[1]), key=lambda p: -len(p[0]))
+    while any(path in text for path, _ in pairs):  # what is left can make up a path again
+        for path, name in pairs:
+            text = text.replace(path, name)
+    return text
+
+
 def _without_volatile_lines(lines: Iterable[str]) -> Iterator[str]:
     in_string_frame = False
-    for line in lines:
+    for line in map(str.rstrip, lines):
         if _CARETS.match(line):
             continue
         # Python 3.13 began to show the source of `-c` code; the command is in the brief anyway.
         if in_string_frame and _SOURCE_LINE.match(line) and not _FRAME.match(line):
             continue
         in_string_frame = bool(_STRING_FRAME.match(line))
-        yield line.rstrip()
+        yield line

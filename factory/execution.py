@@ -53,7 +53,7 @@ class Execution:
                         retry_flaky=self.options.retry_flaky,
                         exempt=task.exempt,
                         commit_facts=describe_commit(task.loaded.order, task.identity, self.date),
-                        path_names=bench.path_names(self.options.python),
+                        path_names=bench.path_names(),
                     )
                 )
         except LlmchError as error:

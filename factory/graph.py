@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from functools import cache
 from typing import Any, cast
@@ -23,8 +24,13 @@ def run_attempts(context: FactoryContext) -> FactoryState:
 
 
 def prepare() -> None:
-    """Import and compile what `run_attempts` needs, so that it need not wait for it."""
-    _graph()
+    """Import and compile what `run_attempts` needs, so that it need not wait for it.
+
+    Only a head start: what fails here fails again where it is needed. A run that ends early takes
+    the interpreter along, and an import in the middle of that is no news to anybody.
+    """
+    with contextlib.suppress(Exception):
+        _graph()
 
 
 @cache

@@ -83,8 +83,8 @@ def open_journal(
     """
     path = journal_path(common_dir)
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
-        descriptor = os.open(path, flags, 0o644)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW
+        descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise PreflightRefused(
             f"cannot write {path}: {error.strerror}", "make the repo's git folder writable"

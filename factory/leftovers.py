@@ -10,20 +10,53 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 _ACCESS = os.R_OK | os.W_OK | os.X_OK
 
 
-def sweep(root: Path, tracked: Collection[str], beside: Path) -> None:
-    """Remove everything below `root` that is not among `tracked`, its own `.git` excepted.
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What belongs into a tree: files by their paths, and the folders that hold them.
 
-    Of a submodule nothing is tracked, and a folder in a tracked file's place goes too. `beside`
-    is a folder outside of `root` on the same file system. Raises `OSError`.
+    The folder of a submodule belongs there too, and nothing in it.
     """
-    folders = {path[:end] for path in tracked for end in _slashes(path)}
-    doomed: list[str] = []
+
+    files: frozenset[str]
+    folders: frozenset[str]
+
+    @classmethod
+    def of(cls, files: Iterable[str], submodules: Iterable[str]) -> Self:
+        folders: frozenset[str] = frozenset(submodules)
+        return cls(frozenset(), folders | _folders_of(folders)).with_files(files)
+
+    def with_files(self, paths: Iterable[str]) -> Self:
+        """Return the listing with more files in it."""
+        added = frozenset(paths) - self.folders
+        return type(self)(self.files | added, self.folders | _folders_of(added))
+
+
+def _folders_of(paths: Iterable[str]) -> set[str]:
+    folders: set[str] = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    return folders
+
+
+def find_leftovers(root: Path, expected: Listing) -> tuple[Path, ...]:
+    """Return everything below `root` that is not expected there, its own `.git` excepted.
+
+    Of a folder that does not belong there, only the folder itself. A folder in the place of a
+    file is a leftover; anything else in its place is for git to see. Raises `OSError`.
+    """
+    files, folders = expected.files, expected.folders
+    found: list[str] = []
     waiting = [""]
     while waiting:
         here = waiting.pop()
@@ -32,10 +65,9 @@ def sweep(root: Path, tracked: Collection[str], beside: Path) -> None:
             is_folder = entry.is_dir(follow_symlinks=False)
             if is_folder and path in folders:
                 waiting.append(path + "/")
-            elif (is_folder or path not in tracked) and path != ".git":
-                doomed.append(entry.path)
-    if doomed:
-        discard(map(Path, doomed), beside)
+            elif (is_folder or path not in files) and path != ".git":
+                found.append(entry.path)
+    return tuple(map(Path, found))
 
 
 def discard(paths: Iterable[Path], beside: Path) -> None:
@@ -45,6 +77,8 @@ def discard(paths: Iterable[Path], beside: Path) -> None:
     they were nested.
     """
     paths = tuple(paths)  # before the new folder is among them
+    if not paths:
+        return
     trash = Path(tempfile.mkdtemp(prefix="trash-", dir=beside))
     names = map(str, itertools.count())
     waiting: list[Path] = []
@@ -71,7 +105,3 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
         os.chmod(folder, 0o700)  # noqa: PTH101
     with os.scandir(folder) as entries:
         return list(entries)
-
-
-def _slashes(path: str) -> Iterable[int]:
-    return (position for position, character in enumerate(path) if character == "/")

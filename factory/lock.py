@@ -10,6 +10,8 @@ from pathlib import Path
 
 from shared.errors import Busy, PreflightRefused
 
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+
 
 @contextlib.contextmanager
 def hold(common_dir: Path) -> Iterator[None]:
@@ -21,7 +23,7 @@ def hold(common_dir: Path) -> Iterator[None]:
     try:
         folder.mkdir(exist_ok=True)
         # Not truncated on open: it holds the other run's pid until the lock is ours.
-        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(folder / "lock", _FLAGS, 0o644)
     except OSError as error:
         raise PreflightRefused(
             f"cannot write to {folder}: {error.strerror}", "make the repo's git folder writable"

@@ -16,9 +16,10 @@ from shared.events import Emit, Noted
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A commit on the tip, verified there."""
+    """A commit on the tip, verified there, and its tree."""
 
     commit: str
+    tree: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +75,10 @@ class Merging:
                     emit=self.emit,
                     folder=folder,
                     record_root=task.folder,
-                    path_names=bench.path_names(self.options.python),
+                    path_names=bench.path_names(),
                 )
             )
         if judgement.brief:
             excerpt = judgement.brief.primary_error_excerpt.splitlines()
             return SentBack(f"{judgement.brief.stage} on the tip: {' '.join(excerpt[-1:])}")
-        return Merged(commit)
+        return Merged(commit, tree)

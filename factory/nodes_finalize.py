@@ -26,7 +26,7 @@ def _pass(state: FactoryState, context: FactoryContext) -> dict[str, Any]:
     context.emit(StageStarted(order.id, state["attempt"], "commit"))
     files = tuple(sorted(proposal.paths))
     commit = context.workspace.commit(state["tree"], context.commit_facts)
-    drift = context.workspace.drift(files)
+    drift = context.workspace.drift(commit, files)
     if drift:
         context.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
     record = _record(state, context, drift=drift)

@@ -37,6 +37,7 @@ class RunOptions:
     max_attempts: int = 5
     timeout_seconds: float = 600.0
     retry_flaky: int = 0
+    install_dependencies: bool = False
     jobs: int = 1
     keep_going: bool = False
     protected: frozenset[str] = frozenset({"main", "master"})

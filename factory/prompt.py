@@ -28,19 +28,19 @@ class ShownFile:
 
 
 _JSON_FORMAT = """\
-Reply with one JSON object and nothing else:
+Reply with one JSON object and nothing else, of this form:
 
 {"summary": "what the change does, in one sentence", "writes": [{"path": "the/file.py", \
 "base_sha256": "the hash shown with that file", "content": "the whole new content of the file"}]}
 
 - Give each file that you write whole, from its first line to its last; leave out files that stay \
 as they are.
-- Copy base_sha256 from above: it says which content you replace.
+- Copy base_sha256 from the list of files below: it says which content you replace.
 - Inside JSON strings, write line ends as \\n, quotes as \\" and backslashes as \\\\."""
 
 _FILES_FORMAT = """\
-Reply like this example: a summary in one line, then each file that you write in a block of its \
-own, whole, its path right after the opening fence.
+Begin with one line that says what the change does. Then give each file that you write in a block \
+of its own, whole, its path right after the opening fence. For example:
 
 {example}
 - Leave out files that stay as they are, and write nothing after the last block.
@@ -64,6 +64,8 @@ def render_prompt(
             "TITLE": order.title,
             "INTENT": order.intent,
             "NOTES": f"\n{order.notes}\n" if order.notes else "",
+            "NEXT": _render_next(order, shown) if asked is ReplyFormat.FILES else "",
+            "WHICH": "this file" if len(order.allowed_files) == 1 else "these files",
             "ALLOWED": _bullets(order.allowed_files),
             "FORBIDDEN": _render_forbidden(order.forbidden),
             "COMMANDS": _bullets(commands),
@@ -79,9 +81,9 @@ def reminder(stage: Stage, order: WorkOrder) -> str:
         case Stage.WRITE_SCOPE_VIOLATION:
             return f"Write only: {', '.join(order.allowed_files)}."
         case Stage.STALE_CONTEXT:
-            return "Copy each base_sha256 from the file list of this prompt."
+            return "Copy each base_sha256 from the list of files."
         case Stage.LLM_OUTPUT_INVALID:
-            return "Reply in exactly the format given below, and nothing else."
+            return "Reply in exactly the format given above, and nothing else."
         case Stage.VERIFY_FAILED | Stage.ACCEPTANCE_FAILED:
             return "The commands cannot be changed: change the files so that all commands succeed."
         case Stage.CONTRACT_VIOLATED:
@@ -115,7 +117,7 @@ def _render_files(order: WorkOrder, shown: Sequence[ShownFile], asked: ReplyForm
     # In the other format nobody has to copy a hash, so none is there to be got wrong.
     hashes = asked is ReplyFormat.JSON
     parts = [_render_file(each, each.path in writable, hashes) for each in shown]
-    return "# Files as they are now\n\n" + "\n".join(parts)
+    return "# Files as they are now\n\n" + "\n".join(parts) + "\n"
 
 
 def _render_file(file: ShownFile, writable: bool, with_hash: bool) -> str:
@@ -136,9 +138,17 @@ def _render_forbidden(paths: Sequence[str]) -> str:
     return f"\nThese must stay untouched:\n{_bullets(paths)}\n" if paths else ""
 
 
+def _render_next(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
+    """Return how the reply starts: left to itself, a small model repeats what it was shown."""
+    first = order.allowed_files[0]
+    unless = "" if len(order.allowed_files) == 1 else ", unless that file stays as it is"
+    exists = any(file.path in order.allowed_files and file.text for file in shown)
+    keep = "A block replaces its whole file: also give all the lines that stay.\n" if exists else ""
+    return f"{keep}\nAfter the summary your reply goes on like this{unless}:\n\n```{first}\n"
+
+
 def _render_failure(brief: FailureBrief) -> str:
     lines = [
-        "",
         "# Your previous attempt failed",
         "",
         "Its files were taken back: what is shown above is the state to start from.",
@@ -152,7 +162,7 @@ def _render_failure(brief: FailureBrief) -> str:
     lines += [fence, brief.primary_error_excerpt, fence]
     if brief.constraints_reminder:
         lines.append(brief.constraints_reminder)
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n\n"
 
 
 def hashes_of(shown: Sequence[ShownFile]) -> Mapping[str, FileState]:

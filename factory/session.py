@@ -20,7 +20,7 @@ from factory.preflight import Repo, Target
 from factory.schemas import RunSummary
 from factory.summary import Circumstances, summarise_order
 from factory.task import OrderResult, OrderTask
-from factory.verdict import Errored, Passed, Verdict
+from factory.verdict import Errored, Failed, Passed, Verdict
 from shared.atomic_io import make_folder, write_json
 from shared.errors import LlmchError
 from shared.events import Emit, Noted, OrderEnded, OrderStarted, Warned
@@ -63,14 +63,19 @@ class Session:
         self.emit(
             OrderStarted(order.id, order.title, self.branch, task.base, self.options.max_attempts)
         )
-        write_json(make_folder(task.folder) / "work_order.json", order.model_dump(mode="json"))
+        document = order.model_dump(mode="json")
+        write_json(make_folder(task.folder) / "work_order.json", document, sync=False)
 
     def land(self, task: OrderTask, result: OrderResult) -> OrderResult | SentBack:
         """Bring what passed onto the branch; return the result as it landed, or why it can't.
 
         An error of landing itself (the branch was moved by someone else) is an `Errored` result.
+        What failed on an older base is sent back too: an order before it may be what it lacked,
+        and where nothing has changed for it, the replies on record answer it once more.
         """
         passed = result.verdict
+        if isinstance(passed, Failed) and task.base != self.tip:
+            return SentBack(f"{passed.brief.stage} on an older state")
         if not isinstance(passed, Passed):
             return result
         try:
@@ -78,7 +83,7 @@ class Session:
                 merged = self.merging.onto(self.tip, task, passed)
                 if isinstance(merged, SentBack):
                     return merged
-                passed = Passed(merged.commit, passed.tree, passed.files)
+                passed = Passed(merged.commit, merged.tree, passed.files)
             self._move_branch(task, passed.commit)
         except LlmchError as error:
             return OrderResult(Errored(error.message, error), result.records)
@@ -200,7 +205,7 @@ def open_session(
         yield Session(
             options=options,
             repo=repo,
-            landing=Landing(repo.git, target.branch, folder.run_id),
+            landing=Landing(repo.git, repo.common_dir, target.branch, folder.run_id),
             execution=Execution(options, benches, model.client, journal, emit, date),
             merging=Merging(options, repo, benches, emit, date),
             model=model,

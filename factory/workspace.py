@@ -8,11 +8,11 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from factory.leftovers import discard, sweep
+from factory.leftovers import Listing, discard, find_leftovers
 from factory.tree import Tree
 from factory.wording import printable
 from shared.errors import CommandFailed
@@ -29,6 +29,15 @@ _OWN_CONFIG = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What belongs into the tree of a commit; `exact` where the tree was seen to be just that."""
+
+    commit: str
+    listing: Listing
+    exact: bool = False
+
+
 @dataclass(slots=True)
 class Workspace:
     """A detached working tree and the commit that an attempt starts from.
@@ -41,6 +50,7 @@ class Workspace:
     private: Path
     baseline: str
     submodules: frozenset[str] = frozenset()
+    _seen: _Seen | None = field(default=None, init=False)
 
     @property
     def git(self) -> Git:
@@ -61,17 +71,18 @@ class Workspace:
         Their temporary files go too: bytecode of the last attempt's file would pass for that of
         one of equal size, written within the same second.
         """
-        tracked = frozenset(self.git.files_of(self.baseline))
-        try:
-            sweep(self.root, tracked, beside=self.root.parent)
+        seen = self._look_up(self.baseline)
+        # What was seen holds until commands run again, and they run when this has returned.
+        self._seen = replace(seen, exact=False)
+        with self._refusals_told():
             if self.temporary.is_dir():
                 discard(self.temporary.iterdir(), beside=self.root.parent)
-        except OSError as error:
-            raise CommandFailed(
-                f"cannot clear the workspace {self.root}: {error.strerror or error}",
-                "see what holds it; the next run makes a new one",
-            ) from error
-        self.git.reset(self.baseline)
+            if not seen.exact:
+                discard(find_leftovers(self.root, seen.listing), beside=self.root.parent)
+        if seen.exact:
+            self.git.detach_head(self.baseline)
+        else:
+            self.git.reset(self.baseline)
 
     def commit(self, tree: str, facts: CommitFacts) -> str:
         """Return the id of a commit of `tree` on the baseline.
@@ -80,18 +91,36 @@ class Workspace:
         """
         return self.git.write_commit(tree, self.baseline, facts)
 
-    def drift(self, paths: Sequence[str]) -> tuple[str, ...]:
-        """Return what differs from the baseline outside `paths`, ignored files left out.
+    def drift(self, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
+        """Return what differs from `commit`, made here by writing `paths`, but ignored files.
 
-        Names that are no text are given with escapes.
+        Names that are no text are given with escapes. The commands must be over: where nothing
+        at all differs, ignored files included, a reset to that commit will leave the files alone.
         """
+        listing = self._look_up(self.baseline).listing.with_files(paths)
+        with self._refusals_told():
+            exact = not find_leftovers(self.root, listing) and self.git.is_exactly(commit)
+        self._seen = _Seen(commit, listing, exact)
+        if exact:
+            return ()
         changes = self.git.changes(own_tree=True)
         differing = {*changes.changed, *changes.untracked}.difference(paths)
         return tuple(sorted(map(printable, differing)))
 
-    def advance(self, commit: str) -> None:
-        """Take a commit made here as the baseline of what comes next."""
-        self.baseline = commit
+    def _look_up(self, commit: str) -> _Seen:
+        if self._seen is None or self._seen.commit != commit:
+            self._seen = _Seen(commit, Listing.of(self.git.files_of(commit), self.submodules))
+        return self._seen
+
+    @contextlib.contextmanager
+    def _refusals_told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise CommandFailed(
+                f"cannot clear the workspace {self.root}: {error.strerror or error}",
+                "see what holds it; the next run makes a new one",
+            ) from error
 
 
 def open_workspace(repo: Git, root: Path, commit: str) -> Workspace:
@@ -141,3 +170,8 @@ def workspaces_root(environ: Mapping[str, str] = os.environ) -> Path:
     if home and os.access(home, os.W_OK):
         return Path(home) / ".cache" / "llmch" / "workspaces"
     return Path(tempfile.gettempdir()) / f"llmch-{os.getuid()}" / "workspaces"
+
+
+def dependencies_root(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder that holds the environments made for targets' dependencies."""
+    return workspaces_root(environ).parent / "environments"

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from pydantic import BaseModel
+
 from shared.paths import glob_characters
 from shared.schemas import (
     MAX_COMMANDS,
@@ -17,6 +19,7 @@ from shared.schemas import (
     MAX_ORDERS,
     Condition,
     DocumentInvalid,
+    Interface,
     Manifest,
     SchemaProblem,
     VerifyContract,
@@ -154,8 +157,9 @@ def _parse_contract(
 def _unknown_in_order(raw: RawOrder) -> tuple[str, ...]:
     return (
         *unknown_keys(WorkOrder, raw),
-        *_unknown_in_conditions("preconditions", raw.get("preconditions")),
-        *_unknown_in_conditions("postconditions", raw.get("postconditions")),
+        *_unknown_in(Condition, "preconditions", raw.get("preconditions")),
+        *_unknown_in(Condition, "postconditions", raw.get("postconditions")),
+        *_unknown_in(Interface, "interfaces", raw.get("interfaces")),
     )
 
 
@@ -165,15 +169,15 @@ def _unknown_in_contract(document: RawOrder) -> tuple[str, ...]:
         return ()
     return (
         *(f"verify_contract.{key}" for key in unknown_keys(VerifyContract, contract)),
-        *_unknown_in_conditions("verify_contract.requires", contract.get("requires")),
+        *_unknown_in(Condition, "verify_contract.requires", contract.get("requires")),
     )
 
 
-def _unknown_in_conditions(field: str, value: JsonValue) -> list[str]:
+def _unknown_in(schema: type[BaseModel], field: str, value: JsonValue) -> list[str]:
     return [
         f"{field}[{index}].{key}"
-        for index, condition in enumerate(_first_of(value))
-        for key in unknown_keys(Condition, condition)
+        for index, entry in enumerate(_first_of(value))
+        for key in unknown_keys(schema, entry)
     ]
 
 

@@ -87,7 +87,9 @@ def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResul
         attempts = _compile(options, inputs, model.client, recording)
         origin = Origin(run_id, digest)
         result = _conclude(options, inputs, origin, attempts, recording, model.meter.run)
-        recording.results.update(ok=result.ok, attempts=result.attempts)
+        recording.results.update(
+            ok=result.ok, attempts=result.attempts, usage=usage_document(result.tally)
+        )
     return result
 
 

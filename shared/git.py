@@ -8,8 +8,10 @@ the target, which never runs outside the sandbox.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from shared.errors import CommandFailed
@@ -125,7 +127,7 @@ class Git:
         settings = [part for entry in (*_FIXED_CONFIG, *self.config) for part in ("-c", entry)]
         try:
             return run_tool(
-                ["git", *settings, *arguments],
+                [_program(self.environment.get("PATH", "")), *settings, *arguments],
                 cwd=self.folder,
                 env={**self.environment, **(environment or {})},
                 timeout_seconds=TIMEOUT_SECONDS,
@@ -200,6 +202,16 @@ class Git:
             environment={} if own_tree else {"GIT_OPTIONAL_LOCKS": "0"},
         )  # fmt: skip
         return _parse_status(output.split("\0"))
+
+    def is_exactly(self, commit: str) -> bool:
+        """Return whether index and tracked files are those of `commit`.
+
+        One look at each file: a false may also mean one that was touched and is still the same.
+        """
+        return not self.run(
+            "diff-index", "--name-only", "-z", "--no-ext-diff", "--ignore-submodules=dirty",
+            commit, "--",
+        )  # fmt: skip
 
     def commit_of(self, name: str) -> str:
         """Return the id of the commit `name` stands for, or an empty string."""
@@ -355,6 +367,10 @@ class Git:
         done = self.try_run("update-ref", "--create-reflog", "-m", reason, ref, new, old)
         return done.exit_code == 0
 
+    def detach_head(self, commit: str) -> None:
+        """Point HEAD of this tree at `commit`; index and files stay as they are."""
+        self.run("update-ref", "--no-deref", "HEAD", commit)
+
     def delete_ref(self, ref: str) -> None:
         """Remove `ref`; fine where there is none."""
         self.try_run("update-ref", "-d", ref)
@@ -387,6 +403,13 @@ class Git:
 
 NO_COMMIT = "0" * 40
 """Stands for the commit of a ref that does not exist."""
+
+
+@cache
+def _program(path: str) -> str:
+    """Return where git is on `path`: found once, it need not be looked for by every call."""
+    found = shutil.which("git", path=path) if path else None
+    return found if found and Path(found).is_absolute() else "git"
 
 
 def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:

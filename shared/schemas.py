@@ -64,6 +64,15 @@ def _check_order_path(text: str) -> str:
 
 
 OrderPath = Annotated[str, AfterValidator(_check_order_path)]
+
+
+def _normal_path(text: str) -> str:
+    try:
+        return _check_order_path(text)
+    except PathProblem:
+        return text
+
+
 # Strict mode would refuse the lists that JSON gives for tuples; what they hold stays strict.
 Listed = Annotated[tuple[T, ...], Field(strict=False, max_length=MAX_LISTED)]
 
@@ -72,6 +81,10 @@ Listed = Annotated[tuple[T, ...], Field(strict=False, max_length=MAX_LISTED)]
 Overview = Annotated[
     Listed[str], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
 ]
+
+
+def _is_empty(value: object) -> bool:
+    return value == ()
 
 
 class _Document(BaseModel):
@@ -100,11 +113,23 @@ class Provenance(_Document):
     bootstrap: bool = False
 
 
+class Interface(_Document):
+    """What an order declares of a Python file: a stub, only of the names it adds or changes.
+
+    Any string is taken for the `path`, which has a rule of its own; a good one is normalised.
+    """
+
+    path: Annotated[str, AfterValidator(_normal_path)]
+    stub: str
+
+
 class WorkOrder(_Document):
     """One step of a plan: what to do, where it may write, and how it is judged.
 
     Any string is taken for an `id` and any path may hold glob characters: `blockers` names what
-    of that keeps an order from being executed.
+    of that keeps an order from being executed. `changes` names what `interfaces` declare anew on
+    purpose, and what of earlier ones the order takes away. An order without the two is the same
+    document, with the same hash, as before there were any.
     """
 
     id: str
@@ -117,6 +142,8 @@ class WorkOrder(_Document):
     acceptance_commands: Annotated[Listed[str], Field(min_length=1, max_length=MAX_COMMANDS)]
     context_files: Annotated[Listed[OrderPath], Field(max_length=MAX_CONTEXT_FILES)] = ()
     depends_on: Listed[str] = ()
+    interfaces: Annotated[Listed[Interface], Field(exclude_if=_is_empty)] = ()
+    changes: Annotated[Listed[str], Field(exclude_if=_is_empty)] = ()
     notes: str | None = None
     verify_exempt: bool = False
     provenance: Provenance | None = None

@@ -1,7 +1,9 @@
 """Makes the examples' transcripts from their readable sources: `python -m tests.authoring`.
 
-The replies are authored, and the header of each transcript says so. Everything else happens as in
-a real run, so a transcript also proves that the example works.
+The replies are authored, and the header of each transcript says so. Where it says that the
+factory's replies are a model's own, those are kept as they were recorded, and only the planner's
+part is made anew. Everything else happens as in a real run, so a transcript also proves that the
+example works.
 """
 
 from __future__ import annotations
@@ -11,73 +13,121 @@ import re
 import sys
 import tempfile
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
-from llmch.demo import DemoOptions, build_demo
+from llmch.demo import DemoOptions, DemoResult, build_demo
 from llmch.demo_replies import recorded_models
 from llmch.examples import Example, list_examples
-from shared.events import ignore
+from shared.errors import LlmchError
+from shared.events import Emit, ignore
 from shared.hashing import EMPTY_SHA256
-from shared.llm.client import Completion, Request, Role, Usage
+from shared.llm.client import Completion, LlmClient, Request, Role, Usage
+from shared.llm.recording import ReplayClient
 from shared.llm.stack import Mode, ModelSource
+from shared.llm.transcript import Transcript
 
-ORIGIN = {"origin": "authored", "model": "authored"}
+AUTHORED = {"origin": "authored", "model": "authored"}
 _SHOWN = re.compile(r"^## (\S+).*\nbase_sha256: (\w+)", re.MULTILINE)
 _STALE = "0" * 64
 
 
-class AuthoredModel:
-    """Answers with an example's written replies, base hashes read off the prompt."""
+class AuthoredPlanner:
+    """Answers the planner with an example's written plan, and hands all else to `factory`."""
+
+    def __init__(self, example: Example, factory: LlmClient) -> None:
+        self._replies = example.folder / "replies"
+        self._factory = factory
+
+    def complete(self, request: Request) -> Completion:
+        if request.place.role is not Role.PLANNER:
+            return self._factory.complete(request)
+        text = (self._replies / f"plan-{request.place.attempt}.json").read_text("utf-8")
+        return _completion(text, request)
+
+
+class AuthoredFactory:
+    """Answers with an example's written files, base hashes read off the prompt."""
 
     def __init__(self, example: Example) -> None:
         self._replies = example.folder / "replies"
 
     def complete(self, request: Request) -> Completion:
         place = request.place
-        if place.role is Role.PLANNER:
-            text = (self._replies / f"plan-{place.attempt}.json").read_text("utf-8")
-        else:
-            text = self._proposal(self._replies / f"{place.order}-{place.attempt}", request.prompt)
-        return Completion(text=text, model=request.model, usage=Usage())
+        folder = self._replies / f"{place.order}-{place.attempt}"
+        return _completion(_proposal(folder, request.prompt), request)
 
-    def _proposal(self, folder: Path, prompt: str) -> str:
-        reply = tomllib.loads((folder / "reply.toml").read_text("utf-8"))
-        shown = dict(_SHOWN.findall(prompt))
-        stale = set(reply.get("stale", ()))
-        root = folder / "files"
-        writes = []
-        for file in sorted(path for path in root.rglob("*") if path.is_file()):
-            path = file.relative_to(root).as_posix()
-            base = _STALE if path in stale else shown.get(path, EMPTY_SHA256)
-            content = file.read_bytes().decode("utf-8")
-            writes.append({"path": path, "base_sha256": base, "content": content})
-        return json.dumps({"summary": reply["summary"], "writes": writes}, ensure_ascii=False)
+
+def build_example(
+    example: Example,
+    folder: Path,
+    factory: LlmClient,
+    origin: Mapping[str, str],
+    transcript: Path,
+    emit: Emit = ignore,
+) -> DemoResult:
+    """Build the example in `folder` from its authored plan and what `factory` replies.
+
+    The replies are recorded in a new `transcript`, whose header says `origin`.
+    """
+    model = AuthoredPlanner(example, factory)
+    source = ModelSource(Mode.LIVE, lambda _: model, transcript, origin=origin, dated=False)
+    planner, choice = recorded_models(origin)
+    options = DemoOptions(
+        example=example,
+        folder=folder / example.name,
+        artifacts=folder / "artifacts",
+        planner=planner,
+        factory=choice,
+    )
+    return build_demo(options, source, emit)
 
 
 def make_transcript(example: Example, target: Path) -> None:
-    """Run the example with its authored replies and record them at `target`."""
-    target.unlink(missing_ok=True)
+    """Run the example with the replies that it has and record them at `target`."""
+    origin, factory = factory_of(example)
     with tempfile.TemporaryDirectory() as scratch:
-        source = ModelSource(
-            Mode.LIVE, lambda emit: AuthoredModel(example), target, origin=ORIGIN, dated=False
-        )
-        planner, factory = recorded_models(ORIGIN)
-        options = DemoOptions(
-            example=example,
-            folder=Path(scratch) / example.name,
-            artifacts=Path(scratch) / "artifacts",
-            planner=planner,
-            factory=factory,
-        )
-        result = build_demo(options, source, ignore)
-    if result.summary is None or result.summary.verdict != "PASS":
-        raise SystemExit(f"{example.name}: the authored replies do not build it")
+        made = Path(scratch) / "transcript.jsonl"
+        result = build_example(example, Path(scratch), factory, origin, made)
+        if result.summary is None or result.summary.verdict != "PASS":
+            raise SystemExit(f"{example.name}: its replies do not build it")
+        target.write_bytes(made.read_bytes())
+
+
+def factory_of(example: Example) -> tuple[Mapping[str, str], LlmClient]:
+    """Return where the example's factory replies come from, and what gives them."""
+    if example.transcript.exists():
+        with Transcript.read(example.transcript) as recorded:
+            if recorded.origin.get("origin") == "live":
+                return recorded.origin, ReplayClient(recorded)
+    return AUTHORED, AuthoredFactory(example)
+
+
+def _proposal(folder: Path, prompt: str) -> str:
+    reply = tomllib.loads((folder / "reply.toml").read_text("utf-8"))
+    shown = dict(_SHOWN.findall(prompt))
+    stale = set(reply.get("stale", ()))
+    root = folder / "files"
+    writes = []
+    for file in sorted(path for path in root.rglob("*") if path.is_file()):
+        path = file.relative_to(root).as_posix()
+        base = _STALE if path in stale else shown.get(path, EMPTY_SHA256)
+        content = file.read_bytes().decode("utf-8")
+        writes.append({"path": path, "base_sha256": base, "content": content})
+    return json.dumps({"summary": reply["summary"], "writes": writes}, ensure_ascii=False)
+
+
+def _completion(text: str, request: Request) -> Completion:
+    return Completion(text=text, model=request.model, usage=Usage())
 
 
 def main() -> int:
     """Make all transcripts anew, in place."""
     for example in list_examples():
-        make_transcript(example, example.transcript)
+        try:
+            make_transcript(example, example.transcript)
+        except LlmchError as error:
+            raise SystemExit(f"{example.name}: {error.message}; `make record`?") from None
         sys.stdout.write(f"{example.transcript}\n")
     return 0
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
+import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from factory.batch.history import History, read_history
 from factory.batch.order_graph import derive_graph
 from factory.batch.schedule import Progress, Schedule
 from factory.batch.worker import LocalWorker, Worker
-from factory.commit_facts import OrderIdentity, landed_orders
 from factory.journal import Step
 from factory.merging import SentBack
 from factory.options import RunOptions
 from factory.orders import LoadedOrder, decide_exempt, read_workdir
-from factory.preflight import Repo, Target, choose_target
+from factory.preflight import choose_target
 from factory.run import (
     begin_run,
     default_branch,
@@ -44,8 +44,6 @@ from shared.llm.stack import ModelSource
 from shared.llm.usage import usage_counted
 from shared.run_context import Recording, new_run_id
 
-_HISTORY = 10_000  # commits of the branch that are searched for landed orders
-
 
 def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit) -> BatchSummary:
     """Run the orders in `workdir` on one branch and return what became of each.
@@ -66,10 +64,15 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
             warnings = [text for each in orders for text in each.warnings]
             for text in (*warnings, *(warning for _, warning in exemptions if warning)):
                 recording.emit(Warned(text))
-            history = _history(held.repo, target)
+            history = read_history(held.repo.git, target)
             batch = _Batch(orders, [exempt for exempt, _ in exemptions], session, history)
             worker = LocalWorker(session.execution, options.jobs)
-            error = batch.run(worker, options.jobs)
+            try:
+                error = batch.run(worker, options.jobs)
+            except BaseException:
+                with contextlib.suppress(LlmchError):  # what ended the run is told, not the disk
+                    batch.summarise(recording, cut_short=True)
+                raise
             summary = batch.summarise(recording)
             if any(each.state in ("landed", "skipped") for each in summary.orders):
                 session.push()
@@ -80,25 +83,6 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
     return summary
 
 
-@dataclass(frozen=True, slots=True)
-class _History:
-    """What the branch holds: its orders by identity, and the commit that any of them began on."""
-
-    landed: Mapping[OrderIdentity, str]
-    before: Mapping[str, str]
-    """The first parent of each commit, newest first."""
-    tip: str
-
-
-def _history(repo: Repo, target: Target) -> _History:
-    if not target.exists:
-        return _History({}, {}, target.tip)
-    messages = repo.git.messages(target.tip, limit=_HISTORY)
-    commits = [commit for commit, _ in messages]
-    before = dict(itertools.pairwise(commits))
-    return _History(landed_orders(messages), before, target.tip)
-
-
 class _Batch:
     """The orders of one call: made by a worker, landed here in the plan's sequence."""
 
@@ -107,7 +91,7 @@ class _Batch:
         orders: Sequence[LoadedOrder],
         exempt: Sequence[bool],
         session: Session,
-        history: _History,
+        history: History,
     ) -> None:
         self._orders = orders
         self._exempt = exempt
@@ -124,10 +108,15 @@ class _Batch:
             for position, task in enumerate(tasks)
             if (commit := history.landed.get(task.identity))
         }
-        # The orders that need no other began where the first of them did, also after a restart.
-        self._start = self._began(landed, history) if landed else history.tip
-        graph = derive_graph([each.order for each in orders])
-        self._schedule = Schedule.of(graph, session.options.keep_going, landed)
+        own = {commit: position for position, commit in landed.items()}
+        start, since_start = history.continued(own.keys())
+        self._schedule = Schedule.of(
+            derive_graph([each.order for each in orders]),
+            session.options.keep_going,
+            start,
+            landed,
+            [own[commit] for commit in since_start],
+        )
 
     def run(self, worker: Worker, jobs: int) -> LlmchError | None:
         """Make and land the orders; return what ended the run before its time, if anything."""
@@ -141,7 +130,7 @@ class _Batch:
         try:
             while not self._schedule.over:
                 for position in self._schedule.startable()[: jobs - len(running)]:
-                    task = self._begin(position, self._schedule.base_of(position, self._start))
+                    task = self._begin(position, self._schedule.base_of(position))
                     running[worker.submit(task)] = (position, task)
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
@@ -155,12 +144,15 @@ class _Batch:
             worker.cancel()
         return self._error
 
-    def summarise(self, recording: Recording) -> BatchSummary:
-        """Write and announce the summary of the whole, and return it."""
+    def summarise(self, recording: Recording, *, cut_short: bool = False) -> BatchSummary:
+        """Write and announce the summary of the whole, and return it.
+
+        `cut_short` says that the run was ended from outside.
+        """
         session = self._session
         orders = tuple(self._summary(position) for position in range(len(self._orders)))
         summary = BatchSummary(
-            verdict=batch_verdict(orders),
+            verdict="ERROR" if cut_short else batch_verdict(orders),
             run_id=recording.folder.run_id,
             run_dir=str(self._root),
             branch=session.branch,
@@ -190,12 +182,6 @@ class _Batch:
         loaded = self._orders[position]
         return OrderTask(loaded, self._exempt[position], base, self._root / loaded.order.id)
 
-    def _began(self, landed: Mapping[int, str], history: _History) -> str:
-        """Return what the earliest of the landed commits stands on."""
-        commits = set(landed.values())
-        earliest = [each for each in history.before if each in commits][-1]
-        return history.before[earliest]
-
     def _begin(self, position: int, base: str) -> OrderTask:
         task = self._task(position, base)
         self._schedule.progress[position] = Progress.RUNNING
@@ -206,6 +192,8 @@ class _Batch:
         if self._schedule.progress[position] is Progress.RUNNING:
             self._schedule.progress[position] = Progress.MADE
             self._made[position] = (task, result)
+            if error_of(result):
+                self._schedule.foresee_end(position)
 
     def _land_in_turn(self) -> None:
         while (position := self._schedule.next_to_land()) is not None:
@@ -215,11 +203,13 @@ class _Batch:
             if isinstance(landed, SentBack):
                 landed = self._make_again(position, task, landed)
             self._summaries[position] = self._session.conclude(task, landed, parent)
-            self._error = self._error or error_of(landed)
             if isinstance(landed.verdict, Passed):
                 self._schedule.land(position, landed.verdict.commit)
-            else:
-                self._schedule.fail(position)
+                continue
+            self._schedule.fail(position)
+            if error := error_of(landed):
+                self._error = error
+                self._schedule.stop()
 
     def _make_again(self, position: int, task: OrderTask, back: SentBack) -> OrderResult:
         """Make an order anew on the tip. Nothing else lands meanwhile, so once is enough."""

@@ -1,18 +1,20 @@
 """Which orders need which: derived from what each reads, writes and promises. Pure.
 
 For orders i < j there is an edge from i to j where j can't be worked on before i is there: a
-precondition of j that i promises, a file that j is shown and i writes, a file that both write. An
-order that may touch anything (no allowed files, or a lock file) is a barrier: it needs all before
-it, and all after it need it. What i reads and j writes is no edge: i works on a snapshot, and the
-order of landing keeps the rest.
+precondition of j that i promises, a file that i writes and that j is shown, writes too, or names
+in a command (a module it imports, a script, a folder of tests), a file of one where the other has a
+folder. An order that may touch anything (no allowed files, or a lock file) is a barrier: it needs
+all before it, and all after it need it. What i reads and j writes is no edge: i works on a
+snapshot, and the order of landing keeps the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from factory.batch.command_reads import named_paths
 from shared.schemas import VERIFY_SCRIPT, WorkOrder
 
 # Files that tools rewrite as a whole, from everything else in the repo.
@@ -54,9 +56,16 @@ class OrderGraph:
             found[position] = below.union(*(found[each] for each in below))
         return tuple(found)
 
-    def highest_need(self, position: int) -> int | None:
-        """Return the last order that `position` needs; its landing is what it is made on."""
-        return max(self.needs[position], default=None)
+    def all_needs(self, position: int) -> frozenset[int]:
+        """Return every order that must be there before this one, however indirectly."""
+        found: set[int] = set()
+        waiting = list(self.needs[position])
+        while waiting:
+            each = waiting.pop()
+            if each not in found:
+                found.add(each)
+                waiting.extend(self.needs[each])
+        return frozenset(found)
 
     @cached_property
     def critical_path(self) -> tuple[int, ...]:
@@ -79,25 +88,60 @@ class OrderGraph:
 
 def derive_graph(orders: Sequence[WorkOrder]) -> OrderGraph:
     """Return the graph of a plan's orders, in their sequence. Linear in the paths they name."""
-    writers: dict[str, list[int]] = {}
     positions = {order.id: position for position, order in enumerate(orders)}
+    root = _Place()
     needs: list[frozenset[int]] = []
+    known: list[int] = []
     barrier: int | None = None
     for position, order in enumerate(orders):
         if _is_barrier(order):
             needed = set(range(position))
             barrier = position
         else:
-            needed = {writer for path in _touched(order) for writer in writers.get(path, ())}
+            needed = {each for path in _touched(order) for each in _writers_concerning(root, path)}
             needed.update(_declared(order, positions, position))
             if barrier is not None:
                 needed.add(barrier)
-        needs.append(_direct(needed, needs))
+        direct = _direct(needed, known)
+        needs.append(frozenset(direct))
+        known.append(_with_their_needs(direct, known))
         for path in {*order.allowed_files, *(each.path for each in order.postconditions)}:
-            writers.setdefault(path, []).append(position)
+            _claim(root, path, position)
     return OrderGraph(
         tuple(order.id for order in orders), tuple(order.title for order in orders), tuple(needs)
     )
+
+
+@dataclass(slots=True)
+class _Place:
+    """A path that orders name: who writes it, who writes something below it, what lies there."""
+
+    last_writer: int | None = None
+    """Of several the last will do: it touches the path itself, so it needs the ones before."""
+    writers_below: set[int] = field(default_factory=set)
+    entries: dict[str, _Place] = field(default_factory=dict)
+
+
+def _claim(root: _Place, path: str, position: int) -> None:
+    """Take note that an order writes `path`."""
+    place = root
+    for name in path.split("/"):
+        place.writers_below.add(position)
+        place = place.entries.setdefault(name, _Place())
+    place.last_writer = position
+
+
+def _writers_concerning(root: _Place, path: str) -> Iterator[int]:
+    """Yield who writes `path`, or a file where `path` has or is a folder."""
+    place = root
+    for name in path.split("/"):
+        below = place.entries.get(name)
+        if below is None:
+            return
+        place = below
+        if place.last_writer is not None:
+            yield place.last_writer
+    yield from place.writers_below
 
 
 def _is_barrier(order: WorkOrder) -> bool:
@@ -106,14 +150,13 @@ def _is_barrier(order: WorkOrder) -> bool:
     return any(path.rpartition("/")[2] in _GENERATED for path in order.allowed_files)
 
 
-def _touched(order: WorkOrder) -> set[str]:
-    """Return what an order reads, needs or writes; its verification reads the script."""
-    return {
-        VERIFY_SCRIPT,
-        *order.allowed_files,
-        *order.context_files,
-        *(each.path for each in order.preconditions),
-    }
+def _touched(order: WorkOrder) -> frozenset[str]:
+    """Return what an order reads, needs, writes or promises; its verification reads the script."""
+    conditions = (*order.preconditions, *order.postconditions)
+    return named_paths(order).union(
+        (VERIFY_SCRIPT, *order.allowed_files, *order.context_files),
+        (each.path for each in conditions),
+    )
 
 
 def _declared(order: WorkOrder, positions: Mapping[str, int], position: int) -> set[int]:
@@ -122,21 +165,20 @@ def _declared(order: WorkOrder, positions: Mapping[str, int], position: int) -> 
     return {each for each in named if each is not None and each < position}
 
 
-def _direct(needed: set[int], needs: Sequence[frozenset[int]]) -> frozenset[int]:
+def _direct(needed: set[int], known: Sequence[int]) -> list[int]:
     """Return `needed` without what the rest of it needs already."""
-    implied: set[int] = set()
+    direct: list[int] = []
+    implied = 0
     for each in sorted(needed, reverse=True):
-        if each not in implied:
-            implied |= _all_needs(each, needs)
-    return frozenset(needed - implied)
+        if not implied >> each & 1:
+            direct.append(each)
+            implied |= known[each]
+    return direct
 
 
-def _all_needs(position: int, needs: Sequence[frozenset[int]]) -> set[int]:
-    found: set[int] = set()
-    open_ends = list(needs[position])
-    while open_ends:
-        each = open_ends.pop()
-        if each not in found:
-            found.add(each)
-            open_ends.extend(needs[each])
+def _with_their_needs(direct: Sequence[int], known: Sequence[int]) -> int:
+    """Return all that is needed, however indirectly: a bit for each position."""
+    found = 0
+    for each in direct:
+        found |= known[each] | 1 << each
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -30,41 +30,58 @@ _OVER = (*_THERE, Progress.FAILED, Progress.BLOCKED, Progress.PENDING)
 class Schedule:
     """The orders of a plan on their way to the branch.
 
-    An order starts when the last one it needs has landed, on the branch as it was then. Landing
-    follows the plan's sequence, whatever is made first. `keep_going` says what a failure stops:
-    what needs the failed order, or everything after it.
+    An order starts when all it needs has landed, on the branch as it was when the last of that
+    landed. Landing follows the plan's sequence, whatever is made first. `keep_going` says what a
+    failure stops: what needs the failed order, or everything after it.
     """
 
     graph: OrderGraph
     keep_going: bool
+    start: str
+    """The commit that orders are made on which need nothing."""
     progress: list[Progress] = field(default_factory=list)
     commits: dict[int, str] = field(default_factory=dict)
     """The commit of each order that is on the branch."""
+    since_start: list[int] = field(default_factory=list)
+    """The orders that landed after `start`, as they follow each other on the branch."""
     causes: dict[int, int] = field(default_factory=dict)
     """For each blocked order, the failed one at the root of it."""
+    limit: int | None = None
+    """An order that will end the run when its turn to land comes: nothing after it starts."""
 
     @classmethod
-    def of(cls, graph: OrderGraph, keep_going: bool, landed: dict[int, str]) -> Schedule:
+    def of(
+        cls,
+        graph: OrderGraph,
+        keep_going: bool,
+        start: str,
+        landed: Mapping[int, str],
+        since_start: Sequence[int],
+    ) -> Schedule:
         """Return the schedule of a plan of which `landed` is on the branch already."""
         progress = [
             Progress.SKIPPED if position in landed else Progress.WAITING
             for position in range(len(graph.ids))
         ]
-        return cls(graph, keep_going, progress, dict(landed))
+        return cls(graph, keep_going, start, progress, dict(landed), list(since_start))
 
     def startable(self) -> Sequence[int]:
         """Return the orders that could be made now, in the plan's sequence."""
         return [
             position
-            for position, state in enumerate(self.progress)
+            for position, state in enumerate(self.progress[: self.limit])
             if state is Progress.WAITING
             and all(self.progress[each] in _THERE for each in self.graph.needs[position])
         ]
 
-    def base_of(self, position: int, start: str) -> str:
-        """Return the commit an order is made on: where the last one it needs has landed."""
-        need = self.graph.highest_need(position)
-        return start if need is None else self.commits[need]
+    def base_of(self, position: int) -> str:
+        """Return the commit an order is made on: where the last of all it needs has landed.
+
+        The last on the branch, not in the plan: an order that failed at first lands late.
+        """
+        needed = self.graph.all_needs(position)
+        last = next((each for each in reversed(self.since_start) if each in needed), None)
+        return self.start if last is None else self.commits[last]
 
     def next_to_land(self) -> int | None:
         """Return the order whose turn it is, if it is made."""
@@ -75,18 +92,27 @@ class Schedule:
         """Take note that an order is on the branch."""
         self.progress[position] = Progress.LANDED
         self.commits[position] = commit
+        self.since_start.append(position)
+
+    def foresee_end(self, position: int) -> None:
+        """Start nothing after an order that is going to end the run when its turn comes."""
+        self.limit = position if self.limit is None else min(self.limit, position)
 
     def fail(self, position: int) -> None:
         """Take note that an order failed, and that others can't be made for it."""
         self.progress[position] = Progress.FAILED
-        for other in range(len(self.progress)):
-            if self.progress[other] in _OVER:
-                continue
-            if other in self.graph.dependents[position]:
+        for other in self.graph.dependents[position]:
+            if self.progress[other] not in _OVER:
                 self.progress[other] = Progress.BLOCKED
                 self.causes[other] = position
-            elif not self.keep_going and other > position:
-                self.progress[other] = Progress.PENDING
+        if not self.keep_going:
+            self.stop()
+
+    def stop(self) -> None:
+        """Leave what is not over for another run."""
+        for position, state in enumerate(self.progress):
+            if state not in _OVER:
+                self.progress[position] = Progress.PENDING
 
     @property
     def over(self) -> bool:

@@ -26,9 +26,9 @@ _INIT, _GENERATING, _TESTING, _PATCHING, _SUCCESS, _FAILED = OrderState
 # An order that is sent back to be made on the tip begins anew; one that landed before is done.
 TRANSITIONS: Mapping[OrderState, frozenset[OrderState]] = {
     _INIT: frozenset({_GENERATING, _PATCHING, _SUCCESS, _FAILED}),
-    _GENERATING: frozenset({_TESTING, _PATCHING, _FAILED}),
+    _GENERATING: frozenset({_TESTING, _PATCHING, _FAILED, _INIT}),
     _TESTING: frozenset({_SUCCESS, _PATCHING, _FAILED, _INIT}),
-    _PATCHING: frozenset({_TESTING, _PATCHING, _FAILED}),
+    _PATCHING: frozenset({_TESTING, _PATCHING, _FAILED, _INIT}),
     _SUCCESS: frozenset(),
     _FAILED: frozenset(),
 }

@@ -8,12 +8,16 @@ harmless: its key is equal for equal work, and nothing lands but through the coo
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import Future
 from typing import Protocol
 
 from factory.execution import Execution
 from factory.sandbox import end_all
 from factory.task import OrderResult, OrderTask
+
+_PATIENCE_SECONDS = 2.0  # in all; a thread that still waits for a model by then writes nothing
+_LOOK_EVERY_SECONDS = 0.05
 
 
 class Worker(Protocol):
@@ -52,15 +56,14 @@ class LocalWorker:
     def cancel(self) -> None:
         """Stop each order at its next step; commands under way are ended with the sandbox."""
         self._execution.cancelled.set()
-        end_all()
+        until = time.monotonic() + _PATIENCE_SECONDS
         for thread in self._threads:
-            thread.join(timeout=_PATIENCE_SECONDS / len(self._threads))
+            while thread.is_alive() and time.monotonic() < until:
+                end_all()  # again: a command may have been about to start
+                thread.join(timeout=_LOOK_EVERY_SECONDS)
 
     def _make(self, task: OrderTask, future: Future[OrderResult]) -> None:
         try:
             future.set_result(self._execution.make(task))
         except BaseException as error:
             future.set_exception(error)
-
-
-_PATIENCE_SECONDS = 2.0  # in all; a thread that still waits for a model by then writes nothing

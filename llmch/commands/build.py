@@ -31,6 +31,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     from factory.preflight import find_repo, inspect_repo
     from factory.summary import public_json
     from llmch.building import plan_once
+    from llmch.consent import with_consent
     from llmch.wiring import model_source, settings_for
     from planner.openai_client import PlannerModel
     from planner.run import PlanOptions, plan_document
@@ -67,8 +68,11 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
             raise plan.result.error
         console.result(plan_document(plan.result))
         return ExitCode.INVALID
-    summary = run_all(
-        plan.folder, run_options(args, settings), replace(factory_source, purse=purse), console
+    folder, source = plan.folder, replace(factory_source, purse=purse)
+    summary = with_consent(
+        lambda options: run_all(folder, options, source, console),
+        run_options(args, settings),
+        console,
     )
     console.result(public_json(summary))
     return ExitCode.OK if summary.verdict == "PASS" else ExitCode.FAILED

@@ -40,8 +40,15 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     files = open_repo(args.repo).tracked_files() if args.repo else ()
     document = judge(plan, files).to_json()
     console.findings(_Shown(**finding) for finding in document["findings"])
-    orders = f"{len(plan.drafts)} work orders"
-    counts = f"{document['errors']} errors, {document['warnings']} warnings"
-    console.verdict("plan", f"{orders}, {counts}", ok=document["ok"])
+    counts = (
+        _counted(len(plan.drafts), "work order"),
+        _counted(document["errors"], "error"),
+        _counted(document["warnings"], "warning"),
+    )
+    console.verdict("plan", ", ".join(counts), ok=document["ok"])
     console.result(document)
     return ExitCode.OK if document["ok"] else ExitCode.INVALID
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

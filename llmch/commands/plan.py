@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     """Compile the spec; 0 for a valid plan, 2 where E-codes are left."""
+    from llmch.forecast import bound_in_words
     from llmch.wiring import model_source, settings_for
     from planner.run import plan_document, run_plan
 
@@ -30,5 +31,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
         console.lines((result.run_dir / "compile_summary.json").read_text("utf-8").rstrip())
     if result.error is not None:
         raise result.error
+    if result.ok:
+        console.remark(bound_in_words(result.work_orders, settings))
     console.result(plan_document(result))
     return ExitCode.OK if result.ok else ExitCode.INVALID

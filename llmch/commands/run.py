@@ -26,10 +26,15 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     """Run the order; 0 where its commit landed, 1 where it failed."""
     from factory.run import run_order
     from factory.summary import public_json
+    from llmch.consent import with_consent
     from llmch.wiring import model_source, settings_for
 
     settings = settings_for(args, console, run_flags(args), repo=args.repo)
     source = model_source(args, settings, settings.factory)
-    summary = run_order(args.work_order, run_options(args, settings), source, console)
+    summary = with_consent(
+        lambda options: run_order(args.work_order, options, source, console),
+        run_options(args, settings),
+        console,
+    )
     console.result(public_json(summary))
     return ExitCode.OK if summary.verdict == "PASS" else ExitCode.FAILED

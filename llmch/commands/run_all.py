@@ -27,10 +27,15 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     """Run the orders; 0 where all have landed, 1 where one failed."""
     from factory.batch.coordinator import run_all
     from factory.summary import public_json
+    from llmch.consent import with_consent
     from llmch.wiring import model_source, settings_for
 
     settings = settings_for(args, console, run_flags(args), repo=args.repo)
     source = model_source(args, settings, settings.factory)
-    summary = run_all(args.workdir, run_options(args, settings), source, console)
+    summary = with_consent(
+        lambda options: run_all(args.workdir, options, source, console),
+        run_options(args, settings),
+        console,
+    )
     console.result(public_json(summary))
     return ExitCode.OK if summary.verdict == "PASS" else ExitCode.FAILED

@@ -83,13 +83,13 @@ def render_files_reply(summary: str, files: Iterable[ProposedFile]) -> str:
 
 def render_files_example() -> str:
     """Return an example of the format, to be shown to a model."""
-    greeting = ProposedFile("app/greeting.py", 'def greet(name):\n    return f"Hello, {name}!"\n')
+    price = ProposedFile("shop/price.py", "def with_tax(price):\n    return price * 1.2\n")
     test = ProposedFile(
-        "tests/test_greeting.py",
-        "from app.greeting import greet\n\n\n"
-        'def test_greet():\n    assert greet("Ada") == "Hello, Ada!"\n',
+        "tests/test_price.py",
+        "from shop.price import with_tax\n\n\n"
+        "def test_tax_is_added():\n    assert with_tax(10) == 12\n",
     )
-    return render_files_reply("Add a greeting and its test.", (greeting, test))
+    return render_files_reply("Add the price with tax.", (price, test))
 
 
 def fence_for(text: str) -> str:

@@ -19,8 +19,16 @@ from shared.events import CommandEnded, Event, OrderStarted
 from shared.llm.stack import Mode, ModelSource
 from tests.bench.measure import Counts, Samples, counting, seconds_of
 from tests.bench.rows import Aim, Row, Section
-from tests.bench.setting import Bench, git, make_repo, module_path, write_orders
-from tests.fakes import ScriptedModel, proposal
+from tests.bench.setting import (
+    Bench,
+    chain,
+    git,
+    make_repo,
+    module_path,
+    replies_to,
+    write_orders,
+)
+from tests.fakes import ScriptedModel
 
 # Per order and against the same floor as here: 45 ms where the floor took 22.7 ms, and 130 ms
 # where status, add and commit of 20,000 files took 171 ms.
@@ -121,27 +129,28 @@ def _growth(bench: Bench) -> Row:
     )
 
 
-def _run(bench: Bench, repo: Path, orders: int) -> _Watch:
-    """Run so many orders on a new branch of `repo`, as `llmch run-all` would."""
-    numbers = range(1, orders + 1)
-    replies = {
-        f"WO-{number:02d}": [proposal({module_path(number): f"NUMBER = {number}\n"})]
-        for number in numbers
-    }
-    model = ScriptedModel(replies)
-    options = RunOptions(
+def _run(bench: Bench, repo: Path, length: int) -> _Watch:
+    """Run a chain of so many orders on a new branch of `repo`, as `llmch run-all` would."""
+    orders = chain(length)
+    model = ScriptedModel(replies_to(orders))
+    workdir = write_orders(bench.folder("orders"), orders)
+    with counting() as counts:
+        watch = _Watch(counts)
+        source = ModelSource(Mode.LIVE, lambda emit: model)
+        summary = run_all(workdir, run_options(bench, repo), source, watch)
+    assert summary.verdict == "PASS", summary
+    return watch
+
+
+def run_options(bench: Bench, repo: Path) -> RunOptions:
+    """Return what a run is asked for; what the sandbox costs is a row of its own."""
+    return RunOptions(
         repo=repo,
         artifacts=bench.scratch / "artifacts",
         models=ModelChoice(lambda attempt: "scripted", None, 0.0, None),
         sandbox=SandboxChoice(Backend.OFF),
         python=Path(sys.executable),
     )
-    workdir = write_orders(bench.folder("orders"), numbers)
-    with counting() as counts:
-        watch = _Watch(counts)
-        summary = run_all(workdir, options, ModelSource(Mode.LIVE, lambda emit: model), watch)
-    assert summary.verdict == "PASS", summary
-    return watch
 
 
 def _floor_seconds(repo: Path, orders: int) -> list[float]:

@@ -11,7 +11,7 @@ from typing import Any
 from shared.hashing import EMPTY_SHA256
 from tests.bench.measure import ChildCost, Samples, run_child
 from tests.bench.rows import Aim, Row, Section
-from tests.bench.setting import Bench, make_repo, module_path, write_orders
+from tests.bench.setting import Bench, chain, make_repo, module_path, write_orders
 from tests.bench.start import llmch_command
 from tests.shared.llm.edge import chat_stream
 from tests.shared.llm.scripted_server import scripted_server
@@ -23,7 +23,7 @@ _IMPORTS = "import openai, langgraph.graph"
 def measure_run(bench: Bench) -> Section:
     """Return time and memory of a whole run: start, preflight, model over HTTP, commit, end."""
     repo = make_repo(bench.folder("repo") / "project", 10)
-    order = write_orders(bench.folder("orders"), [1]) / "WO-01.json"
+    order = write_orders(bench.folder("orders"), chain(1)) / "WO-01.json"
     rounds = bench.rounds(9)
     own: list[float] = []
     runs: list[ChildCost] = []

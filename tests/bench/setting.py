@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from tests.fakes import Reply, proposal
+
 _PROJECT = Path(__file__).resolve().parents[2]
 _OWN_VARIABLES = ("GIT_", "LLMCH_", "OPENAI_", "XDG_", "PYTHON", "SOURCE_DATE_EPOCH")
 FILES_PER_FOLDER = 100
@@ -95,16 +97,23 @@ def module_path(number: int) -> str:
     return f"src/module_{number}.py"
 
 
-def order_document(number: int) -> dict[str, Any]:
-    """Return an order that creates one module, accepted by a command that does nothing."""
+def order_document(number: int, *, after: int = 0) -> dict[str, Any]:
+    """Return an order that creates one module, accepted by a command that does nothing.
+
+    With `after` it needs the module of that number.
+    """
     path = module_path(number)
+    needed = [module_path(after)] if after else []
     return {
         "id": f"WO-{number:02d}",
         "title": f"Add module {number}",
         "intent": "Write a module that holds its number.",
         "allowed_files": [path],
-        "context_files": [path],
-        "preconditions": [{"kind": "file_absent", "path": path}],
+        "context_files": [*needed, path],
+        "preconditions": [
+            {"kind": "file_absent", "path": path},
+            *({"kind": "file_exists", "path": each} for each in needed),
+        ],
         "postconditions": [{"kind": "file_exists", "path": path}],
         "acceptance_commands": ["true"],
     }
@@ -115,14 +124,25 @@ def plan_document(orders: int) -> dict[str, Any]:
     return {
         "system_overview": ["A row of modules."],
         "verify_contract": {"command": "bash scripts/verify.sh", "requires": []},
-        "work_orders": [order_document(number) for number in range(1, orders + 1)],
+        "work_orders": chain(orders),
     }
 
 
-def write_orders(folder: Path, numbers: Sequence[int]) -> Path:
+def chain(length: int) -> list[dict[str, Any]]:
+    """Return orders of which each needs the one before."""
+    return [order_document(number, after=number - 1) for number in range(1, length + 1)]
+
+
+def write_orders(folder: Path, orders: Sequence[Mapping[str, Any]]) -> Path:
     """Write orders to a folder, no manifest beside them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for number in numbers:
-        document = order_document(number)
-        (folder / f"{document['id']}.json").write_text(json.dumps(document))
+    for order in orders:
+        (folder / f"{order['id']}.json").write_text(json.dumps(order))
     return folder
+
+
+def replies_to(orders: Sequence[Mapping[str, Any]]) -> dict[str, list[Reply]]:
+    """Return what a model would answer, by order."""
+    return {
+        order["id"]: [proposal({path: f"PATH = {path!r}\n" for path in order["allowed_files"]})]
+        for order in orders
+    }

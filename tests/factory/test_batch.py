@@ -76,7 +76,7 @@ def test_what_commands_of_one_order_leave_is_gone_for_the_next(factory: Factory)
 def test_the_first_failure_stops_the_rest(factory: Factory) -> None:
     summary = factory.run_all(plan(), {**replies(1), "WO-02": ["{}"]}, max_attempts=1)
     assert summary.verdict == "FAIL"
-    assert [each.state for each in summary.orders] == ["landed", "failed", "pending"]
+    assert [each.state for each in summary.orders] == ["landed", "failed", "blocked"]
     assert [each.attempts for each in summary.orders] == [1, 1, 0]
     assert subjects(factory) == ["WO-01: Say hello"]
 
@@ -139,7 +139,7 @@ def test_an_error_ends_the_run_and_the_summary_says_where(factory: Factory) -> N
         factory.run_all(plan(), {**replies(1), "WO-02": [error]})
     summary = factory.record("run_summary.json")
     assert summary["verdict"] == "ERROR"
-    assert [each["state"] for each in summary["orders"]] == ["landed", "failed", "pending"]
+    assert [each["state"] for each in summary["orders"]] == ["landed", "failed", "blocked"]
     assert summary["tip"] == factory.tip()
     assert factory.record("run.json")["status"] == "error"
 

@@ -310,6 +310,14 @@ def test_acceptance_is_not_run_after_a_verification_that_failed(factory: Factory
     assert said(summary) == "(the command printed nothing)"
 
 
+@pytest.mark.parametrize("exit_code", [0, 1])
+def test_a_remark_of_the_sandbox_changes_no_verdict(factory: Factory, exit_code: int) -> None:
+    verified_by(factory, f"rm .git; git init --quiet .; exit {exit_code}\n")
+    summary = factory.run(order(), [GOOD], max_attempts=1)
+    assert summary.verdict == ("FAIL" if exit_code else "PASS")
+    assert "was put back" in summary.attempt_records[0].verify[0].note
+
+
 def test_a_verification_that_overstays_is_ended_and_told_so(factory: Factory) -> None:
     verified_by(factory, "echo begun; sleep 60\n")
     summary = factory.run(order(), [GOOD], max_attempts=1, timeout_seconds=0.3)

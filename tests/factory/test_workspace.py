@@ -12,10 +12,11 @@ import pytest
 
 from factory.workspace import Workspace, close_workspace, open_workspace, workspaces_root
 from shared.errors import CommandFailed
-from shared.git import Git, GitFailed
+from shared.git import CommitFacts, Git, GitFailed
+from tests.bench.measure import counting
 from tests.harness import as_ordinary_user, commit_all, fingerprint, git
 
-_DEEPER_THAN_A_PATH_CAN_SAY = 3000
+_DEEPER_THAN_A_PATH_CAN_SAY = 1200  # folders: 8,400 bytes of path, where 4,096 are the most
 
 
 def opened(repo: Path, folder: Path) -> Workspace:
@@ -153,11 +154,70 @@ def test_a_reset_takes_back_whatever_a_command_did(
     workspace.reset()
     assert fingerprint(workspace.root) == before
     assert git(workspace.root, "rev-parse", "HEAD") == workspace.baseline
-    assert workspace.drift(()) == ()
+    assert workspace.drift(workspace.baseline, ()) == ()
     assert sorted(each.name for each in workspace.root.parent.iterdir()) == [
         "repo",
         "repo.private",
     ]
+
+
+def commit_made_in(workspace: Workspace) -> str:
+    """Write a file as an order does, and return its commit."""
+    workspace.tree.write("made/module.py", b"MADE = 1\n")
+    workspace.git.stage(["made/module.py"])
+    facts = CommitFacts("made\n", "llmch", "llmch@localhost", "1700000000 +0000")
+    return workspace.commit(workspace.git.write_tree(), facts)
+
+
+@pytest.mark.parametrize("leave", LEFTOVERS, ids=lambda each: each.__name__)
+def test_the_next_order_starts_from_exactly_the_commit_whatever_was_left_beside_it(
+    workspace: Workspace, leave: Callable[[Path], None]
+) -> None:
+    commit = commit_made_in(workspace)
+    expected = fingerprint(workspace.root)
+    leave(workspace.root)
+    workspace.drift(commit, ["made/module.py"])
+    workspace.baseline = commit
+    workspace.reset()
+    assert fingerprint(workspace.root) == expected
+    assert git(workspace.root, "rev-parse", "HEAD") == commit
+    assert git(workspace.root, "diff-index", "--cached", commit) == ""
+
+
+def test_a_tree_that_is_the_commit_already_is_not_checked_out_again(workspace: Workspace) -> None:
+    commit = commit_made_in(workspace)
+    assert workspace.drift(commit, ["made/module.py"]) == ()
+    workspace.baseline = commit
+    with counting() as counts:
+        workspace.reset()
+    assert counts.processes == 1  # HEAD moves
+    assert git(workspace.root, "rev-parse", "HEAD") == commit
+
+
+def test_what_was_seen_of_a_tree_is_forgotten_once_it_is_used(workspace: Workspace) -> None:
+    commit = commit_made_in(workspace)
+    expected = fingerprint(workspace.root)
+    workspace.drift(commit, ["made/module.py"])
+    workspace.baseline = commit
+    workspace.reset()
+    (workspace.root / "made/module.py").write_text("tampered")
+    workspace.reset()
+    assert fingerprint(workspace.root) == expected
+
+
+def test_what_changed_beside_a_commit_is_drift_but_for_ignored_files(workspace: Workspace) -> None:
+    commit = commit_made_in(workspace)
+    (workspace.root / "README.md").write_text("changed")
+    (workspace.root / "new").mkdir()
+    (workspace.root / "new/file").write_text("x")
+    (workspace.root / "seen.log").write_text("ignored")
+    assert workspace.drift(commit, ["made/module.py"]) == ("README.md", "new/file")
+
+
+def test_a_file_that_was_only_touched_is_no_drift(workspace: Workspace) -> None:
+    commit = commit_made_in(workspace)
+    os.utime(workspace.root / "README.md", (1, 1))
+    assert workspace.drift(commit, ["made/module.py"]) == ()
 
 
 @pytest.mark.parametrize("leave", LEFTOVERS, ids=lambda each: each.__name__)

@@ -52,7 +52,7 @@ def test_a_finding_tells_where_and_how_to_mend_it(say: Say, folder: Path) -> Non
     assert "WO-01" in said.out
     assert "preconditions[0]" in said.out
     assert "b.py" in said.out
-    assert "1 errors" not in said.out
+    assert "1 work order, 1 error, 0 warnings" in said.out
 
 
 def test_json_is_one_document_with_the_promised_keys(say: Say, folder: Path) -> None:

@@ -43,7 +43,7 @@ def test_a_code_close_to_one_is_recognised(say: Say) -> None:
     said = say("explain", "E107")
     assert said.code == 2
     assert "there is no rule 'E107'" in said.err
-    assert "E101" in said.err
+    assert "E106" in said.err
 
 
 @pytest.mark.parametrize("code", ["hello", "", "E", "\x1b[2J", "é" * 500])

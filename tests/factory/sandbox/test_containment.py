@@ -14,7 +14,10 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from sandbox_arena import (
+
+from factory.sandbox import Backend, Guarantee
+from factory.sandbox.capture import LOG_BYTES
+from tests.factory.sandbox.sandbox_arena import (
     KEY,
     Arena,
     Driver,
@@ -24,9 +27,6 @@ from sandbox_arena import (
     snapshot,
     wait_until,
 )
-
-from factory.sandbox import Backend, Guarantee
-from factory.sandbox.capture import LOG_BYTES
 
 MIB = 1024**2
 

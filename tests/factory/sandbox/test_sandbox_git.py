@@ -6,10 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from sandbox_arena import Arena
 
 from factory.sandbox import Backend, Guarantee
 from factory.sandbox.git_view import scrubbed
+from tests.factory.sandbox.sandbox_arena import Arena
 
 TOKEN = "ghs_thetokenofthecheckout"
 IDENTITY = ["-c", "user.name=T", "-c", "user.email=t@example.com"]

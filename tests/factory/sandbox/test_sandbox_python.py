@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sandbox_arena import Arena, Driver, User, opened_arena
 
 from factory.sandbox import Backend
+from tests.factory.sandbox.sandbox_arena import Arena, Driver, User, opened_arena
 
 
 @pytest.fixture(params=list(Backend)[1:])

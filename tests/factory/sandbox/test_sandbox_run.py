@@ -12,11 +12,11 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from sandbox_arena import processes_with, wait_until
 
 from factory.sandbox import Backend, Cause, Ended, Limits, Policy, Sandbox, open_sandbox
 from factory.sandbox.supervision import WARDEN
 from shared.errors import SandboxUnavailable
+from tests.factory.sandbox.sandbox_arena import processes_with, wait_until
 
 
 def policy_in(folder: Path, **fields: object) -> Policy:

@@ -1,0 +1,185 @@
+"""Ctrl-C, SIGTERM and a full disk in the middle of things: the exit code, and nothing left."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from tests.harness import commit_all, order
+from tests.llmch.command_line import own_environment, plan_reply, snapshot, start, write_reply
+from tests.planner.plans import creating, plan
+from tests.shared.llm.scripted_server import Silence, scripted_server
+
+GOOD = write_reply({"hello.txt": "hello\n"})
+both_signals = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+
+
+@pytest.fixture
+def order_file(cwd: Path) -> Path:
+    path = cwd.parent / "WO-01.json"
+    path.write_text(json.dumps(order()))
+    return path
+
+
+def read_until(stream: IO[str] | None, words: str) -> None:
+    """Read lines up to the first with `words`: by then, what it announces is under way."""
+    assert stream is not None
+    seen = []
+    for line in stream:
+        seen.append(line)
+        if words in line:
+            return
+    raise AssertionError(f"{words!r} never came: {''.join(seen)}")
+
+
+def interrupt(process: subprocess.Popen[str], number: signal.Signals) -> tuple[str, str]:
+    """Send the signal and return what the process still said; it must end by it in good order."""
+    process.send_signal(number)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert "Traceback" not in out + err
+    return out, err
+
+
+def living_processes() -> Iterator[str]:
+    """Yield the command lines of all processes there are."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            yield (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+
+
+@both_signals
+def test_an_interrupt_while_the_model_is_asked_leaves_nothing(
+    repo: Path, cwd: Path, order_file: Path, number: signal.Signals
+) -> None:
+    before = snapshot(repo)
+    with scripted_server(Silence()) as server:
+        command = ["run", "--repo", repo, "--work-order", order_file, "--branch", "work"]
+        with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
+            read_until(process.stdout, "ask")
+            _, err = interrupt(process, number)
+    assert "interrupted" in err
+    assert snapshot(repo) == before
+    assert list(Path(os.environ["LLMCH_WORKSPACES"]).glob("*/*")) == []
+    (run_folder,) = (cwd / "artifacts" / "factory").glob("*/")
+    assert json.loads((run_folder / "run.json").read_text())["status"] == "interrupted"
+
+
+@both_signals
+def test_an_interrupt_while_a_command_runs_ends_the_command_too(
+    repo: Path, cwd: Path, order_file: Path, number: signal.Signals
+) -> None:
+    sleep = f"sleep 30{number}.{os.getpid()}"
+    commit_all(repo, {"scripts/verify.sh": f"{sleep}\n"})
+    before = snapshot(repo)
+    with scripted_server(GOOD) as server:
+        command = ["run", "--repo", repo, "--work-order", order_file, "--branch", "work"]
+        with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
+            read_until(process.stdout, "$ bash scripts/verify.sh")
+            interrupt(process, number)
+    assert snapshot(repo) == before
+    assert [each for each in living_processes() if sleep in each] == []
+
+
+def test_a_reply_is_not_paid_for_again_after_an_interrupt(
+    repo: Path, cwd: Path, order_file: Path
+) -> None:
+    commit_all(repo, {"scripts/verify.sh": "sleep 300\n"})
+    command = ["run", "--repo", repo, "--work-order", order_file, "--branch", "work"]
+    with scripted_server(GOOD) as server:
+        for _ in range(2):
+            with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
+                read_until(process.stdout, "$ bash scripts/verify.sh")
+                interrupt(process, signal.SIGINT)
+        assert len(server.received) == 1
+
+
+@both_signals
+def test_an_interrupted_plan_says_so_in_its_records(cwd: Path, number: signal.Signals) -> None:
+    (cwd / "spec.md").write_text("# Say hello\n")
+    with scripted_server(Silence()) as server:
+        command = ["plan", "--spec", "spec.md", "--outdir", "plan", "--json"]
+        with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
+            read_until(process.stderr, "ask")
+            out, _ = interrupt(process, number)
+    assert json.loads(out)["error"]["name"] == "INTERRUPTED"
+    assert not (cwd / "plan").exists()
+    (run_folder,) = (cwd / "artifacts" / "planner").glob("*/")
+    assert json.loads((run_folder / "run.json").read_text())["status"] == "interrupted"
+    assert json.loads((run_folder / "compile_summary.json").read_text())["success"] is False
+
+
+# A full disk: a file system of some kilobytes that only the command itself sees
+
+
+def _can_mount() -> bool:
+    if os.geteuid() or not shutil.which("unshare"):
+        return False
+    probe = ["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
+    return subprocess.run(probe, capture_output=True, check=False).returncode == 0
+
+
+needs_mount = pytest.mark.skipif(not _can_mount(), reason="needs root and a mount namespace")
+
+
+def said_on_full_disk(disk: Path, kilobytes: int, *command: str | Path, **variables: str) -> str:
+    """Run llmch where the folder `disk` has only so much room; return what it said on stderr."""
+    disk.mkdir()
+    script = f'mount -t tmpfs -o size={kilobytes}k tmpfs "{disk}" && exec "$@"'
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, "sh", sys.executable, "-m", "llmch", *command],
+        cwd=disk.parent,
+        env=own_environment(**variables),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@needs_mount
+@pytest.mark.parametrize("kilobytes", [4, 16, 64])
+def test_a_full_disk_ends_a_plan_in_words(cwd: Path, kilobytes: int) -> None:
+    (cwd / "spec.md").write_text("# Say hello\n")
+    reply = plan_reply(plan(creating(1, "a.py", notes="x" * 100_000)))
+    with scripted_server(reply) as server:
+        said = said_on_full_disk(
+            cwd / "disk",
+            kilobytes,
+            *("plan", "--spec", "spec.md", "--artifacts-dir", "disk/a"),
+            OPENAI_BASE_URL=server.base_url,
+        )
+    assert "No space left on device" in said
+    assert "disk/a" in said
+
+
+@needs_mount
+@pytest.mark.parametrize("kilobytes", [4, 16, 40])
+def test_a_full_disk_ends_a_run_and_leaves_the_repo_as_it_was(
+    repo: Path, cwd: Path, order_file: Path, kilobytes: int
+) -> None:
+    before = snapshot(repo)
+    with scripted_server(write_reply({"hello.txt": "hello\n" * 9000})) as server:
+        said = said_on_full_disk(
+            cwd / "disk",
+            kilobytes,
+            *("run", "--repo", repo, "--work-order", order_file, "--branch", "work"),
+            *("--sandbox", "off", "--artifacts-dir", "disk/a"),
+            OPENAI_BASE_URL=server.base_url,
+        )
+    assert "No space left on device" in said
+    assert snapshot(repo) == before

@@ -1,0 +1,164 @@
+"""A file is there whole or not at all, and a refusal of the disk leaves what was there."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from shared.atomic_io import (
+    make_folder,
+    render_json,
+    write_bytes,
+    write_folder,
+    write_json,
+    write_text,
+)
+from shared.errors import CommandFailed
+from tests.harness import as_ordinary_user
+
+
+@pytest.fixture
+def full_disk() -> Iterator[None]:
+    """No file may grow beyond ten bytes: for root as well."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_what_is_written_is_what_was_given(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "a", b"\0\r\n\xff")
+    write_text(tmp_path / "b", "ü\r\n", sync=False)
+    assert (tmp_path / "a").read_bytes() == b"\0\r\n\xff"
+    assert (tmp_path / "b").read_bytes() == "ü\r\n".encode()
+
+
+def test_json_is_readable_and_ends_in_a_line_end(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", {"name": "ü", "list": [1, None]})
+    text = (tmp_path / "a.json").read_text("utf-8")
+    assert text == render_json(json.loads(text))
+    assert '"name": "ü"' in text
+    assert text.endswith("}\n")
+
+
+def test_half_a_character_is_kept_as_its_escape(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", {"name": "\ud800"})
+    assert json.loads((tmp_path / "a.json").read_text("utf-8")) == {"name": "\ud800"}
+
+
+def test_a_file_is_replaced_and_never_changed_in_place(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("old")
+    os.link(tmp_path / "a", tmp_path / "other")
+    write_text(tmp_path / "a", "new")
+    assert (tmp_path / "a").read_text() == "new"
+    assert (tmp_path / "other").read_text() == "old"
+
+
+def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "a").symlink_to("victim")
+    write_text(tmp_path / "a", "new")
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert not (tmp_path / "a").is_symlink()
+
+
+def test_files_are_made_as_the_umask_says(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_text(tmp_path / "a", "x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_full_disk_keeps_the_old_content_and_leaves_nothing_else(tmp_path: Path) -> None:
+    write_text(tmp_path / "a", "old")
+    with pytest.raises(CommandFailed, match=r"cannot write .*/a: File too large") as refused:
+        write_text(tmp_path / "a", "longer than ten bytes")
+    assert "free space" in refused.value.hint
+    assert [each.name for each in tmp_path.iterdir()] == ["a"]
+    assert (tmp_path / "a").read_text() == "old"
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_full_disk_leaves_no_half_folder(tmp_path: Path) -> None:
+    with pytest.raises(CommandFailed, match=r"cannot write .*/plan"):
+        write_folder(tmp_path / "plan", {"short": b"x", "long": b"longer than ten bytes"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def into_missing_folder(folder: Path) -> None:
+    write_text(folder / "none/a", "x")
+
+
+def onto_folder(folder: Path) -> None:
+    (folder / "a").mkdir()
+    write_text(folder / "a", "x")
+
+
+def folder_onto_folder(folder: Path) -> None:
+    (folder / "a").mkdir()
+    (folder / "a/mine").touch()
+    write_folder(folder / "a", {"b": b"x"})
+
+
+def folder_below_file(folder: Path) -> None:
+    (folder / "a").touch()
+    make_folder(folder / "a/b/c")
+
+
+@pytest.mark.parametrize(
+    "act", [into_missing_folder, onto_folder, folder_onto_folder, folder_below_file]
+)
+def test_a_place_that_cannot_be_written_is_named(
+    tmp_path: Path, act: Callable[[Path], None]
+) -> None:
+    with pytest.raises(CommandFailed, match=r"cannot write .*/(none/)?a"):
+        act(tmp_path)
+    assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
+    with as_ordinary_user(tmp_path):
+        (tmp_path / "locked").mkdir(mode=0o500)
+        for act in (
+            lambda: write_text(tmp_path / "locked/a", "x"),
+            lambda: write_folder(tmp_path / "locked/a", {"b": b"x"}),
+            lambda: make_folder(tmp_path / "locked/a/b"),
+        ):
+            with pytest.raises(CommandFailed, match=r"locked/a.*: Permission denied"):
+                act()
+        assert list((tmp_path / "locked").iterdir()) == []
+
+
+def test_a_folder_comes_whole(tmp_path: Path) -> None:
+    write_folder(tmp_path / "plan", {"a": b"1", "b": b"2"})
+    assert {each.name: each.read_bytes() for each in (tmp_path / "plan").iterdir()} == {
+        "a": b"1",
+        "b": b"2",
+    }
+    assert [each.name for each in tmp_path.iterdir()] == ["plan"]
+
+
+def test_making_a_folder_that_is_there_is_fine(tmp_path: Path) -> None:
+    assert make_folder(tmp_path / "a/b") == tmp_path / "a/b"
+    assert make_folder(tmp_path / "a/b") == tmp_path / "a/b"
+
+
+def test_an_interrupt_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_text(tmp_path / "a", "x")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,241 @@
+"""What may import what, and who may touch the world: the rules of the house, held by its code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import llmch
+
+ROOT = Path(llmch.__file__).parents[1]
+PACKAGES = ("llmch", "planner", "factory", "shared")
+
+
+@dataclass(frozen=True)
+class Module:
+    """One module: its name, and its code as a tree."""
+
+    name: str
+    tree: ast.Module
+
+    def imports(self, *, at_work: bool = True) -> Iterator[str]:
+        """Yield the full names it imports; with `at_work` also those inside functions."""
+        nodes = ast.walk(self.tree) if at_work else _at_import(self.tree)
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{self.name} imports by relative name"
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _at_import(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield what runs when a module is imported: no bodies of functions, no type checking."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        yield node
+        yield from _at_import(node)
+
+
+def _modules() -> Iterator[Module]:
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            name = ".".join(parts).removesuffix(".__init__")
+            yield Module(name, ast.parse(path.read_text("utf-8")))
+
+
+MODULES = tuple(_modules())
+BY_NAME = {module.name: module for module in MODULES}
+
+
+def importers(*libraries: str) -> set[str]:
+    """Return the modules that import any of these libraries, wherever in their code."""
+    return {
+        module.name
+        for module in MODULES
+        for name in module.imports()
+        if any(name == each or name.startswith(f"{each}.") for each in libraries)
+    }
+
+
+def test_there_are_modules_to_look_at() -> None:
+    assert {module.name.partition(".")[0] for module in MODULES} == set(PACKAGES)
+    assert len(MODULES) > 100
+
+
+FLOORS = {"llmch": 2, "planner": 1, "factory": 1, "shared": 0}
+
+
+def test_imports_only_go_down() -> None:
+    """`planner` and `factory` are neighbours: they never import each other."""
+    upward = [
+        f"{module.name} imports {name}"
+        for module in MODULES
+        for name in module.imports()
+        if (to := name.partition(".")[0]) in FLOORS
+        and to != (own := module.name.partition(".")[0])
+        and FLOORS[to] >= FLOORS[own]
+    ]
+    assert upward == []
+
+
+def test_processes_are_started_in_one_place() -> None:
+    """The warden is the exception: it is a program of its own that runs inside the sandbox."""
+    assert importers("subprocess") - {"factory.sandbox.warden"} == {"shared.process"}
+    started_otherwise = [
+        f"{module.name}: {ast.unparse(node.func)}"
+        for module in MODULES
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).startswith(
+            ("os.system", "os.popen", "os.spawn", "os.posix_spawn", "os.fork", "os.exec", "pty.")
+        )
+    ]
+    assert [each for each in started_otherwise if "factory.sandbox" not in each] == []
+
+
+def test_the_sdk_is_imported_in_one_place_and_only_when_a_call_is_made() -> None:
+    assert importers("openai", "httpx") == {"shared.llm.transport"}
+    transport = BY_NAME["shared.llm.transport"]
+    assert not [name for name in transport.imports(at_work=False) if name.startswith("openai")]
+
+
+HEAVY = ("openai", "langgraph", "langchain_core", "rich", "mypy", "httpx", "ulid", "yaml")
+
+
+# Imported as a whole only when they are needed: the graph's nodes, and the live terminal.
+LATE = ("factory.nodes_", "llmch.console.terminal")
+
+
+def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
+    early = [
+        f"{module.name} imports {name}"
+        for module in MODULES
+        if not module.name.startswith(LATE)
+        for name in module.imports(at_work=False)
+        if name.partition(".")[0] in HEAVY or name.startswith(LATE)
+    ]
+    assert early == []
+
+
+def test_the_terminal_library_stays_behind_one_door() -> None:
+    assert {name.rpartition(".")[0] for name in importers("rich")} == {"llmch.console"}
+
+
+# Where the program starts, before there is a console or without need of one, and where it asks.
+ENTRIES = {"llmch.cli", "llmch.boundary", "llmch.asking", "planner.__main__", "factory.__main__"}
+
+
+def test_only_the_console_prints() -> None:
+    printing = {
+        module.name
+        for module in MODULES
+        for node in ast.walk(module.tree)
+        if (isinstance(node, ast.Call) and ast.unparse(node.func) in ("print", "input"))
+        or (isinstance(node, ast.Attribute) and node.attr in ("stdout", "stderr") and _is_sys(node))
+    }
+    assert {name for name in printing if not name.startswith("llmch.console")} <= ENTRIES
+
+
+def _is_sys(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id == "sys"
+
+
+PURE = {
+    "factory.proposal",
+    "factory.prompt",
+    "factory.schemas",
+    "factory.scope",
+    "factory.summary",
+    "factory.verdict",
+    "planner.bootstrap",
+    "planner.manifest",
+    "planner.plan",
+    "planner.projection",
+    "planner.promise",
+    "planner.response",
+    "planner.summary",
+    "planner.validation",
+    "shared.commands",
+    "shared.errors",
+    "shared.hashing",
+    "shared.llm.client",
+    "shared.llm.faults",
+    "shared.llm.files_format",
+    "shared.llm.records",
+    "shared.llm.reply",
+    "shared.paths",
+    "shared.schemas",
+    "shared.shell_words",
+    "shared.strict_json",
+    "shared.template",
+    *(name for name in BY_NAME if name.startswith("planner.rules.")),
+}
+WORLD = (
+    *("os", "io", "shutil", "tempfile", "socket", "time", "datetime", "random", "secrets", "uuid"),
+    *("subprocess", "threading", "signal", "sys", "pathlib", "glob", "fcntl", "logging", "urllib"),
+    *("shared.git", "shared.process", "shared.atomic_io", "shared.run_context"),
+)
+# What is there by nature and touches nothing: names of the standard library, path arithmetic.
+HARMLESS = {"os.path", "pathlib.Path", "pathlib.PurePosixPath", "sys.stdlib_module_names"}
+
+
+@pytest.mark.parametrize("name", sorted(PURE))
+def test_pure_modules_touch_nothing(name: str) -> None:
+    """They neither import what reaches the world, nor open a file."""
+    module = BY_NAME[name]
+    reached = {
+        each
+        for each in module.imports()
+        if any(each == world or each.startswith(f"{world}.") for world in WORLD)
+    }
+    uses_sys_for = {
+        ast.unparse(node)
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and _is_sys(node)
+    }
+    if uses_sys_for <= HARMLESS:
+        reached.discard("sys")
+    assert reached - HARMLESS == set()
+    calls = {
+        ast.unparse(node.func).rpartition(".")[2]
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call)
+    }
+    touching = {"open", "read_bytes", "write_text", "write_bytes", "mkdir", "unlink", "iterdir"}
+    assert calls & touching == set()
+
+
+def test_no_module_works_when_it_is_imported() -> None:
+    """At the top of a module stand definitions, constants and the guard of a script."""
+    allowed = (
+        ast.Import
+        | ast.ImportFrom
+        | ast.FunctionDef
+        | ast.ClassDef
+        | ast.Assign
+        | ast.AnnAssign
+        | ast.AugAssign
+    )
+    odd = [
+        f"{module.name}:{node.lineno}"
+        for module in MODULES
+        for node in module.tree.body
+        if not isinstance(node, allowed)
+        and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        and not (isinstance(node, ast.If) and _is_guard(node))
+    ]
+    assert odd == []
+
+
+def _is_guard(node: ast.If) -> bool:
+    text = ast.unparse(node.test)
+    return "TYPE_CHECKING" in text or "__name__" in text or "sys.version_info" in text

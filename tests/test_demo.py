@@ -1,0 +1,248 @@
+"""Every shipped example, built as `llmch demo` builds it: only the model's replies are replayed.
+
+Each example is built once a session; the tests of one example stay on one worker.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmch.examples import find_example, list_examples
+from shared.llm.client import Api, ReplySchema, Request
+from shared.llm.recording import RecordingClient
+from shared.llm.records import Intent, describe_origin, parse_record
+from shared.llm.transcript import Transcript
+from tests.authoring import AuthoredPlanner, factory_of, make_transcript
+from tests.harness import git
+from tests.llmch.command_line import Said, Say, run, say_in
+
+NAMES = [each.name for each in list_examples()]
+each_example = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.xdist_group(f"demo {name}")) for name in NAMES]
+)
+hello_only = pytest.mark.xdist_group("demo hello")
+
+
+@dataclass(frozen=True)
+class Built:
+    """What came of one demo."""
+
+    said: Said
+    cwd: Path
+
+    @property
+    def repo(self) -> Path:
+        return Path(self.said.document["repo"])
+
+    @property
+    def orders(self) -> list[dict[str, Any]]:
+        orders: list[dict[str, Any]] = self.said.document["run"]["orders"]
+        return orders
+
+    def stages(self) -> list[tuple[str, str]]:
+        """Return order and stage of every attempt that failed."""
+        return [
+            (order["work_order"], record["failure_brief"]["stage"])
+            for order in self.orders
+            for record in attempts_of(order)
+            if record["failure_brief"]
+        ]
+
+
+def attempts_of(order: dict[str, Any]) -> list[dict[str, Any]]:
+    summary = json.loads(Path(order["run_dir"], "run_summary.json").read_text())
+    records: list[dict[str, Any]] = summary["attempt_records"]
+    return records
+
+
+Build = Callable[[str], Built]
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Builds an example, the first time it is asked for."""
+    done: dict[str, Built] = {}
+
+    def build(name: str) -> Built:
+        if name not in done:
+            cwd = tmp_path_factory.mktemp(f"demo-{name}")
+            taken = cwd / "llmch-demo" / name / "mine.txt"
+            taken.parent.mkdir(parents=True)
+            taken.write_text("mine\n")
+            done[name] = Built(run("demo", name, "--json", cwd=cwd), cwd)
+        return done[name]
+
+    return build
+
+
+@pytest.fixture
+def say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Say:
+    return say_in(tmp_path, capsys)
+
+
+def recorded(path: Path) -> Iterator[Request]:
+    """Yield the requests of a transcript, in the order in which they were made."""
+    for line in path.read_bytes().splitlines(keepends=True):
+        record = parse_record(line)
+        if isinstance(record, Intent):
+            parts = dict(record.request)
+            schema = parts.pop("reply_schema")
+            yield Request(
+                api=Api(parts.pop("api")),
+                place=record.place,
+                reply_schema=ReplySchema(**schema) if schema else None,
+                **parts,
+            )
+
+
+@each_example
+def test_all_orders_land(build: Build, name: str) -> None:
+    built = build(name)
+    assert built.said.code == 0, built.said.err
+    assert built.said.document["ok"] is True
+    assert [each["state"] for each in built.orders] == ["landed"] * len(built.orders)
+    assert len(built.orders) >= 3
+
+
+@each_example
+def test_each_order_is_a_commit_on_the_branch_that_is_shown(build: Build, name: str) -> None:
+    built = build(name)
+    assert git(built.repo, "branch", "--show-current") == built.said.document["run"]["branch"]
+    commits = git(built.repo, "log", "--reverse", "--format=%H", "main..HEAD").splitlines()
+    assert commits == [each["commit"] for each in built.orders]
+    assert git(built.repo, "status", "--porcelain") == ""
+    assert "Llmch-Work-Order: WO-01" in git(built.repo, "log", "-1", "--format=%B", commits[0])
+
+
+@each_example
+def test_nobody_is_asked_and_the_origin_of_the_replies_is_told(build: Build, name: str) -> None:
+    built = build(name)
+    said = built.said.err
+    assert f"replies are replayed from {find_example(name).transcript}" in said
+    with Transcript.read(find_example(name).transcript) as transcript:
+        assert f"origin of these replies: {describe_origin(transcript.origin)}" in said
+    assert built.said.document["plan"]["usage"]["calls"] == 0
+    assert built.said.document["run"]["usage"]["calls"] == 0
+
+
+@each_example
+def test_the_program_that_was_built_is_run_and_its_commits_are_shown(
+    build: Build, name: str
+) -> None:
+    said = build(name).said.err
+    for order in build(name).orders:
+        assert said.count(order["commit"][:7]) >= 2
+    for argv in find_example(name).run:
+        assert f"$ {' '.join(argv)}" in said
+
+
+LOOPS = {
+    "hello": [("WO-03", "stale_context")],
+    "maze": [("WO-02", "write_scope_violation"), ("WO-05", "acceptance_failed")],
+    "wordgame": [("WO-02", "acceptance_failed")],
+}
+
+
+@each_example
+def test_attempts_that_fail_on_the_way_are_mended(build: Build, name: str) -> None:
+    assert build(name).stages() == LOOPS[name]
+    for order, stage in LOOPS[name]:
+        assert f"{order}    failed    {stage}" in build(name).said.err
+
+
+@pytest.mark.xdist_group("demo wordgame")
+def test_a_plan_is_refused_with_codes_and_then_revised(build: Build) -> None:
+    plan = build("wordgame").said.document["plan"]
+    assert (plan["ok"], plan["attempts"], plan["findings"]) == (True, 2, [])
+    refused = Path(plan["run_dir"], "compile", "validation_errors_attempt_1.json")
+    codes = {each["code"] for each in json.loads(refused.read_text())["findings"]}
+    assert len([code for code in codes if code.startswith("E")]) >= 2
+    assert [code for code in codes if code not in build("wordgame").said.err] == []
+
+
+@each_example
+def test_what_is_there_already_stays_and_a_second_folder_is_made(build: Build, name: str) -> None:
+    built = build(name)
+    assert built.repo == built.cwd / "llmch-demo" / f"{name}-2"
+    taken = built.cwd / "llmch-demo" / name
+    assert [(each.name, each.read_text()) for each in taken.iterdir()] == [("mine.txt", "mine\n")]
+
+
+# Transcripts
+
+
+@each_example
+def test_every_reply_on_file_is_used(build: Build, name: str) -> None:
+    """With the next test: a transcript made anew would be the same, byte for byte."""
+    document = build(name).said.document
+    used = sum(document[part]["usage"]["replayed_calls"] for part in ("plan", "run"))
+    assert used == len(list(recorded(find_example(name).transcript)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_transcript_is_what_its_sources_make(tmp_path: Path, name: str) -> None:
+    example, made = find_example(name), tmp_path / "transcript.jsonl"
+    origin, factory = factory_of(example)
+    with Transcript.open(made, origin) as transcript:
+        client = RecordingClient(AuthoredPlanner(example, factory), transcript)
+        for request in recorded(example.transcript):
+            client.complete(request)
+    assert made.read_bytes() == example.transcript.read_bytes()
+
+
+@hello_only
+def test_a_transcript_made_anew_is_the_same_byte_for_byte(tmp_path: Path) -> None:
+    example = find_example("hello")
+    make_transcript(example, tmp_path / "transcript.jsonl")
+    assert (tmp_path / "transcript.jsonl").read_bytes() == example.transcript.read_bytes()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_transcript_names_no_machine_and_no_moment(name: str) -> None:
+    text = find_example(name).transcript.read_text()
+    assert '"date"' not in text
+    assert "/tmp" not in text
+    assert "/home" not in text
+
+
+# Flags and refusals
+
+
+def test_the_examples_are_listed_with_what_they_show(say: Say) -> None:
+    lines = say("demo", "--list").out.splitlines()
+    assert [line.split()[0] for line in lines] == NAMES
+    assert [each["name"] for each in say("demo", "--list", "--json").document["examples"]] == NAMES
+
+
+def test_an_example_that_is_not_there_is_refused(say: Say, tmp_path: Path) -> None:
+    said = say("demo", "nope", "--json")
+    assert said.code == 2
+    assert all(name in said.error["hint"] for name in NAMES)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_empty_is_refused(say: Say, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine\n")
+    said = say("demo", "hello", "--dir", ".", "--json")
+    assert said.code == 2
+    assert "not empty" in said.error["message"]
+    assert [each.name for each in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_live_demo_needs_a_key_before_it_makes_anything(say: Say, tmp_path: Path) -> None:
+    said = say("demo", "hello", "--llm", "live", "--json")
+    assert (said.code, said.error["name"]) == (3, "MODEL")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sandbox_that_nobody_knows_is_refused(say: Say, tmp_path: Path) -> None:
+    said = say("demo", "hello", "--sandbox", "vault", "--json")
+    assert said.code == 2
+    assert "vault" in said.error["message"]
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,142 @@
+"""The wheel, installed into an environment of its own: it works far from this checkout."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from dataclasses import dataclass
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+import llmch
+from llmch.examples import list_examples
+
+ROOT = Path(llmch.__file__).parents[1]
+DEPENDENCIES = sysconfig.get_path("purelib")
+pytestmark = pytest.mark.xdist_group("package")
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An environment with the wheel in it, and a folder far from the checkout."""
+
+    wheel: Path
+    program: Path
+    elsewhere: Path
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the installed program; nothing of the checkout is on Python's path."""
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("PYTHON")
+        }
+        # Dependencies lie outside of the environment here, where the sandbox shows nothing.
+        environment["LLMCH_SANDBOX_READ"] = DEPENDENCIES
+        return subprocess.run(
+            [self.program, *arguments],
+            cwd=self.elsewhere,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """Build the wheel and install it; its dependencies are those of this environment."""
+    folder = tmp_path_factory.mktemp("package")
+    quiet("-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT))
+    (wheel,) = folder.glob("*.whl")
+    python = folder / "venv" / "bin" / "python"
+    quiet("-m", "venv", "--without-pip", str(folder / "venv"))
+    quiet("-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", str(wheel))
+    (site,) = (folder / "venv").glob("lib/python*/site-packages")
+    (site / "dependencies.pth").write_text(f"{DEPENDENCIES}\n")
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    return Installed(wheel, python.with_name("llmch"), elsewhere)
+
+
+def quiet(*arguments: str) -> None:
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_program_under_test_is_the_installed_one(installed: Installed) -> None:
+    python = installed.program.with_name("python")
+    done = subprocess.run(
+        [python, "-c", "import llmch; print(llmch.__file__)"],
+        cwd=installed.elsewhere,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert Path(done.stdout.strip()).is_relative_to(python.parents[1])
+
+
+def test_the_installed_program_answers(installed: Installed) -> None:
+    assert installed("--version").stdout == f"llmch {llmch.__version__}\n"
+    assert installed("explain", "E101").stdout.startswith("E101")
+    assert installed("demo", "--list").returncode == 0
+
+
+def test_the_examples_travel(installed: Installed) -> None:
+    listed = [line.split()[0] for line in installed("demo", "--list").stdout.splitlines()]
+    assert listed == [each.name for each in list_examples()]
+
+
+def test_a_demo_runs_far_from_the_checkout(installed: Installed) -> None:
+    done = installed("demo", "hello", "--quiet")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Hello, Ada!" in done.stdout
+    assert (installed.elsewhere / "llmch-demo" / "hello" / "hello" / "greeting.py").is_file()
+
+
+def test_the_wheel_holds_the_program_and_nothing_else(installed: Installed) -> None:
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        names = set(wheel.namelist())
+    assert {
+        "planner/PLANNER_PROMPT.md",
+        "planner/REVISION_PROMPT.md",
+        "planner/DOCTRINE.md",
+        "planner/spec_schema.json",
+        "factory/FACTORY_PROMPT.md",
+        "llmch/py.typed",
+        "llmch/_examples/hello/transcript.jsonl",
+    } <= names
+    top = {name.partition("/")[0] for name in names}
+    dist_info = f"llmch-{llmch.__version__}.dist-info"
+    assert top == {"llmch", "planner", "factory", "shared", dist_info}
+
+
+def test_every_file_that_code_reads_travels(installed: Installed) -> None:
+    """Whatever lies beside the modules of a package is there to be read at run time."""
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        names = set(wheel.namelist())
+    beside = {
+        str(path.relative_to(ROOT))
+        for package in ("llmch", "planner", "factory", "shared")
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert beside - names == set()
+
+
+def test_the_metadata_bounds_every_dependency(installed: Installed) -> None:
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        (name,) = (each for each in wheel.namelist() if each.endswith("/METADATA"))
+        metadata = Parser().parsestr(wheel.read(name).decode())
+    needed = metadata.get_all("Requires-Dist") or []
+    assert {"openai", "pydantic", "langgraph", "ulid-py", "pytest"} <= {
+        each.partition("<")[0].partition(">")[0] for each in needed
+    }
+    assert [each for each in needed if "<" not in each or ">=" not in each] == []
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["License-Expression"] == "MIT"
