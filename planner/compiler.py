@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planner.bootstrap import skip_bootstrap
 from planner.openai_client import PlannerModel
 from planner.plan import Plan
 from planner.prompt_template import Template, render, render_review_revision, render_revision
+from planner.requirements import render_requirements
 from planner.response import parse_response
 from planner.reviewer import MAX_ROUNDS, Claim, Review, read_review, review_prompt
 from planner.rules.catalogue import RULE_BY_CODE
@@ -35,6 +36,7 @@ class CompileInputs:
     doctrine: str
     repo_files: Collection[str]
     repo_hints: str
+    require_coverage: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,11 @@ class _Compilation:
         self._emit = emit
         self._max_attempts = max_attempts
         self.first_prompt = render(
-            inputs.template, inputs.spec.text, inputs.doctrine, inputs.repo_hints
+            inputs.template,
+            inputs.spec.text,
+            inputs.doctrine,
+            inputs.repo_hints,
+            render_requirements(inputs.spec.requirements, all_needed=inputs.require_coverage),
         )
 
     def until_valid(self, prompt: str, first: int) -> Iterator[Judged]:
@@ -179,7 +185,7 @@ class _Compilation:
         text, repo_files = completion.text, self._inputs.repo_files
         self._write(f"llm_raw_response_attempt_{attempt}.txt", text)
         self._write(f"llm_reasoning_attempt_{attempt}.txt", completion.reasoning)
-        plan = skip_bootstrap(parse_response(text), repo_files)
+        plan = _traced(skip_bootstrap(parse_response(text), repo_files), self._inputs)
         if plan.is_json:
             self._write(f"manifest_raw_attempt_{attempt}.json", extract_json_object(text))
         report = judge(plan, repo_files)
@@ -189,6 +195,17 @@ class _Compilation:
 
     def _write(self, name: str, text: str) -> None:
         write_text(self._folder / name, text, sync=False)
+
+
+def _traced(plan: Plan, inputs: CompileInputs) -> Plan:
+    """Return the plan with the requirements that it is held to, whatever the model wrote there.
+
+    Derived ids count only where the plan uses them, or has to.
+    """
+    uses_ids = any(draft.order and draft.order.covers for draft in plan.drafts)
+    counts = inputs.spec.ids_given or inputs.require_coverage or uses_ids
+    requirements = inputs.spec.requirements if counts else ()
+    return replace(plan, requirements=requirements, require_coverage=inputs.require_coverage)
 
 
 def _same_plan(before: Judged, after: Judged) -> bool:
