@@ -1,7 +1,5 @@
 """The verbs and what each is for. A verb's module is imported when it is called, not before."""
 
-from __future__ import annotations
-
 VERBS = {
     "plan": "compile a specification into work orders",
     "check": "judge a plan by all rules, without a model",
