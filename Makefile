@@ -28,7 +28,7 @@ check: $(READY)
 	$(BIN)/lint-imports
 
 bench: $(READY)
-	$(BIN)/python -m bench
+	$(BIN)/python -m tests.bench
 
 format: $(READY)
 	$(BIN)/ruff format .

@@ -14,7 +14,7 @@ from factory.schemas import FailureBrief, Stage
 from factory.scope import FileKind, FileState
 from shared.llm.files_format import NO_FINAL_NEWLINE, fence_for, render_files_example
 from shared.llm.reply_format import ReplyFormat
-from shared.schemas import WorkOrder
+from shared.schemas import Interface, WorkOrder
 from shared.template import fill
 
 
@@ -53,8 +53,12 @@ def render_prompt(
     verification: Sequence[str],
     failure: FailureBrief | None,
     asked: ReplyFormat,
+    known: Sequence[Interface] = (),
 ) -> str:
-    """Return the prompt of one attempt; `failure` is what became of the one before."""
+    """Return the prompt of one attempt; `failure` is what became of the one before.
+
+    `known` are interfaces that earlier orders declared of files that this one needs.
+    """
     commands = (*verification, *order.acceptance_commands)
     return fill(
         _template(),
@@ -64,6 +68,7 @@ def render_prompt(
             "TITLE": order.title,
             "INTENT": order.intent,
             "NOTES": f"\n{order.notes}\n" if order.notes else "",
+            "INTERFACES": _render_interfaces(order.interfaces, known),
             "OPENING": _render_opening(order, shown) if asked is ReplyFormat.FILES else "",
             "WHICH": "this file" if len(order.allowed_files) == 1 else "these files",
             "ALLOWED": _render_allowed(order, shown),
@@ -132,6 +137,23 @@ def _render_file(file: ShownFile, writable: bool, with_hash: bool) -> str:
     if file.text.endswith("\n"):
         return f"{head}{fence}\n{file.text}{fence}\n"
     return f"{head}{fence}\n{file.text}\n{fence}\n{NO_FINAL_NEWLINE}\n"
+
+
+def _render_interfaces(own: Sequence[Interface], known: Sequence[Interface]) -> str:
+    parts = []
+    if own:
+        parts.append("These interfaces are fixed. Keep every name and signature exactly:\n")
+        parts += [_render_stub(each) for each in own]
+    if known:
+        parts.append("These are there, and you can rely on them:\n")
+        parts += [_render_stub(each) for each in known]
+    return "\n" + "\n".join(parts) if parts else ""
+
+
+def _render_stub(interface: Interface) -> str:
+    fence = fence_for(interface.stub)
+    stub = interface.stub.rstrip("\n")
+    return f"## Interface of {interface.path}\n{fence}\n{stub}\n{fence}\n"
 
 
 def _render_forbidden(paths: Sequence[str]) -> str:
