@@ -11,7 +11,7 @@ demo: $(READY)
 	$(BIN)/llmch demo $(NAME)
 
 test: $(READY)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(JOBS)
 
 check: $(READY)
 	$(BIN)/ruff format --check .
