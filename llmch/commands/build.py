@@ -11,6 +11,7 @@ from factory.options import RunOptions
 from factory.preflight import Place
 from llmch.arguments import add_model_arguments, add_output_arguments, add_record_arguments
 from llmch.console import Console
+from planner.cli import add_review_arguments, planning_model
 from shared.errors import ExitCode
 
 
@@ -20,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
     parser.add_argument("--model", metavar="M", help="the model that plans")
     parser.add_argument("--reasoning-effort", metavar="E", help="minimal, low, medium or high")
+    add_review_arguments(parser)
     add_batch_arguments(parser)
     add_run_arguments(parser)
     add_record_arguments(parser)
@@ -34,8 +36,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     from factory.summary import public_json
     from llmch.building import plan_once
     from llmch.consent import with_consent
-    from llmch.wiring import model_source, settings_for
-    from planner.openai_client import PlannerModel
+    from llmch.wiring import model_source, planning_source, reviews_plan, settings_for
     from planner.run import PlanOptions, plan_document
     from shared.llm.budget import Purse
 
@@ -43,20 +44,22 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
         **run_flags(args),
         "planner.model": args.model,
         "planner.reasoning_effort": args.reasoning_effort,
+        "reviewer.model": args.reviewer_model,
     }
     settings = settings_for(args, console, flags, repo=args.repo, spec=args.spec)
-    planner_source = model_source(args, settings, settings.planner)
+    review = reviews_plan(args)
+    planner_source = planning_source(args, settings, review=review)
     factory_source = model_source(args, settings, settings.factory)
     purse = Purse(planner_source.budget)  # one budget for both
-    place = find_repo(args.repo)
+    place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     options = run_options(args, settings)
     _refuse_early(place, options)
-    role = settings.planner
     plan = plan_once(
         PlanOptions(
             spec=args.spec,
             artifacts=settings.artifacts_dir,
-            model=PlannerModel(role.model, role.reasoning_effort, role.max_output_tokens),
+            model=planning_model(settings.planner),
+            reviewer=planning_model(settings.reviewer) if review else None,
             max_attempts=settings.planner_attempts,
             repo=args.repo,
             template=args.template,
@@ -84,7 +87,7 @@ def _refuse_early(place: Place, options: RunOptions) -> None:
     from factory.preflight import choose_target, inspect_repo
     from factory.run import prepare_export
 
-    repo = inspect_repo(place, allow_repo_filters=options.allow_repo_filters)
+    repo = inspect_repo(place)
     prepare_export(repo, options.out, "--out")
     if options.branch is not None:
         choose_target(repo, options.branch, options.policy, options.protected, options.start)
