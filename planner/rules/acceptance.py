@@ -24,8 +24,8 @@ _UNEXPANDED = re.compile(r"'[^']*'|\\.|(\$\(|`)", re.DOTALL)
 
 def weakness(command: Command) -> Weakness | None:
     """Return why the command can hardly fail, `None` where nothing tells so. Linear in its text."""
-    if command.problem:
-        return None
+    if command.problem or command.operator:
+        return None  # it will be another command
     if isinstance(command.run, CodeRun):
         if command.run.code.problem:
             return None

@@ -18,6 +18,7 @@ from tests.planner.plans import QUALITY, creating, order, plan
 
 # What is imported and not there: on purpose, in some labelled commands.
 ELSEWHERE = {"W101", "W221"}
+PART = 60  # commands of one order; more than 100 it may not have
 
 
 def python(code: str) -> str:
@@ -39,7 +40,8 @@ def running(number: int, *codes: str, **fields: object) -> Any:
 def labelled(codes: Sequence[str]) -> Any:
     """Return a plan that declares the labelled project, then runs each piece of code."""
     declared = creating(1, *CONTRACTS, interfaces=project())
-    return plan(declared, running(2, *codes))
+    parts = [codes[start : start + PART] for start in range(0, len(codes), PART)]
+    return plan(declared, *(running(number, *part) for number, part in enumerate(parts, 2)))
 
 
 def found(
@@ -65,11 +67,12 @@ def codes(
 
 
 def by_command(findings: Sequence[Finding]) -> dict[int, list[Finding]]:
+    """Return the findings by the place of their command among those of `labelled`."""
     sorted_in: dict[int, list[Finding]] = {}
     for each in findings:
         index = re.fullmatch(r"acceptance_commands\[(\d+)\]", each.field)
         assert index, each
-        sorted_in.setdefault(int(index[1]), []).append(each)
+        sorted_in.setdefault((each.position - 2) * PART + int(index[1]), []).append(each)
     return sorted_in
 
 
