@@ -102,10 +102,8 @@ def inspect_repo(place: Place, *, allow_repo_filters: bool = False) -> Repo:
 
     Changes nothing.
     """
-    git = place.git
-    entries = git.read_config()
-    if not allow_repo_filters:
-        git = git.with_config(without_repo_filters(entries))
+    entries = place.git.read_config()
+    git = contained_git(place.git, allow_repo_filters, entries)
     changes = git.changes()
     _refuse_unready(place.tree, place.git_dir, changes)
     return Repo(
@@ -117,6 +115,15 @@ def inspect_repo(place: Place, *, allow_repo_filters: bool = False) -> Repo:
         branch=changes.branch,
         ignored_filters=() if allow_repo_filters else _filters_in_use(place.tree, entries),
     )
+
+
+def contained_git(
+    git: Git, allow_repo_filters: bool, entries: tuple[ConfigEntry, ...] | None = None
+) -> Git:
+    """Return git that runs no filter which only the repo's own config defines, unless allowed."""
+    if allow_repo_filters:
+        return git
+    return git.with_config(without_repo_filters(entries or git.read_config()))
 
 
 def choose_target(
