@@ -14,7 +14,7 @@ from factory.schemas import FailureBrief, Stage
 from factory.scope import FileKind, FileState
 from shared.llm.files_format import NO_FINAL_NEWLINE, fence_for, render_files_example
 from shared.llm.reply_format import ReplyFormat
-from shared.schemas import WorkOrder
+from shared.schemas import Interface, WorkOrder
 from shared.template import fill
 
 
@@ -28,19 +28,19 @@ class ShownFile:
 
 
 _JSON_FORMAT = """\
-Reply with one JSON object and nothing else:
+Reply with one JSON object and nothing else, of this form:
 
 {"summary": "what the change does, in one sentence", "writes": [{"path": "the/file.py", \
 "base_sha256": "the hash shown with that file", "content": "the whole new content of the file"}]}
 
 - Give each file that you write whole, from its first line to its last; leave out files that stay \
 as they are.
-- Copy base_sha256 from above: it says which content you replace.
+- Copy base_sha256 from the list of files below: it says which content you replace.
 - Inside JSON strings, write line ends as \\n, quotes as \\" and backslashes as \\\\."""
 
 _FILES_FORMAT = """\
-Reply like this example: a summary in one line, then each file that you write in a block of its \
-own, whole, its path right after the opening fence.
+Begin with one line that says what the change does. Then give each file that you write in a block \
+of its own, whole, its path right after the opening fence. For example:
 
 {example}
 - Leave out files that stay as they are, and write nothing after the last block.
@@ -53,8 +53,12 @@ def render_prompt(
     verification: Sequence[str],
     failure: FailureBrief | None,
     asked: ReplyFormat,
+    known: Sequence[Interface] = (),
 ) -> str:
-    """Return the prompt of one attempt; `failure` is what became of the one before."""
+    """Return the prompt of one attempt; `failure` is what became of the one before.
+
+    `known` are interfaces that earlier orders declared of files that this one needs.
+    """
     commands = (*verification, *order.acceptance_commands)
     return fill(
         _template(),
@@ -64,7 +68,10 @@ def render_prompt(
             "TITLE": order.title,
             "INTENT": order.intent,
             "NOTES": f"\n{order.notes}\n" if order.notes else "",
-            "ALLOWED": _bullets(order.allowed_files),
+            "INTERFACES": _render_interfaces(order.interfaces, known),
+            "OPENING": _render_opening(order, shown) if asked is ReplyFormat.FILES else "",
+            "WHICH": "this file" if len(order.allowed_files) == 1 else "these files",
+            "ALLOWED": _render_allowed(order, shown),
             "FORBIDDEN": _render_forbidden(order.forbidden),
             "COMMANDS": _bullets(commands),
             "FAILURE": _render_failure(failure) if failure else "",
@@ -79,9 +86,9 @@ def reminder(stage: Stage, order: WorkOrder) -> str:
         case Stage.WRITE_SCOPE_VIOLATION:
             return f"Write only: {', '.join(order.allowed_files)}."
         case Stage.STALE_CONTEXT:
-            return "Copy each base_sha256 from the file list of this prompt."
+            return "Copy each base_sha256 from the list of files."
         case Stage.LLM_OUTPUT_INVALID:
-            return "Reply in exactly the format given below, and nothing else."
+            return "Reply in exactly the format given above, and nothing else."
         case Stage.VERIFY_FAILED | Stage.ACCEPTANCE_FAILED:
             return "The commands cannot be changed: change the files so that all commands succeed."
         case Stage.CONTRACT_VIOLATED:
@@ -115,7 +122,7 @@ def _render_files(order: WorkOrder, shown: Sequence[ShownFile], asked: ReplyForm
     # In the other format nobody has to copy a hash, so none is there to be got wrong.
     hashes = asked is ReplyFormat.JSON
     parts = [_render_file(each, each.path in writable, hashes) for each in shown]
-    return "# Files as they are now\n\n" + "\n".join(parts)
+    return "# Files as they are now\n\n" + "\n".join(parts) + "\n"
 
 
 def _render_file(file: ShownFile, writable: bool, with_hash: bool) -> str:
@@ -132,13 +139,52 @@ def _render_file(file: ShownFile, writable: bool, with_hash: bool) -> str:
     return f"{head}{fence}\n{file.text}\n{fence}\n{NO_FINAL_NEWLINE}\n"
 
 
+def _render_interfaces(own: Sequence[Interface], known: Sequence[Interface]) -> str:
+    parts = []
+    if own:
+        parts.append("These interfaces are fixed. Keep every name and signature exactly:\n")
+        parts += [_render_stub(each) for each in own]
+    if known:
+        parts.append("These are there, and you can rely on them:\n")
+        parts += [_render_stub(each) for each in known]
+    return "\n" + "\n".join(parts) if parts else ""
+
+
+def _render_stub(interface: Interface) -> str:
+    fence = fence_for(interface.stub)
+    stub = interface.stub.rstrip("\n")
+    return f"## Interface of {interface.path}\n{fence}\n{stub}\n{fence}\n"
+
+
 def _render_forbidden(paths: Sequence[str]) -> str:
     return f"\nThese must stay untouched:\n{_bullets(paths)}\n" if paths else ""
 
 
+def _render_allowed(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
+    wanted = _files_to_create(order, shown)
+    return _bullets(
+        [f"{path} (new: write it)" if path in wanted else path for path in order.allowed_files]
+    )
+
+
+def _files_to_create(order: WorkOrder, shown: Sequence[ShownFile]) -> frozenset[str]:
+    absent = frozenset(file.path for file in shown if file.state.kind is FileKind.ABSENT)
+    return absent.intersection(condition.path for condition in order.postconditions)
+
+
+def _render_opening(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
+    """Return how the reply begins: left to itself, a small model repeats what it was shown."""
+    first = order.allowed_files[0]
+    certain = len(order.allowed_files) == 1 or first in _files_to_create(order, shown)
+    unless = "" if certain else ", unless that file stays as it is"
+    exists = any(file.path in order.allowed_files and file.text for file in shown)
+    keep = "A block replaces its whole file: also give all the lines that stay.\n" if exists else ""
+    opening = f"Summary: {' '.join(order.title.split())}\n\n```{first}"
+    return f"{keep}\nYour reply begins like this{unless}:\n\n{opening}"
+
+
 def _render_failure(brief: FailureBrief) -> str:
     lines = [
-        "",
         "# Your previous attempt failed",
         "",
         "Its files were taken back: what is shown above is the state to start from.",
@@ -152,7 +198,7 @@ def _render_failure(brief: FailureBrief) -> str:
     lines += [fence, brief.primary_error_excerpt, fence]
     if brief.constraints_reminder:
         lines.append(brief.constraints_reminder)
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n\n"
 
 
 def hashes_of(shown: Sequence[ShownFile]) -> Mapping[str, FileState]:

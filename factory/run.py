@@ -18,7 +18,6 @@ from factory.preflight import (
     Repo,
     Target,
     choose_target,
-    contained_git,
     find_repo,
     inspect_repo,
 )
@@ -78,14 +77,11 @@ class HeldRepo:
 @contextlib.contextmanager
 def hold_repo(options: RunOptions, emit: Emit) -> Iterator[HeldRepo]:
     """Hold the repo, clear up after a run that was cut off, and see that it can be worked on."""
-    place = find_repo(options.repo)
+    place = find_repo(options.repo, allow_repo_filters=options.allow_repo_filters)
     with hold(place.common_dir) as lock:
         place = replace(place, git=place.git.holding(lock))
-        earlier = recover(
-            contained_git(place.git, options.allow_repo_filters), place.common_dir, emit
-        )
-        repo = inspect_repo(place, allow_repo_filters=options.allow_repo_filters)
-        yield HeldRepo(repo, earlier)
+        earlier = recover(place.git, place.common_dir, emit)
+        yield HeldRepo(inspect_repo(place), earlier)
 
 
 @contextlib.contextmanager

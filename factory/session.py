@@ -64,7 +64,8 @@ class Session:
         self.emit(
             OrderStarted(order.id, order.title, self.branch, task.base, self.options.max_attempts)
         )
-        write_json(make_folder(task.folder) / "work_order.json", order.model_dump(mode="json"))
+        document = order.model_dump(mode="json")
+        write_json(make_folder(task.folder) / "work_order.json", document, sync=False)
 
     def fit(self, task: OrderTask, result: OrderResult) -> OrderResult | SentBack:
         """Return the result as it can land on the tip, or why it has to be made again there.
@@ -222,7 +223,7 @@ def open_session(
         yield Session(
             options=options,
             repo=repo,
-            landing=Landing(repo.git, target.branch, folder.run_id),
+            landing=Landing(repo.git, repo.common_dir, target.branch, folder.run_id),
             execution=Execution(options, benches, model.client, journal, emit, date),
             merging=Merging(options, repo, benches, emit, date),
             model=model,

@@ -10,6 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from pydantic import BaseModel
+
+from planner.requirements import Requirement
 from shared.paths import glob_characters
 from shared.schemas import (
     MAX_COMMANDS,
@@ -17,7 +20,9 @@ from shared.schemas import (
     MAX_ORDERS,
     Condition,
     DocumentInvalid,
+    Interface,
     Manifest,
+    RequirementEntry,
     SchemaProblem,
     VerifyContract,
     WorkOrder,
@@ -62,7 +67,8 @@ class Plan:
     """A plan document, as it was written in `document` and as far as it could be read.
 
     `problems` are faults of the document itself, by field. `is_json` is false where the plan was
-    to be read from a text that held no JSON document.
+    to be read from a text that held no JSON document. `requirements` are those of the specification
+    that the plan is traced to; with `require_coverage` each of them has to be covered.
     """
 
     document: JsonValue
@@ -72,6 +78,8 @@ class Plan:
     problems: tuple[SchemaProblem, ...] = ()
     unknown: tuple[str, ...] = ()
     is_json: bool = True
+    requirements: tuple[Requirement, ...] = ()
+    require_coverage: bool = False
 
 
 def unreadable_plan(problem: str) -> Plan:
@@ -85,13 +93,16 @@ def parse_plan(document: JsonValue) -> Plan:
         return Plan(document, problems=(SchemaProblem("", "the document is no JSON object"),))
     contract, contract_problems = _parse_contract(document.get("verify_contract"))
     entries, entry_problems = _read_entries(document)
+    requirements, requirement_problems = _parse_requirements(document.get("requirements"))
     return Plan(
         document=document,
         overview=_overview(document.get("system_overview")),
         contract=contract,
         drafts=tuple(parse_draft(position, entry) for position, entry in enumerate(entries, 1)),
-        problems=contract_problems + entry_problems,
+        problems=contract_problems + entry_problems + requirement_problems,
         unknown=unknown_keys(Manifest, document) + _unknown_in_contract(document),
+        requirements=requirements,
+        require_coverage=document.get("require_coverage") is True,
     )
 
 
@@ -151,11 +162,26 @@ def _parse_contract(
         )
 
 
+def _parse_requirements(
+    value: JsonValue,
+) -> tuple[tuple[Requirement, ...], tuple[SchemaProblem, ...]]:
+    if value is None:
+        return (), ()
+    try:
+        if not isinstance(value, list) or len(value) > MAX_LISTED:
+            raise DocumentInvalid((SchemaProblem("", f"is no list of {MAX_LISTED} at most"),))
+        entries = [parse_document(RequirementEntry, each) for each in value]
+    except DocumentInvalid as error:
+        return (), (SchemaProblem("requirements", str(error)),)
+    return tuple(Requirement(each.id, each.text, each.line) for each in entries), ()
+
+
 def _unknown_in_order(raw: RawOrder) -> tuple[str, ...]:
     return (
         *unknown_keys(WorkOrder, raw),
-        *_unknown_in_conditions("preconditions", raw.get("preconditions")),
-        *_unknown_in_conditions("postconditions", raw.get("postconditions")),
+        *_unknown_in(Condition, "preconditions", raw.get("preconditions")),
+        *_unknown_in(Condition, "postconditions", raw.get("postconditions")),
+        *_unknown_in(Interface, "interfaces", raw.get("interfaces")),
     )
 
 
@@ -165,15 +191,15 @@ def _unknown_in_contract(document: RawOrder) -> tuple[str, ...]:
         return ()
     return (
         *(f"verify_contract.{key}" for key in unknown_keys(VerifyContract, contract)),
-        *_unknown_in_conditions("verify_contract.requires", contract.get("requires")),
+        *_unknown_in(Condition, "verify_contract.requires", contract.get("requires")),
     )
 
 
-def _unknown_in_conditions(field: str, value: JsonValue) -> list[str]:
+def _unknown_in(schema: type[BaseModel], field: str, value: JsonValue) -> list[str]:
     return [
         f"{field}[{index}].{key}"
-        for index, condition in enumerate(_first_of(value))
-        for key in unknown_keys(Condition, condition)
+        for index, entry in enumerate(_first_of(value))
+        for key in unknown_keys(schema, entry)
     ]
 
 

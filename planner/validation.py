@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypedDict
 
+from planner.interfaces.declared import fold_history, read_interfaces
+from planner.interfaces.judgement import judge_types
 from planner.plan import Draft, Plan
-from planner.projection import Projection, project
+from planner.projection import project
 from planner.response import parse_response
+from planner.rules.acceptance import weak_commands
 from planner.rules.catalogue import RULE_BY_CODE, RULES
 from planner.rules.model import Finding, PlanView, Severity, Step
-from shared.commands import analyse_command
+from planner.rules.needs import unmet_needs
+from planner.target import Allowed, Target
+from shared.commands import Command, analyse_command
+from shared.interfaces.checker import TypeChecker
 
 _INDEX = re.compile(r"\d+")
 _MAX_FINDINGS = 1000
@@ -90,15 +96,32 @@ def render_finding(finding: Finding) -> str:
     return f"[{finding.code}] {place}: {finding.message}"
 
 
-def judge(plan: Plan, repo_files: Collection[str] = ()) -> Report:
+def judge(
+    plan: Plan,
+    repo_files: Collection[str] = (),
+    sources: Mapping[str, str] | None = None,
+    *,
+    allowed: Allowed | None = None,
+    checker: TypeChecker | None = None,
+) -> Report:
     """Return what all rules say of `plan`, on a repo that holds `repo_files`.
 
-    Paths in `repo_files` are as git lists them. Never raises, whatever a model wrote. Of one rule
-    the first thousand findings count: more show nothing that these do not.
+    Paths in `repo_files` are as git lists them, and `sources` has the texts of those that rules
+    read (see `planner.target`). A `checker` that is given stays warm for the next plan; else one
+    is started where the plan needs it, and ended. Never raises, whatever a model wrote. Of one
+    rule the first thousand findings count: more show nothing that these do not.
     """
-    chain = project(plan.drafts, repo_files)
-    steps = tuple(_step(draft, plan, chain) for draft in plan.drafts)
-    view = PlanView(plan, steps, chain)
+    target = Target(frozenset(repo_files), sources or {}, allowed or Allowed())
+    chain = project(plan.drafts, target.files)
+    interfaces = [read_interfaces(draft) for draft in plan.drafts]
+    history = fold_history(plan.drafts, interfaces, target.files, target.sources)
+    steps = tuple(
+        Step(draft, _commands(draft), declared, plan, chain, history, target)
+        for draft, declared in zip(plan.drafts, interfaces, strict=True)
+    )
+    weak = [finding for step in steps for finding in weak_commands(step)]
+    decided = (*unmet_needs(steps), *weak, *judge_types(steps, checker))
+    view = PlanView(plan, steps, chain, decided)
     findings = [each for rule in RULES for each in islice(rule.check(view), _MAX_FINDINGS)]
     return Report(tuple(sorted(findings, key=_sort_key)))
 
@@ -109,9 +132,8 @@ def judge_text(text: str, repo_files: Collection[str] = ()) -> tuple[Plan, Repor
     return plan, judge(plan, repo_files)
 
 
-def _step(draft: Draft, plan: Plan, chain: Projection) -> Step:
-    commands = [(index, analyse_command(text)) for index, text in draft.commands()]
-    return Step(draft, tuple(commands), plan, chain)
+def _commands(draft: Draft) -> tuple[tuple[int, Command], ...]:
+    return tuple((index, analyse_command(text)) for index, text in draft.commands())
 
 
 def _sort_key(finding: Finding) -> tuple[int, str, str, str]:

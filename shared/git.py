@@ -8,8 +8,10 @@ the target, which never runs outside the sandbox.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -39,6 +41,7 @@ _FIXED_CONFIG: tuple[Setting, ...] = (
 _TEXT_MERGE = "git merge-file -q %A %O %B || exit 1"
 
 _REF_NAME_BYTES = 250  # of one part: git makes a file of that name, and one with `.lock` added
+_NO_WORKING_TREE = (b"not a git repository", b"must be run in a work tree")
 _PROTOCOLS = "GIT_ALLOW_PROTOCOL"
 
 
@@ -140,7 +143,7 @@ class Git:
         settings = _as_environment((*_FIXED_CONFIG, *self.config))
         try:
             return run_tool(
-                ["git", *arguments],
+                [_program(self.environment.get("PATH", "")), *arguments],
                 cwd=self.folder,
                 env={**self.environment, **settings, **(environment or {})},
                 timeout_seconds=TIMEOUT_SECONDS,
@@ -174,9 +177,9 @@ class Git:
             "--git-common-dir",
         )
         if done.exit_code:
-            if b"dubious ownership" in done.stderr:
-                raise GitFailed(done, "if you trust it: `git config --global safe.directory PATH`")
-            return None
+            if any(words in done.stderr for words in _NO_WORKING_TREE):
+                return None
+            raise GitFailed(done, "see that `git status` works there")
         try:
             tree, git_dir, common = _text(done.stdout).removesuffix("\n").split("\n")
         except ValueError:
@@ -419,6 +422,13 @@ class Git:
 
 NO_COMMIT = "0" * 40
 """Stands for the commit of a ref that does not exist."""
+
+
+@cache
+def _program(path: str) -> str:
+    """Return where git is on `path`: found once, it need not be looked for by every call."""
+    found = shutil.which("git", path=path) if path else None
+    return found if found and Path(found).is_absolute() else "git"
 
 
 def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -6,8 +6,9 @@ import ast
 import re
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from shared.shell_words import MAX_ARGUMENT_BYTES, is_too_long
 
@@ -23,6 +24,8 @@ _CATCHES_IMPORT_ERROR = frozenset(
     {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 )
 _warnings_lock = threading.Lock()
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +64,40 @@ class PythonCode:
 
 def read_code(source: str) -> PythonCode:
     """Compile `source` without running any of it. Neither raises nor warns, whatever it holds."""
-    if problem := _limit(source):
+    if problem := _too_long(source):
         return PythonCode(source, problem, ())
+    read = _attempt(source, _compiled_imports)
+    if isinstance(read, CodeProblem):
+        return PythonCode(source, read, ())
+    return PythonCode(source, None, read)
+
+
+def parse_code(source: str) -> ast.Module | CodeProblem:
+    """Return the syntax tree of `source`, or why there is none. Neither raises nor warns."""
+    return _attempt(source, ast.parse)
+
+
+def _compiled_imports(source: str) -> tuple[Import, ...]:
+    compile(source, "<code>", "exec", dont_inherit=True)
+    return _imports(source)
+
+
+def _attempt(source: str, read: Callable[[str], T]) -> T | CodeProblem:
+    if "\0" in source:
+        return CodeProblem("it holds a NUL", False)
     try:
         with _warnings_lock, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            compile(source, "<code>", "exec", dont_inherit=True)
-            return PythonCode(source, None, _imports(source))
+            return read(source)
     except SyntaxError as error:
-        problem = CodeProblem(error.msg, True, error.lineno or 0, error.offset or 0)
+        return CodeProblem(error.msg, True, error.lineno or 0, error.offset or 0)
     except (RecursionError, MemoryError):
-        problem = CodeProblem("it is nested too deep", False)
+        return CodeProblem("it is nested too deep", False)
     except (ValueError, OverflowError, SystemError) as error:
-        problem = CodeProblem(f"the compiler refuses it: {error}", False)
-    return PythonCode(source, problem, ())
+        return CodeProblem(f"the compiler refuses it: {error}", False)
 
 
-def _limit(source: str) -> CodeProblem | None:
-    if "\0" in source:
-        return CodeProblem("it holds a NUL", False)
+def _too_long(source: str) -> CodeProblem | None:
     if is_too_long(source):
         return CodeProblem(f"it is over {MAX_ARGUMENT_BYTES} bytes, too long an argument", False)
     return None

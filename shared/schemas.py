@@ -64,6 +64,15 @@ def _check_order_path(text: str) -> str:
 
 
 OrderPath = Annotated[str, AfterValidator(_check_order_path)]
+
+
+def _normal_path(text: str) -> str:
+    try:
+        return _check_order_path(text)
+    except PathProblem:
+        return text
+
+
 # Strict mode would refuse the lists that JSON gives for tuples; what they hold stays strict.
 Listed = Annotated[tuple[T, ...], Field(strict=False, max_length=MAX_LISTED)]
 
@@ -74,8 +83,20 @@ Overview = Annotated[
 ]
 
 
+def _is_empty(value: object) -> bool:
+    return value == ()
+
+
+def _is_false(value: object) -> bool:
+    return value is False
+
+
 class _Document(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+
+# An id goes into commit trailers as one of a comma separated list.
+RequirementId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
 class Condition(_Document):
@@ -100,11 +121,31 @@ class Provenance(_Document):
     bootstrap: bool = False
 
 
+class Interface(_Document):
+    """What an order declares of a Python file: a stub, only of the names it adds or changes.
+
+    Any string is taken for the `path`, which has a rule of its own; a good one is normalised.
+    """
+
+    path: Annotated[str, AfterValidator(_normal_path)]
+    stub: str
+
+
+class RequirementEntry(_Document):
+    """One thing that the specification requires; `line` is where a text says it."""
+
+    id: RequirementId
+    text: str
+    line: int | None = None
+
+
 class WorkOrder(_Document):
     """One step of a plan: what to do, where it may write, and how it is judged.
 
     Any string is taken for an `id` and any path may hold glob characters: `blockers` names what
-    of that keeps an order from being executed.
+    of that keeps an order from being executed. `changes` names what `interfaces` declare anew on
+    purpose, and what of earlier ones the order takes away. An order without the two is the same
+    document, with the same hash, as before there were any.
     """
 
     id: str
@@ -117,6 +158,9 @@ class WorkOrder(_Document):
     acceptance_commands: Annotated[Listed[str], Field(min_length=1, max_length=MAX_COMMANDS)]
     context_files: Annotated[Listed[OrderPath], Field(max_length=MAX_CONTEXT_FILES)] = ()
     depends_on: Listed[str] = ()
+    covers: Annotated[Listed[RequirementId], Field(exclude_if=_is_empty)] = ()
+    interfaces: Annotated[Listed[Interface], Field(exclude_if=_is_empty)] = ()
+    changes: Annotated[Listed[str], Field(exclude_if=_is_empty)] = ()
     notes: str | None = None
     verify_exempt: bool = False
     provenance: Provenance | None = None
@@ -136,6 +180,8 @@ class Manifest(_Document):
     system_overview: Overview = ()
     verify_contract: VerifyContract | None = None
     work_orders: Annotated[Listed[WorkOrder], Field(max_length=MAX_ORDERS)]
+    requirements: Annotated[Listed[RequirementEntry], Field(exclude_if=_is_empty)] = ()
+    require_coverage: Annotated[bool, Field(exclude_if=_is_false)] = False
     provenance: Provenance | None = None
 
 

@@ -85,7 +85,7 @@ def build_example(
 
 def make_transcript(example: Example, target: Path) -> None:
     """Run the example with the replies that it has and record them at `target`."""
-    origin, factory = _factory_of(example)
+    origin, factory = factory_of(example)
     with tempfile.TemporaryDirectory() as scratch:
         made = Path(scratch) / "transcript.jsonl"
         result = build_example(example, Path(scratch), factory, origin, made)
@@ -94,7 +94,7 @@ def make_transcript(example: Example, target: Path) -> None:
         target.write_bytes(made.read_bytes())
 
 
-def _factory_of(example: Example) -> tuple[Mapping[str, str], LlmClient]:
+def factory_of(example: Example) -> tuple[Mapping[str, str], LlmClient]:
     """Return where the example's factory replies come from, and what gives them."""
     if example.transcript.exists():
         with Transcript.read(example.transcript) as recorded:

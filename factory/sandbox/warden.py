@@ -8,7 +8,8 @@ On FD come requests: two descriptors for output, a control socket, and what else
 needs. Each is served by a fork, the command's supervisor. It reads the job from the control
 socket, runs it, and answers with one JSON report. When the command ends, or the other side of
 the socket closes (deadline, interrupt, death of llmch), it kills every descendant: as their
-subreaper it inherits even those that left their session.
+subreaper it inherits even those that left their session. The warden in turn inherits what a
+supervisor leaves that was killed.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Set
 from typing import NoReturn, TypedDict
 
 REQUEST_FDS = 3  # stdout, stderr, control; further ones are the job's own
@@ -66,18 +68,54 @@ def main() -> None:
     """Serve requests until the other side closes the socket."""
     requests = socket.socket(fileno=int(sys.argv[1]))
     requests.set_inheritable(False)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors need no reaping
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    wake = _wake_when_children_end()
+    poll = select.poll()
+    poll.register(requests, select.POLLIN)
+    poll.register(wake, select.POLLIN)
+    supervisors: set[int] = set()
     while True:
-        mark, fds, _, _ = socket.recv_fds(requests, 1, MAX_FDS)
-        if not mark:
-            return
-        for fd in fds:  # recv_fds takes MSG_CMSG_CLOEXEC and, in Python 3.11, forgets it
-            os.set_inheritable(fd, False)
-        if os.fork() == 0:
-            requests.close()
-            _supervise(fds)
-        for fd in fds:
-            os.close(fd)
+        ready = [fd for fd, _ in poll.poll()]
+        if wake in ready:
+            os.read(wake, 4096)
+            _end_orphans(supervisors)
+        if requests.fileno() in ready:
+            fds = _receive(requests)
+            if not fds:
+                return
+            if (pid := os.fork()) == 0:
+                requests.close()
+                _supervise(fds)
+            supervisors.add(pid)
+            for fd in fds:
+                os.close(fd)
+
+
+def _receive(requests: socket.socket) -> list[int]:
+    _, fds, _, _ = socket.recv_fds(requests, 1, MAX_FDS)
+    for fd in fds:  # recv_fds takes MSG_CMSG_CLOEXEC and, in Python 3.11, forgets it
+        os.set_inheritable(fd, False)
+    return fds
+
+
+def _end_orphans(supervisors: set[int]) -> None:
+    """Reap what has ended; kill what a supervisor left that did not end in its own way.
+
+    Each orphan that dies brings us here again, so one that forks meanwhile is met again.
+    """
+    ended = _reap()
+    failed = any(pid not in supervisors or status != 0 for pid, status in ended.items())
+    supervisors.difference_update(ended)
+    if failed:
+        _kill(_living_descendants(supervisors))
+
+
+def _wake_when_children_end() -> int:
+    """A descriptor that has something to read when a child has ended."""
+    wake, write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    signal.set_wakeup_fd(write)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return wake
 
 
 def _supervise(fds: list[int]) -> NoReturn:
@@ -100,9 +138,7 @@ def _read_job(control: socket.socket) -> Job:
 
 def _run(job: Job, control: socket.socket, fds: list[int]) -> Report:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    wake, wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-    signal.set_wakeup_fd(wake_write)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    wake = _wake_when_children_end()
     failed, failed_write = os.pipe2(os.O_CLOEXEC)
     supervisor = os.getpid()
     pid = os.fork()
@@ -153,14 +189,18 @@ def _end_tree(wake: int) -> dict[int, int]:
     pause = 0.001
     while _has_children():
         while living := _living_descendants():
-            for pid in living:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+            _kill(living)
             if select.select([wake], [], [], pause)[0]:
                 os.read(wake, 4096)
             pause = min(2 * pause, 0.1)  # one that hangs in the kernel must not cost a core
         ended |= _reap()
     return ended
+
+
+def _kill(pids: list[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _has_children() -> bool:
@@ -180,10 +220,11 @@ def _reap() -> dict[int, int]:
     return ended
 
 
-def _living_descendants() -> list[int]:
+def _living_descendants(sparing: Set[int] = frozenset()) -> list[int]:
+    """All of them but `sparing` and what descends from those."""
     children: dict[int, list[int]] = {}
     for entry in os.scandir("/proc"):
-        if entry.name.isdigit():
+        if entry.name.isdigit() and int(entry.name) not in sparing:
             with contextlib.suppress(OSError):
                 parent = _living_parent(entry.name)
                 children.setdefault(parent, []).append(int(entry.name))

@@ -55,12 +55,12 @@ E101 = Rule(
     "precondition not met",
     why="The factory refuses an order whose preconditions do not hold, before it asks a model.",
     bad="""{"work_orders": [
-  {"id": "WO-01", "preconditions": [{"kind": "file_exists", "path": "src/words.py"}]}
+  {"id": "WO-01", "preconditions": [{"kind": "file_exists", "path": "data/words.txt"}]}
 ]}""",
     good="""{"work_orders": [
-  {"id": "WO-01", "allowed_files": ["src/words.py"],
-   "postconditions": [{"kind": "file_exists", "path": "src/words.py"}]},
-  {"id": "WO-02", "preconditions": [{"kind": "file_exists", "path": "src/words.py"}]}
+  {"id": "WO-01", "allowed_files": ["data/words.txt"],
+   "postconditions": [{"kind": "file_exists", "path": "data/words.txt"}]},
+  {"id": "WO-02", "preconditions": [{"kind": "file_exists", "path": "data/words.txt"}]}
 ]}""",
     remedy=(
         "Let an earlier order declare file_exists for the path as a postcondition, reorder, or "
@@ -115,11 +115,11 @@ E103 = Rule(
     "E103",
     "postcondition outside allowed_files",
     why="An order cannot provide a file that it may not write.",
-    bad="""{"allowed_files": ["app.py"], "postconditions": [
-  {"kind": "file_exists", "path": "app.py"}, {"kind": "file_exists", "path": "words.py"}
+    bad="""{"allowed_files": ["page.html"], "postconditions": [
+  {"kind": "file_exists", "path": "page.html"}, {"kind": "file_exists", "path": "words.txt"}
 ]}""",
-    good="""{"allowed_files": ["app.py", "words.py"], "postconditions": [
-  {"kind": "file_exists", "path": "app.py"}, {"kind": "file_exists", "path": "words.py"}
+    good="""{"allowed_files": ["page.html", "words.txt"], "postconditions": [
+  {"kind": "file_exists", "path": "page.html"}, {"kind": "file_exists", "path": "words.txt"}
 ]}""",
     remedy="Add the path to allowed_files, or drop the postcondition.",
     check=each_order(promises_out_of_scope),
@@ -149,11 +149,11 @@ E104 = Rule(
     "E104",
     "allowed file has no postcondition",
     why="A file that is allowed but not promised may be left out, and later orders build on it.",
-    bad="""{"allowed_files": ["app.py", "words.py"], "postconditions": [
-  {"kind": "file_exists", "path": "app.py"}
+    bad="""{"allowed_files": ["page.html", "words.txt"], "postconditions": [
+  {"kind": "file_exists", "path": "page.html"}
 ]}""",
-    good="""{"allowed_files": ["app.py", "words.py"], "postconditions": [
-  {"kind": "file_exists", "path": "app.py"}, {"kind": "file_exists", "path": "words.py"}
+    good="""{"allowed_files": ["page.html", "words.txt"], "postconditions": [
+  {"kind": "file_exists", "path": "page.html"}, {"kind": "file_exists", "path": "words.txt"}
 ]}""",
     remedy="Declare file_exists for the path, or drop it from allowed_files.",
     check=each_order(files_without_promise),

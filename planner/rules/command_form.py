@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.rules.model import Finding, Rule, Step, each_step
+from planner.rules.model import Finding, PlanView, Rule, Step, decided, each_step
 from shared.commands import CodeRun
 from shared.python_code import CodeProblem
 
@@ -65,7 +65,7 @@ E007 = Rule(
     "command cannot be parsed",
     why="What cannot be split into a program and its arguments cannot be started.",
     bad="""{"acceptance_commands": ["python -c \\"print(1)"]}""",
-    good="""{"acceptance_commands": ["python -c \\"assert 1\\""]}""",
+    good="""{"acceptance_commands": ["python -c \\"assert 'a'.upper() == 'A'\\""]}""",
     remedy=(
         "Balance the quotes: double quotes around the code, single quotes within it. Name a "
         "program, and give `-c` its code."
@@ -81,6 +81,11 @@ def unjudgeable_code(step: Step) -> Iterator[Finding]:
             yield step.finding("E215", field, message)
 
 
+def all_unjudgeable_code(view: PlanView) -> Iterator[Finding]:
+    yield from each_step(unjudgeable_code)(view)
+    yield from decided("E215")(view)
+
+
 E215 = Rule(
     "E215",
     "Python code cannot be judged",
@@ -88,7 +93,7 @@ E215 = Rule(
     bad="""{"acceptance_commands": ["python -c \\"print('\\u0000')\\""]}""",
     good="""{"acceptance_commands": ["python -c \\"assert chr(0) not in 'text'\\""]}""",
     remedy="Write shorter and flatter code, without NUL characters; put long code in a test file.",
-    check=each_step(unjudgeable_code),
+    check=all_unjudgeable_code,
 )
 
 

@@ -1,4 +1,7 @@
-"""The examples in the rules, filled in to whole plans."""
+"""The examples in the rules, filled in to whole plans.
+
+An example may have a `repo`, texts by path: what the plan is for.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ def example_plan(example: str) -> JsonValue:
     fragment = parse_json(example)
     if not isinstance(fragment, dict):
         return fragment
+    fragment = {key: each for key, each in fragment.items() if key != "repo"}
     orders = fragment.get("work_orders", [fragment])
     if not isinstance(orders, list):
         return fragment
@@ -24,6 +28,14 @@ def example_plan(example: str) -> JsonValue:
         for number, each in enumerate(orders, 1)
     ]
     return {**plan, "work_orders": filled}
+
+
+def example_repo(example: str) -> dict[str, str]:
+    """Return the files of the repo that an example is for, by path."""
+    fragment = parse_json(example)
+    repo = fragment.get("repo") if isinstance(fragment, dict) else None
+    files = repo if isinstance(repo, dict) else {}
+    return {path: text for path, text in files.items() if isinstance(text, str)}
 
 
 def _harmless_order(number: int) -> dict[str, JsonValue]:

@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from planner.interfaces.declared import DeclaredInterface
 from planner.plan import Draft, Plan
 from planner.projection import Projection
+from planner.target import Target
 from shared.commands import Command
+from shared.interfaces.views import History
 from shared.schemas import WorkOrder
 
 Severity = Literal["error", "warning"]
@@ -44,12 +47,18 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One order in its place: its draft, its commands as far as they can be read, the chain."""
+    """One order in its place: its draft, what could be read of it, and what is around it.
+
+    `chain` has the files and `history` the Python of every point of the chain, `target` the repo.
+    """
 
     draft: Draft
     commands: tuple[tuple[int, Command], ...]
+    interfaces: tuple[DeclaredInterface, ...]
     plan: Plan
     chain: Projection
+    history: History
+    target: Target
 
     def finding(self, code: str, field: str, message: str) -> Finding:
         """Return a finding about a field of this order."""
@@ -62,11 +71,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """A whole plan as the rules see it."""
+    """A whole plan as the rules see it.
+
+    `decided` has findings of the passes that choose between codes, so that one fault has one.
+    """
 
     plan: Plan
     steps: tuple[Step, ...]
     chain: Projection
+    decided: tuple[Finding, ...] = ()
 
 
 Check = Callable[[PlanView], Iterator[Finding]]
@@ -98,6 +111,15 @@ class Rule:
 def plan_finding(code: str, field: str, message: str) -> Finding:
     """Return a finding about the plan as a whole."""
     return Finding(code, 0, "", field, message)
+
+
+def decided(code: str) -> Check:
+    """Return the check that picks up what was decided to have this code."""
+
+    def from_passes(view: PlanView) -> Iterator[Finding]:
+        yield from (each for each in view.decided if each.code == code)
+
+    return from_passes
 
 
 def each_step(check: StepCheck) -> Check:

@@ -98,8 +98,8 @@ E004 = Rule(
     "E004",
     "glob characters in a path",
     why="Which files an order may write is checked name by name; a pattern names none.",
-    bad='{"allowed_files": ["src/*.py"]}',
-    good='{"allowed_files": ["src/game.py", "src/words.py"]}',
+    bad='{"allowed_files": ["data/*.txt"]}',
+    good='{"allowed_files": ["data/words.txt", "data/names.txt"]}',
     remedy="Replace the pattern by the path of each file.",
     check=paths_with_globs,
 )
@@ -114,8 +114,8 @@ E005 = Rule(
     "E005",
     "order does not fit the schema",
     why="The factory executes fields, not guesses: a wrong type or a bad path cannot be executed.",
-    bad='{"title": 7, "allowed_files": ["../outside.py"]}',
-    good='{"title": "Score a guess", "allowed_files": ["src/score.py"]}',
+    bad='{"title": 7, "allowed_files": ["../outside.txt"]}',
+    good='{"title": "Score a guess", "allowed_files": ["data/scores.txt"]}',
     remedy=(
         "Give each order id, title, intent, allowed_files and acceptance_commands (at least one), "
         "with the types of the schema; at most 10 context_files; postconditions only of the kind "

@@ -83,13 +83,10 @@ def render_files_reply(summary: str, files: Iterable[ProposedFile]) -> str:
 
 def render_files_example() -> str:
     """Return an example of the format, to be shown to a model."""
-    greeting = ProposedFile("app/greeting.py", 'def greet(name):\n    return f"Hello, {name}!"\n')
-    test = ProposedFile(
-        "tests/test_greeting.py",
-        "from app.greeting import greet\n\n\n"
-        'def test_greet():\n    assert greet("Ada") == "Hello, Ada!"\n',
-    )
-    return render_files_reply("Add a greeting and its test.", (greeting, test))
+    # Names and content that belong nowhere: small models copy from an example whatever fits.
+    one = ProposedFile("path/of/one.py", 'print("the whole content of this file")\n')
+    other = ProposedFile("path/of/another.py", 'print("the whole content of that file")\n')
+    return render_files_reply("Say what the change does.", (one, other))
 
 
 def fence_for(text: str) -> str:

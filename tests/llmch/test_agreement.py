@@ -31,13 +31,13 @@ values = st.one_of(
     st.sampled_from(
         [
             *(None, True, 0, 7, -1, 1.5, 10**30, "", " ", [], {}, [[]], [{}], [None]),
-            *("a", "./app.py", "../x", "/x", "*.py", "a//b", "a\\b", "a\0b", "\ud800", "é", "\x7f"),
+            *("a", "./app.py", "../x", "/x", "*.py", "a//b", "a\\b", "a\0b", "é", "\x7f"),
             *("WO-01", "WO-02", "WO-1", "WO-99", "wo-01", "WO-01\n", "file_exists", "file_absent"),
             *("python -c 'import x'", "true && true", "echo 'a", "bash scripts/verify.sh"),
             *("python -c", "python -c '('", "x" * 5000, "scripts/verify.sh", "app.py/below"),
         ]
     ),
-    st.text(max_size=8),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
 )
 
 
@@ -63,19 +63,19 @@ def mutated_plans(draw: st.DrawFn) -> dict[str, Any]:
             holder = holder[key]
         match draw(st.sampled_from(["replace", "replace", "remove", "double", "add"])):
             case "replace":
-                holder[last] = draw(values)
+                holder[last] = copy.deepcopy(draw(values))
             case "remove":
                 del holder[last]
             case "double" if isinstance(holder, list):
                 holder.append(copy.deepcopy(holder[last]))
             case _ if isinstance(holder, dict):
-                holder[draw(st.text(max_size=5))] = draw(values)
+                holder[draw(st.text(max_size=5))] = copy.deepcopy(draw(values))
         if not places(document):
             break
     return document
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(mutated_plans())
 def test_plan_check_and_run_all_agree(document: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -4,26 +4,31 @@ import pytest
 
 from planner.plan import parse_plan
 from planner.rules.catalogue import RULE_BY_CODE, RULES
-from planner.rules.examples import example_plan
+from planner.rules.examples import example_plan, example_repo
 from planner.rules.model import Rule
 from planner.validation import judge
+from shared.interfaces.checker import TypeChecker
 from shared.strict_json import parse_json
 
 EVERY_RULE = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 
 
-def codes_in(example: str) -> list[str]:
-    return [each.code for each in judge(parse_plan(example_plan(example))).findings]
+def codes_in(example: str, checker: TypeChecker) -> list[str]:
+    repo = example_repo(example)
+    report = judge(parse_plan(example_plan(example)), repo, repo, checker=checker)
+    return [each.code for each in report.findings]
 
 
 @EVERY_RULE
-def test_the_bad_example_of_a_rule_breaks_that_rule_and_no_other(rule: Rule) -> None:
-    assert set(codes_in(rule.bad)) == {rule.code}
+def test_the_bad_example_of_a_rule_breaks_that_rule_and_no_other(
+    rule: Rule, checker: TypeChecker
+) -> None:
+    assert set(codes_in(rule.bad, checker)) == {rule.code}
 
 
 @EVERY_RULE
-def test_the_good_example_of_a_rule_breaks_none(rule: Rule) -> None:
-    assert codes_in(rule.good) == []
+def test_the_good_example_of_a_rule_breaks_none(rule: Rule, checker: TypeChecker) -> None:
+    assert codes_in(rule.good, checker) == []
 
 
 @EVERY_RULE

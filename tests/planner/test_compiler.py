@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -21,7 +22,11 @@ PIPED = plan(order(1, acceptance_commands=["true | cat"]))
 
 
 def codes(result: PlanResult) -> list[str]:
-    return [each.code for each in result.report.findings]
+    return [each.code for each in result.report.errors]
+
+
+def error_codes(report: Mapping[str, Any]) -> list[str]:
+    return [each["code"] for each in report["findings"] if each["severity"] == "error"]
 
 
 def test_a_valid_first_reply_is_the_plan(planner: Planner) -> None:
@@ -92,7 +97,7 @@ def test_each_attempt_leaves_its_prompt_reply_and_report(planner: Planner) -> No
     assert planner.text("compile/llm_raw_response_attempt_2.txt").startswith("Sure!")
     assert planner.record("compile/manifest_raw_attempt_2.json") == GOOD
     first = planner.record("compile/validation_errors_attempt_1.json")
-    assert (first["ok"], [each["code"] for each in first["findings"]]) == (False, ["E101"])
+    assert (first["ok"], error_codes(first)) == (False, ["E101"])
     assert planner.record("compile/validation_errors_attempt_2.json")["ok"] is True
 
 
@@ -107,7 +112,7 @@ def test_what_never_becomes_valid_ends_after_the_last_attempt(planner: Planner) 
 def test_a_failed_compilation_leaves_all_records_and_no_plan(planner: Planner) -> None:
     planner.plan(UNMET, PIPED, max_attempts=2)
     errors = planner.record("validation_errors.json")
-    assert (errors["ok"], [each["code"] for each in errors["findings"]]) == (False, ["E003"])
+    assert (errors["ok"], error_codes(errors)) == (False, ["E003"])
     summary = planner.record("compile_summary.json")
     assert (summary["success"], summary["compile_attempts"]) == (False, 2)
     assert [each["code"] for each in summary["errors"]] == ["E003"]
@@ -131,7 +136,7 @@ def test_an_accepted_plan_leaves_no_validation_errors(planner: Planner) -> None:
 
 def test_warnings_stop_nothing(planner: Planner) -> None:
     result = planner.plan(plan(order(1, mood="sunny")))
-    assert (result.ok, codes(result)) == (True, ["W102"])
+    assert (result.ok, [each.code for each in result.report.warnings]) == (True, ["W102"])
     (warning,) = planner.record("compile_summary.json")["warnings"]
     assert (warning["code"], warning["severity"]) == ("W102", "warning")
 
@@ -176,7 +181,7 @@ DOCUMENT_WITH_FAULTS = {
     "a command that is a number": (plan(order(1, acceptance_commands=[7])), "E005"),
     "no commands": (plan(order(1, acceptance_commands=[])), "E005"),
     "a path that escapes": (plan(order(1, allowed_files=["../x"])), "E005"),
-    "an id of another form": (plan(order(1, id="1")), "E001"),
+    "an id of another form": (plan(order(1, id="first")), "E001"),
     "an id that is a list": (plan(order(1, id=["WO-01"])), "E005"),
     "a title that is a number": (plan(order(1, title=3)), "E005"),
     "an unclosed quote": (plan(order(1, acceptance_commands=["echo 'a"])), "E007"),

@@ -105,7 +105,13 @@ def test_a_repo_of_another_user_is_not_called_no_repo(repo: Path, tmp_path: Path
         pass  # leaves the files to the ordinary user
     with pytest.raises(GitFailed, match="dubious ownership") as failed:
         Git(repo).layout()
-    assert "safe.directory" in failed.value.hint
+    assert "safe.directory" in failed.value.message
+
+
+def test_a_config_that_git_cannot_read_is_said_in_its_words(repo: Path) -> None:
+    (repo / ".git/config").write_text("[core\n")
+    with pytest.raises(GitFailed, match="bad config line 1"):
+        Git(repo).layout()
 
 
 def test_changes_are_told_apart_by_kind(asked: Git, repo: Path) -> None:

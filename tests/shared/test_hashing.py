@@ -13,7 +13,7 @@ from shared.hashing import (
     sha256_bytes,
     sha256_text,
 )
-from shared.schemas import Provenance, WorkOrder
+from shared.schemas import Interface, Provenance, WorkOrder
 
 ORDER = WorkOrder(
     id="WO-01", title="t", intent="i", allowed_files=("a.py",), acceptance_commands=("python a.py",)
@@ -52,6 +52,14 @@ def test_the_key_of_an_order_is_that_of_its_work() -> None:
     )
     assert order_key(same) == order_key(ORDER)
     assert order_key(ORDER.model_copy(update={"intent": "j"})) != order_key(ORDER)
+
+
+def test_interfaces_are_work_and_an_order_without_them_keeps_its_key() -> None:
+    key = "45a5d342ffc976efb68767fbca5145baea7f71d462f4ba9dfef9caae6494bddc"
+    assert order_key(ORDER) == key
+    declaring = Interface(path="a.py", stub="x: int")
+    assert order_key(ORDER.model_copy(update={"interfaces": (declaring,)})) != key
+    assert order_key(ORDER.model_copy(update={"changes": ("x",)})) != key
 
 
 def test_two_runs_with_equal_content_have_the_same_manifest_hash() -> None:

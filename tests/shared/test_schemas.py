@@ -165,6 +165,23 @@ def test_a_manifest_reads_an_overview_of_one_paragraph_or_several() -> None:
     assert one.work_orders[0].id == "WO-01"
 
 
+def test_an_interface_keeps_a_bad_path_for_its_own_rule_and_normalises_a_good_one() -> None:
+    parsed = order(interfaces=[{"path": "./a.py", "stub": "x: int"}, {"path": "/b", "stub": ""}])
+    assert [each.path for each in parsed.interfaces] == ["a.py", "/b"]
+    assert problems(interfaces=[{"path": "a.py"}, 3], changes="x") == [
+        "interfaces[0].stub: is missing",
+        "interfaces[1]: must be an object, not a number",
+        "changes: must be a list, not a string",
+    ]
+
+
+def test_an_order_without_interfaces_is_the_document_it_always_was() -> None:
+    dumped = order().model_dump(mode="json")
+    assert {"interfaces", "changes"}.isdisjoint(dumped)
+    declaring = order(interfaces=[{"path": "a.py", "stub": ""}], changes=["f"])
+    assert parse_document(WorkOrder, declaring.model_dump(mode="json")) == declaring
+
+
 def test_lists_are_bounded_each_by_its_own_figure() -> None:
     assert len(order(allowed_files=["a"] * 1000).allowed_files) == 1000
     assert problems(allowed_files=["a"] * 1001, preconditions=[3] * 2000) == [

@@ -5,9 +5,16 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import pytest
-from sandbox_arena import Arena, Driver, User, opened_arena, python_for, sources_for_everyone
 
 from factory.sandbox import Backend
+from tests.factory.sandbox.sandbox_arena import (
+    Arena,
+    Driver,
+    User,
+    opened_arena,
+    python_for,
+    sources_for_everyone,
+)
 
 DriverOf: TypeAlias = Callable[[User], Driver]
 

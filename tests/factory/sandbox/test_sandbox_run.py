@@ -12,11 +12,11 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from sandbox_arena import processes_with, wait_until
 
 from factory.sandbox import Backend, Cause, Ended, Limits, Policy, Sandbox, open_sandbox
 from factory.sandbox.supervision import WARDEN
 from shared.errors import SandboxUnavailable
+from tests.factory.sandbox.sandbox_arena import processes_with, wait_until
 
 
 def policy_in(folder: Path, **fields: object) -> Policy:
@@ -160,10 +160,11 @@ def test_a_killed_warden_ends_no_command_and_is_replaced(sandbox: Sandbox, tmp_p
 
 def test_a_killed_supervisor_takes_its_command_with_it(sandbox: Sandbox, tmp_path: Path) -> None:
     marker = uuid4().hex
+    both = "(read _ < never) & touch begun; read _ < never"  # a child and a grandchild
     os.mkfifo(tmp_path / "workspace" / "never")
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(run, sandbox, tmp_path, "sh", "-c", "read _ < never", marker)
-        assert wait_until(lambda: bool(processes_with(marker)))
+        running = pool.submit(run, sandbox, tmp_path, "sh", "-c", both, marker)
+        assert wait_until((tmp_path / "workspace" / "begun").exists)
         (supervisor,) = _children_of(WARDEN.pid).split()
         os.kill(int(supervisor), signal.SIGKILL)
         ended = running.result()

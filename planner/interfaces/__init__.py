@@ -1,0 +1,1 @@
+"""A plan's interfaces, and what they make of its acceptance commands."""

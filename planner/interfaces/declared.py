@@ -1,0 +1,64 @@
+"""The interfaces that the orders of a plan declare, and the project's Python that comes of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from planner.plan import Draft
+from planner.promise import promise_of
+from shared.interfaces.declarations import declarations, qualified
+from shared.interfaces.merge import merge
+from shared.interfaces.stubs import Stub, StubProblem, parse_stub
+from shared.interfaces.views import Change, History
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredInterface:
+    """One entry of an order's `interfaces`, at `index`, its stub parsed as far as it goes."""
+
+    index: int
+    path: str
+    stub: Stub | StubProblem
+
+
+def read_interfaces(draft: Draft) -> tuple[DeclaredInterface, ...]:
+    """Return the interfaces of an order; none where the order does not fit the schema."""
+    if draft.order is None:
+        return ()
+    return tuple(
+        DeclaredInterface(index, each.path, parse_stub(each.stub))
+        for index, each in enumerate(draft.order.interfaces)
+    )
+
+
+def changed_names(draft: Draft) -> frozenset[str]:
+    """Return the names in the order's `changes`, without the call parentheses some write."""
+    names = draft.order.changes if draft.order is not None else ()
+    return frozenset(each.strip().removesuffix("()") for each in names)
+
+
+def fold_history(
+    drafts: Sequence[Draft],
+    interfaces: Sequence[Sequence[DeclaredInterface]],
+    files: Collection[str],
+    sources: Mapping[str, str],
+) -> History:
+    """Return the project's Python after each order of the plan."""
+    changes = [_change(*each) for each in zip(drafts, interfaces, strict=True)]
+    return History(files, sources, changes)
+
+
+def _change(draft: Draft, interfaces: Sequence[DeclaredInterface]) -> Change:
+    promise = promise_of(draft)
+    stubs: dict[str, list[ast.stmt]] = {}
+    for each in interfaces:
+        if isinstance(each.stub, Stub):
+            stubs[each.path] = merge(stubs.get(each.path, ()), each.stub.tree.body)
+    told = {name for body in stubs.values() for name in qualified(declarations(body))}
+    return Change(
+        writes=frozenset((*promise.files, *promise.possible)),
+        stubs=stubs,
+        removed=changed_names(draft) - told,
+    )

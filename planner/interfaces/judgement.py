@@ -1,0 +1,220 @@
+"""Every Python command of a plan put to the type checker, each where it will run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from planner.interfaces.backing import Names
+from planner.interfaces.code_facts import CodeFacts
+from planner.interfaces.diagnosis import Scene, diagnose
+from planner.rules.model import Finding, Step, plan_finding, quoted
+from shared.commands import CodeRun, Command
+from shared.interfaces.checker import Diagnostic, FileBlocked, TypeChecker
+from shared.interfaces.modules import ANYTHING
+from shared.interfaces.stubs import depth_exceeds
+from shared.interfaces.views import View, reachable
+from shared.interfaces.worker_process import CheckerFailed
+from shared.python_code import Import, parse_code
+
+# Deeper code ends the checker's process instead of being judged.
+_MAX_DEPTH: Final = 200
+# Files that stop the checker and are taken out of its sight one by one; then it has failed.
+_MAX_BLOCKED: Final = 8
+_COMMANDS: Final = "llmch_commands/"
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One command's code in its place."""
+
+    step: Step
+    index: int
+    source: str
+    tree: ast.Module
+    imports: tuple[Import, ...]
+
+    @property
+    def path(self) -> str:
+        return f"{_COMMANDS}c{self.step.draft.position}_{self.index}.py"
+
+    @property
+    def field(self) -> str:
+        return f"acceptance_commands[{self.index}]"
+
+    @property
+    def imported(self) -> Iterator[str]:
+        """The dotted names that the code may import."""
+        for node in ast.walk(self.tree):
+            match node:
+                case ast.Import(names=names):
+                    yield from (each.name for each in names)
+                case ast.ImportFrom(module=str(module), names=names, level=0):
+                    yield module
+                    yield from (f"{module}.{each.name}" for each in names)
+                case _:
+                    pass
+
+
+def judge_types(steps: Sequence[Step], checker: TypeChecker | None) -> tuple[Finding, ...]:
+    """Return what can be told of the Python in the plan's commands.
+
+    Undefined names need no type checker. A command that imports nothing of what is known of the
+    project needs none either: then none is started. Without a `checker` one is made for this plan.
+    """
+    questions = [each for step in steps for each in _questions(step)]
+    findings = [finding for each in questions for finding in _undefined(each)]
+    findings += [finding for step in steps for finding in _too_deep(step)]
+    views = [(each, _view(each)) for each in questions]
+    findings += _unreadable_files(view for _, view in views)
+    asked = [(each, view) for each, view in views if view.is_known]
+    if not asked:
+        return tuple(findings)
+    if checker is not None:
+        return (*findings, *_ask_all(asked, checker))
+    with TypeChecker() as own:
+        return (*findings, *_ask_all(asked, own))
+
+
+def _questions(step: Step) -> Iterator[_Question]:
+    for index, command in step.commands:
+        run = command.run
+        if step.draft.order is None or not _is_whole(command) or not isinstance(run, CodeRun):
+            continue
+        tree = parse_code(run.code.source)
+        if isinstance(tree, ast.Module) and not depth_exceeds(tree, _MAX_DEPTH):
+            yield _Question(step, index, run.code.source, tree, run.code.imports)
+
+
+def _is_whole(command: Command) -> bool:
+    """Say whether the command has code that compiles, and that no operator cut off."""
+    run = command.run
+    if not isinstance(run, CodeRun) or run.code.problem is not None:
+        return False
+    return run.quoted or command.operator is None
+
+
+def _too_deep(step: Step) -> Iterator[Finding]:
+    for index, command in step.commands:
+        run = command.run
+        if _is_whole(command) and isinstance(run, CodeRun):
+            tree = parse_code(run.code.source)
+            if isinstance(tree, ast.Module) and depth_exceeds(tree, _MAX_DEPTH):
+                message = "the code after `-c` cannot be judged: it is nested too deep"
+                yield step.finding("E215", f"acceptance_commands[{index}]", message)
+
+
+def _undefined(question: _Question) -> Iterator[Finding]:
+    facts = CodeFacts(question.source, question.tree)
+    for name, line, column in facts.undefined_names():
+        place = f"line {line}, column {column}" if line > 1 else f"column {column}"
+        message = f"{place}: {quoted(name)} is not defined"
+        yield question.step.finding("E216", question.field, message)
+
+
+def _view(question: _Question) -> View:
+    """Return what of the project the code can reach."""
+    step = question.step
+    blind = step.chain.blind_from
+    if blind is not None and blind <= step.draft.position:
+        return View({}, ())
+    return reachable(step.history, question.imported, step.draft.position)
+
+
+def _unreadable_files(views: Iterable[View]) -> Iterator[Finding]:
+    told: set[str] = set()
+    for view in views:
+        for module in view.modules.values():
+            if module.problem is not None and module.path not in told:
+                told.add(module.path)
+                yield _unreadable(module.path, module.problem.message)
+
+
+def _unreadable(path: str, reason: str) -> Finding:
+    return plan_finding("W224", "", f"{quoted(path)} cannot be read: {reason}")
+
+
+def _ask_all(asked: Sequence[tuple[_Question, View]], checker: TypeChecker) -> Iterator[Finding]:
+    """Ask order by order, so that the checker's files change as the project will."""
+    groups: dict[tuple[int, tuple[str, ...]], list[tuple[_Question, View]]] = {}
+    for question, view in asked:
+        groups.setdefault((question.step.draft.position, view.roots), []).append((question, view))
+    for group in groups.values():
+        try:
+            yield from _ask(group, checker)
+        except CheckerFailed as failed:
+            message = f"no command from here on was judged: {failed.message}"
+            yield group[0][0].step.finding("E299", "acceptance_commands", message)
+            return
+
+
+def _ask(group: Sequence[tuple[_Question, View]], checker: TypeChecker) -> Iterator[Finding]:
+    """Ask about the commands of one order; what stops the checker is told and left out."""
+    roots = group[0][1].roots
+    view = View({name: each for _, part in group for name, each in part.modules.items()}, roots)
+    files = {**view.files, **{each.path: each.source for each, _ in group}}
+    targets = {each.path: each for each, _ in group}
+    for _ in range(_MAX_BLOCKED):
+        try:
+            diagnostics = checker.check(files, sorted(targets), roots)
+        except FileBlocked as blocked:
+            finding = _take_out(blocked, files, targets, view)
+            if finding is None:
+                raise
+            yield finding
+        else:
+            yield from _findings(diagnostics, targets, view)
+            return
+    raise CheckerFailed(f"{_MAX_BLOCKED} files stop the type checker, one after the other")
+
+
+def _take_out(
+    blocked: FileBlocked, files: dict[str, str], targets: dict[str, _Question], view: View
+) -> Finding | None:
+    """Take the file that stops the checker out of its sight; `None` where that cannot be done."""
+    question = targets.pop(blocked.path, None)
+    if question is not None:
+        del files[blocked.path]
+        message = f"the code after `-c` cannot be judged: {blocked.reason}"
+        return question.step.finding("E215", question.field, message)
+    module = next((m for m in view.modules.values() if m.checked_path == blocked.path), None)
+    if module is None or module.contract is not None or "shadows" in blocked.reason:
+        return None
+    del files[blocked.path]
+    files[blocked.path.removesuffix(".py") + ".pyi"] = ANYTHING
+    return _unreadable(module.path, blocked.reason)
+
+
+def _findings(
+    diagnostics: Sequence[Diagnostic], targets: Mapping[str, _Question], view: View
+) -> Iterator[Finding]:
+    names = Names(view)
+    scenes: dict[str, Scene] = {}
+    told: set[tuple[str, str, object]] = set()
+    for each in diagnostics:
+        question = targets.get(each.path)
+        if question is None:
+            continue
+        if each.path not in scenes:
+            scenes[each.path] = _scene(question, names)
+        found = diagnose(each, scenes[each.path])
+        if found is not None and (key := (each.path, found.code, found.about)) not in told:
+            told.add(key)
+            yield question.step.finding(found.code, question.field, found.message)
+
+
+def _scene(question: _Question, names: Names) -> Scene:
+    facts = CodeFacts(question.source, question.tree)
+    return Scene(
+        facts=facts,
+        view=names.view,
+        names=names,
+        history=question.step.history,
+        position=question.step.draft.position,
+        source=question.step.source,
+        derived=facts.derived(names.is_own),
+        set_attributes=facts.set_attributes(),
+        local_classes=facts.local_classes(),
+    )

@@ -1,0 +1,156 @@
+"""W230 to W233: acceptance commands that can hardly fail, as far as their text tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from planner.rules.model import Finding, Rule, Step, decided
+from planner.rules.weak_code import Weakness, weakness_of_code
+from shared.commands import CodeRun, Command, ModuleRun, ProgramRun, ScriptRun, ShellCodeRun
+
+_READS_ONLY: Final = frozenset({"cat", "head", "tail", "wc", "sort", "ls"})
+_FILE_TESTS: Final = frozenset({"-a", "-b", "-c", "-d", "-e", "-f", "-r", "-s", "-w", "-x"})
+_SHOWS_ONLY: Final = frozenset({"--version", "-V", "--help", "-h"})
+_COLLECTS_ONLY: Final = frozenset({"--collect-only", "--co", "--fixtures", "--markers"})
+_SHOWN_BY_PYTEST: Final = frozenset({"--version", "-V", "--help", "-h"})
+_IGNORES_FAILURE = re.compile(
+    r"\|\|\s*(?:true|:|exit\s+0)(?:\s|;|$)|;\s*(?:true|exit\s+0)\s*;?\s*$"
+)
+# In order: text in single quotes, what is escaped, and what a shell would have expanded.
+_UNEXPANDED = re.compile(r"'[^']*'|\\.|(\$\(|`)", re.DOTALL)
+
+
+def weakness(command: Command) -> Weakness | None:
+    """Return why the command can hardly fail, `None` where nothing tells so. Linear in its text."""
+    if command.problem or command.operator:
+        return None  # it will be another command
+    if isinstance(command.run, CodeRun):
+        if command.run.code.problem:
+            return None
+        optimised = _is_optimised(command.run.flags, command)
+        return weakness_of_code(command.run.code.source, optimised=optimised)
+    return _unexpanded(command) or _weak_run(command)
+
+
+def _weak_run(command: Command) -> Weakness | None:
+    match command.run:
+        case ShellCodeRun(text) if _IGNORES_FAILURE.search(text):
+            return Weakness("W232", "ends well whatever fails before")
+        case ModuleRun("pytest", flags, arguments):
+            if _is_optimised(flags, command):
+                return Weakness("W232", "runs with assertions switched off")
+            return _weak_pytest(arguments)
+        case ModuleRun(arguments=arguments) if arguments and set(arguments) <= {"--version", "-V"}:
+            return Weakness("W230", "only shows a version")
+        case ProgramRun(arguments):
+            return _weak_program(command.program, arguments)
+        case ScriptRun(_, flags) if command.program.startswith("python"):
+            if _is_optimised(flags, command):
+                return Weakness("W232", "runs with assertions switched off")
+            return None
+        case _:
+            return None
+
+
+def _weak_pytest(arguments: Sequence[str]) -> Weakness | None:
+    if _COLLECTS_ONLY & set(arguments):
+        return Weakness("W232", "only collects tests and runs none")
+    if _SHOWN_BY_PYTEST & set(arguments):
+        return Weakness("W230", "only prints")
+    return None
+
+
+def _weak_program(program: str, arguments: Sequence[str]) -> Weakness | None:
+    if program == "true":
+        return Weakness("W232", "cannot fail")
+    if program == "pytest":
+        return _weak_pytest(arguments)
+    if program in _READS_ONLY and any(each[:1] != "-" for each in arguments):
+        return Weakness("W233", "proves only that a file exists")
+    if program == "test":
+        wanted = [each for each in arguments if each != "!"]
+        if len(wanted) == 2 and wanted[0] in _FILE_TESTS:
+            return Weakness("W233", "proves only that a file exists")
+        if len(wanted) < 2 or (len(wanted) == 3 and wanted[0] == wanted[2]):
+            return Weakness("W232", "compares nothing that an order could change")
+    if set(arguments) & _SHOWS_ONLY and len(arguments) == 1:
+        return Weakness("W230", "only prints")
+    return None
+
+
+def _is_optimised(flags: Sequence[str], command: Command) -> bool:
+    return any(each.startswith("-O") for each in flags) or any(
+        name == "PYTHONOPTIMIZE" and value for name, value in command.environment
+    )
+
+
+def _unexpanded(command: Command) -> Weakness | None:
+    """Tell `$()` and backticks: no shell expands them, so they stand for themselves."""
+    if isinstance(command.run, ShellCodeRun):
+        return None
+    for found in _UNEXPANDED.finditer(command.text):
+        if found[1]:
+            shown = "$(...)" if found[1] == "$(" else "`...`"
+            return Weakness("W232", f"holds {shown}, which no shell expands: it is taken literally")
+    return None
+
+
+def weak_commands(step: Step) -> Iterator[Finding]:
+    """Yield a finding for each command that can hardly fail, at most one for each."""
+    for index, command in step.commands:
+        if found := weakness(command):
+            yield step.finding(found.code, f"acceptance_commands[{index}]", found.message)
+
+
+_GOOD: Final = r"""{"acceptance_commands": [
+  "python -c \"import json; assert json.loads('[1]') == [1]\""
+]}"""
+
+W230 = Rule(
+    "W230",
+    "only imports or prints",
+    why="Nobody reads what an acceptance command prints: it passes whatever the code does.",
+    bad=r"""{"acceptance_commands": ["python -c \"import json; print(json.__name__)\""]}""",
+    good=_GOOD,
+    remedy="Call what the order adds and assert what comes back.",
+    check=decided("W230"),
+)
+
+W231 = Rule(
+    "W231",
+    "calls without an assertion",
+    why="A call that raises nothing may still return anything.",
+    bad=r"""{"acceptance_commands": ["python -c \"import json; json.loads('[1]')\""]}""",
+    good=_GOOD,
+    remedy="Assert what the call returns or changes.",
+    check=decided("W231"),
+)
+
+W232 = Rule(
+    "W232",
+    "cannot fail",
+    why=(
+        "A tautology, a swallowed failure, `-O` or a run that only collects tests passes whatever "
+        "the code does; and what a shell would expand stands for itself."
+    ),
+    bad=r"""{"acceptance_commands": [
+  "python -c \"import json; assert json.loads('[1]') or True\""
+]}""",
+    good=_GOOD,
+    remedy="Compare a result with the value it must have, and let a failure end the command.",
+    check=decided("W232"),
+)
+
+W233 = Rule(
+    "W233",
+    "asserts existence only",
+    why="That a file or a name is there says nothing of what is in it.",
+    bad=r"""{"acceptance_commands": [
+  "python -c \"import json; assert hasattr(json, 'loads')\""
+]}""",
+    good=_GOOD,
+    remedy="Call the function, or compare the file's content.",
+    check=decided("W233"),
+)

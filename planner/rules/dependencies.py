@@ -1,0 +1,143 @@
+"""Which third-party packages a repo declares, and whether a module could be one of theirs."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from planner.projection import Projection
+from planner.target import Target
+
+_PROJECT: Final = "pyproject.toml"
+_REQUIREMENTS = re.compile(r"(?:.*/)?requirements[^/]*\.txt|requirements/[^/]+\.txt")
+_NAME = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
+_SEPARATORS = re.compile(r"[-_.]+")
+
+# Packages whose modules go by another name. Of the most used ones; a warning is all that is at
+# stake.
+_MODULES_OF: Final[Mapping[str, frozenset[str]]] = {
+    "beautifulsoup4": frozenset({"bs4"}),
+    "attrs": frozenset({"attr"}),
+    "mysqlclient": frozenset({"MySQLdb"}),
+    "opencv-python": frozenset({"cv2"}),
+    "pillow": frozenset({"PIL"}),
+    "protobuf": frozenset({"google"}),
+    "pyjwt": frozenset({"jwt"}),
+    "pymupdf": frozenset({"fitz"}),
+    "pyserial": frozenset({"serial"}),
+    "pyyaml": frozenset({"yaml"}),
+    "scikit-image": frozenset({"skimage"}),
+    "scikit-learn": frozenset({"sklearn"}),
+    "setuptools": frozenset({"pkg_resources"}),
+}
+
+# Module names that no project gives to code of its own, so that an import of one is told for what
+# it is even where no dependencies are declared.
+_WELL_KNOWN_NAMES: Final = """
+    PIL aiohttp alembic anthropic attr attrs bcrypt black boto3 bs4 celery click colorama
+    coverage cryptography cv2 dateutil django dotenv fastapi flake8 flask freezegun gunicorn gym
+    gymnasium httpx hypothesis isort jax jinja2 jsonschema jwt keras langchain langgraph lightgbm
+    loguru lxml marshmallow matplotlib msgpack mypy networkx nltk nox numba numpy openai openpyxl
+    orjson pandas paramiko pkg_resources playwright plotly polars psutil psycopg psycopg2 pyarrow
+    pydantic pygame pylint pymongo pymysql pytest_mock pytz redis regex requests rich ruff scipy
+    scrapy seaborn selenium setuptools simplejson skimage sklearn spacy sqlalchemy starlette
+    statsmodels streamlit structlog sympy tabulate tensorflow tomlkit torch tox tqdm transformers
+    trio typer ujson urllib3 uvicorn websockets werkzeug wheel xgboost yaml
+"""
+_WELL_KNOWN: Final = frozenset(_WELL_KNOWN_NAMES.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """What the repo and the user declare.
+
+    `complete` says that there is a declaration, so that what it leaves out is not declared. From
+    the order at `unknown_from` on, a declaration may say anything: it is not there to be read.
+    """
+
+    names: frozenset[str]
+    complete: bool
+    unknown_from: int | None
+
+    def provides(self, module: str, after: int) -> bool:
+        """Say whether a declared package may have the module, by its first name."""
+        if self.unknown_from is not None and self.unknown_from <= after:
+            return True
+        wanted = _normal(module)
+        return any(
+            name in (wanted, f"python-{wanted}", f"py{wanted}")
+            or module in _MODULES_OF.get(name, ())
+            or wanted in name.split("-")
+            for name in self.names
+        )
+
+    def must_declare(self, module: str, after: int) -> bool:
+        """Say whether the module, which is nobody's own, is a package's that nobody declares."""
+        return not self.provides(module, after) and (self.complete or module in _WELL_KNOWN)
+
+
+def read_dependencies(target: Target, chain: Projection) -> Dependencies:
+    """Return what the repo and the user declare, and which order first writes such a file."""
+    files = sorted(path for path in target.files if _declares(path))
+    declared = [target.sources[path] for path in files if path in target.sources]
+    names = {_normal(each) for each in target.allowed.dependencies}
+    for text in declared:
+        names |= _names_in(text)
+    written = [
+        position
+        for table in (chain.first, chain.possible)
+        for path, position in table.items()
+        if position > 0 and _declares(path)
+    ]
+    unread = [0] if len(declared) < len(files) else []
+    return Dependencies(
+        frozenset(names), bool(names) or bool(declared), min(written + unread, default=None)
+    )
+
+
+def _declares(path: str) -> bool:
+    return path == _PROJECT or _REQUIREMENTS.fullmatch(path) is not None
+
+
+@lru_cache(maxsize=16)
+def _names_in(text: str) -> frozenset[str]:
+    try:
+        lines = tuple(_requirements_of(tomllib.loads(text)))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        lines = tuple(
+            line for line in text.splitlines() if not line.lstrip().startswith(("#", "-"))
+        )
+    return frozenset(_normal(found[1]) for line in lines if (found := _NAME.match(line)))
+
+
+def _requirements_of(project: Mapping[str, object]) -> Iterator[str]:
+    """Yield each requirement in a `pyproject.toml`: PEP 621, PEP 735, Poetry, build system."""
+    own = _table(project, "project")
+    poetry = _table(_table(project, "tool"), "poetry")
+    yield from _texts(own.get("dependencies"))
+    yield from _texts(_table(project, "build-system").get("requires"))
+    for groups in (_table(own, "optional-dependencies"), _table(project, "dependency-groups")):
+        for group in groups.values():
+            yield from _texts(group)
+    yield from _table(poetry, "dependencies")
+    for group in (poetry, *_table(poetry, "group").values()):
+        if isinstance(group, dict):
+            yield from _table(group, "dependencies")
+            yield from _table(group, "dev-dependencies")
+
+
+def _table(parent: Mapping[str, object], key: str) -> Mapping[str, object]:
+    found = parent.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _texts(value: object) -> Iterator[str]:
+    yield from (each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+
+
+def _normal(name: str) -> str:
+    return _SEPARATORS.sub("-", name).lower()

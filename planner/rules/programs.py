@@ -1,0 +1,99 @@
+"""E240: may a command's program be taken for granted?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from planner.projection import Projection
+from planner.rules.model import Finding, PlanView, Rule, Step, quoted
+from shared.commands import Command, ScriptRun
+
+_PYTHON = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
+_ALWAYS: Final = frozenset(
+    {"pytest", "bash", "sh", "test", "grep", "diff", "cmp", "cat", "ls", "head", "tail", "wc"}
+    | {"sort", "env", "true", "false"}
+)
+# Toolchains, by a file that says the project is built with them.
+_BY_FILE: Final[Mapping[str, re.Pattern[str]]] = {
+    program: re.compile(pattern)
+    for programs, pattern in {
+        "node npm npx pnpm yarn": r"package\.json",
+        "cargo": r"Cargo\.toml",
+        "go": r"go\.mod",
+        "make": r"Makefile",
+        "mvn": r"pom\.xml",
+        "gradle": r"build\.gradle.*",
+        "dotnet": r".*\.(?:csproj|sln)",
+        "ruby bundle rake": r"Gemfile",
+        "php composer": r"composer\.json",
+        "cmake ctest": r"CMakeLists\.txt",
+        "cc gcc g++ clang": r".*\.(?:c|cc|cpp|cxx)",
+    }.items()
+    for program in programs.split()
+}
+
+
+def unknown_programs(view: PlanView) -> Iterator[Finding]:
+    toolchains = _toolchains(view.chain)
+    for step in view.steps:
+        told: set[str] = set()
+        for index, command in step.commands:
+            # Before an operator stands no command that could be kept as it is.
+            if command.problem or command.operator or command.program in told:
+                continue
+            if not _is_allowed(command, step, toolchains):
+                told.add(command.program)
+                message = f"{quoted(command.program)} is no program to be taken for granted here"
+                yield step.finding("E240", f"acceptance_commands[{index}]", message)
+
+
+def _toolchains(chain: Projection) -> Mapping[str, int]:
+    """Return the position from which on each toolchain's file is there."""
+    first: dict[str, int] = {}
+    for name, position in _first_of_each_name(chain).items():
+        for program, marker in _BY_FILE.items():
+            if marker.fullmatch(name):
+                first[program] = min(position, first.get(program, position))
+    return first
+
+
+def _first_of_each_name(chain: Projection) -> Mapping[str, int]:
+    first: dict[str, int] = {}
+    for table in (chain.first, chain.possible):
+        for path, position in table.items():
+            name = path.rsplit("/", 1)[-1]
+            first[name] = min(position, first.get(name, position))
+    return first
+
+
+def _is_allowed(command: Command, step: Step, toolchains: Mapping[str, int]) -> bool:
+    program, position = command.program, step.draft.position
+    if program in _ALWAYS or program in step.target.allowed.programs or _PYTHON.fullmatch(program):
+        return True
+    if isinstance(command.run, ScriptRun):
+        return True  # a file of the repo: whether it is there is another rule's question
+    if program not in _BY_FILE:
+        return False
+    blind = step.chain.blind_from
+    return (blind is not None and blind <= position) or toolchains.get(program, position + 1) <= (
+        position
+    )
+
+
+E240 = Rule(
+    "E240",
+    "program not allowed",
+    why="Commands run in a sandbox with the project's own tools; any other program may be missing.",
+    bad='{"acceptance_commands": ["curl http://localhost:8000/health"]}',
+    good=r"""{"acceptance_commands": [
+  "python -c \"import urllib.parse as parse; assert parse.quote(' ') == '%20'\""
+]}""",
+    remedy=(
+        "Use Python, pytest, bash or plain tools such as test, grep, diff and cmp; a toolchain "
+        "only where its file is there (package.json for npm, Cargo.toml for cargo). The user may "
+        "allow more as `programs` of [tool.llmch]."
+    ),
+    check=unknown_programs,
+)

@@ -1,0 +1,27 @@
+"""What a plan is judged against: the repo it is for, and what the user allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What `[tool.llmch]` allows beyond what the repo itself declares."""
+
+    programs: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The repo as git lists it.
+
+    `sources` has the texts of the files that rules read, as far as they could be read: Python
+    modules and stubs, `pyproject.toml`, and requirements files. Rules ask for few of them.
+    """
+
+    files: frozenset[str] = frozenset()
+    sources: Mapping[str, str] = field(default_factory=dict)
+    allowed: Allowed = Allowed()

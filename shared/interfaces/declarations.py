@@ -1,0 +1,129 @@
+"""What a module declares: its names, and those of its classes, with the statements behind them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+Kind = Literal["function", "class", "variable", "import"]
+_BINDING_BLOCKS: Final = (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)
+
+
+@dataclass(slots=True)
+class Declaration:
+    """One name: `nodes` has several statements for overloads, and for a property's accessors."""
+
+    name: str
+    kind: Kind
+    line: int
+    nodes: list[ast.stmt] = field(default_factory=list)
+    members: dict[str, Declaration] = field(default_factory=dict)
+
+
+def declarations(body: Sequence[ast.stmt]) -> dict[str, Declaration]:
+    """Return what the statements of a module or class bind, by name, in order.
+
+    Blocks are looked into; a name bound in several kinds has the last.
+    """
+    found: dict[str, Declaration] = {}
+    for statement in flat(body):
+        for name, kind in bindings(statement):
+            known = found.get(name)
+            if known is None or known.kind != kind:
+                known = found[name] = Declaration(name, kind, statement.lineno)
+            known.nodes.append(statement)
+            if isinstance(statement, ast.ClassDef):
+                known.members |= declarations(statement.body)
+    return found
+
+
+def qualified(declared: dict[str, Declaration]) -> frozenset[str]:
+    """Return all names with their members': `Game`, `Game.play`."""
+    return frozenset(_qualified(declared))
+
+
+def _qualified(declared: dict[str, Declaration]) -> Iterator[str]:
+    for name, declaration in declared.items():
+        yield name
+        for member in _qualified(declaration.members):
+            yield f"{name}.{member}"
+
+
+def flat(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a scope in order, those of its blocks in place of the blocks.
+
+    A block that itself binds names (`for`, `with`) comes before what is in it.
+    """
+    pending = list(reversed(body))
+    while pending:
+        statement = pending.pop()
+        blocks = list(_blocks(statement))
+        if not blocks or isinstance(statement, _BINDING_BLOCKS):
+            yield statement
+        for block in reversed(blocks):
+            pending.extend(reversed(block))
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    match statement:
+        case ast.If() | ast.For() | ast.AsyncFor() | ast.While():
+            yield statement.body
+            yield statement.orelse
+        case ast.Try() | ast.TryStar():
+            yield statement.body
+            for handler in statement.handlers:
+                yield handler.body
+            yield statement.orelse
+            yield statement.finalbody
+        case ast.With() | ast.AsyncWith():
+            yield statement.body
+        case ast.Match():
+            for case in statement.cases:
+                yield case.body
+        case _:
+            return
+
+
+def bindings(statement: ast.stmt) -> Iterator[tuple[str, Kind]]:
+    """Yield each name that a statement itself binds in its scope, leaving out its blocks."""
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            yield name, "function"
+        case ast.ClassDef(name=name):
+            yield name, "class"
+        case ast.Assign(targets=targets):
+            for target in targets:
+                yield from ((name, "variable") for name in target_names(target))
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            yield from ((name, "variable") for name in target_names(target))
+        case ast.For(target=target) | ast.AsyncFor(target=target):
+            yield from ((name, "variable") for name in target_names(target))
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            for item in items:
+                if item.optional_vars is not None:
+                    yield from ((name, "variable") for name in target_names(item.optional_vars))
+        case ast.Import(names=names):
+            for alias in names:
+                yield alias.asname or alias.name.split(".", 1)[0], "import"
+        case ast.ImportFrom(names=names):
+            yield from ((each.asname or each.name, "import") for each in names if each.name != "*")
+        case _:
+            # The `type` statement is of Python 3.12, and this runs on 3.11.
+            if type(statement).__name__ == "TypeAlias":
+                yield statement.name.id, "variable"  # type: ignore[attr-defined]
+
+
+def target_names(target: ast.expr) -> Iterator[str]:
+    """Yield the plain names that an assignment to `target` binds."""
+    match target:
+        case ast.Name(id=name):
+            yield name
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            for element in elements:
+                yield from target_names(element)
+        case ast.Starred(value=value):
+            yield from target_names(value)
+        case _:
+            return

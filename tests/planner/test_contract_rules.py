@@ -1,0 +1,341 @@
+from __future__ import annotations
+
+import random
+import re
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from planner.plan import parse_plan
+from planner.rules.model import Finding
+from planner.validation import judge
+from shared.interfaces.checker import TypeChecker
+from tests.planner.labelled_commands import CONTRACTS, SOURCES, VALID, WRONG, project
+from tests.planner.plans import QUALITY, creating, order, plan
+
+# What is imported and not there: on purpose, in some labelled commands.
+ELSEWHERE = {"W101", "W221"}
+PART = 60  # commands of one order; more than 100 it may not have
+
+
+def python(code: str) -> str:
+    return f"python -c {shlex.quote(code)}"
+
+
+def declaring(number: int, stubs: Mapping[str, str], *codes: str, **fields: object) -> Any:
+    """Return an order that writes these files, declares them, and runs these pieces of code."""
+    interfaces = [{"path": path, "stub": stub} for path, stub in stubs.items()]
+    commands = [python(each) for each in codes] or ["python -m compileall -q ."]
+    fields = {"interfaces": interfaces, "acceptance_commands": commands, **fields}
+    return creating(number, *stubs, **fields)
+
+
+def running(number: int, *codes: str, **fields: object) -> Any:
+    return order(number, acceptance_commands=[python(each) for each in codes], **fields)
+
+
+def labelled(codes: Sequence[str]) -> Any:
+    """Return a plan that declares the labelled project, then runs each piece of code."""
+    declared = creating(1, *CONTRACTS, interfaces=project())
+    parts = [codes[start : start + PART] for start in range(0, len(codes), PART)]
+    return plan(declared, *(running(number, *part) for number, part in enumerate(parts, 2)))
+
+
+def found(
+    document: Any, checker: TypeChecker, sources: Mapping[str, str] | None = None
+) -> list[Finding]:
+    files = SOURCES if sources is None else sources
+    report = judge(parse_plan(document), files, files, checker=checker)
+    return [each for each in report.findings if each.code not in QUALITY | ELSEWHERE]
+
+
+def told(
+    document: Any, checker: TypeChecker, sources: Mapping[str, str] | None = None
+) -> list[str]:
+    return [
+        f"{each.code} {each.order} {each.message}" for each in found(document, checker, sources)
+    ]
+
+
+def codes(
+    document: Any, checker: TypeChecker, sources: Mapping[str, str] | None = None
+) -> list[str]:
+    return [each.code for each in found(document, checker, sources)]
+
+
+def by_command(findings: Sequence[Finding]) -> dict[int, list[Finding]]:
+    """Return the findings by the place of their command among those of `labelled`."""
+    sorted_in: dict[int, list[Finding]] = {}
+    for each in findings:
+        index = re.fullmatch(r"acceptance_commands\[(\d+)\]", each.field)
+        assert index, each
+        sorted_in.setdefault((each.position - 2) * PART + int(index[1]), []).append(each)
+    return sorted_in
+
+
+# The labelled commands
+
+
+def test_there_are_enough_of_them_and_all_compile() -> None:
+    assert len(VALID) >= 60
+    assert len(WRONG) >= 40
+    for code in (*VALID, *(each[2] for each in WRONG)):
+        compile(code, "<labelled>", "exec")
+
+
+def test_no_valid_command_has_an_error(checker: TypeChecker) -> None:
+    errors = {
+        VALID[index]: [each.message for each in findings if each.severity == "error"]
+        for index, findings in by_command(found(labelled(VALID), checker)).items()
+    }
+    assert {code: messages for code, messages in errors.items() if messages} == {}
+
+
+def test_every_wrong_command_has_its_code_at_its_column(checker: TypeChecker) -> None:
+    findings = by_command(found(labelled([each[2] for each in WRONG]), checker))
+    for index, (code, excerpt, command) in enumerate(WRONG):
+        errors = [each for each in findings.get(index, ()) if each.severity == "error"]
+        assert [each.code for each in errors] == [code], command
+        assert errors[0].message.startswith(place_of(excerpt, command)), (command, errors)
+
+
+def place_of(excerpt: str, command: str) -> str:
+    number, line = next(
+        (number, text) for number, text in enumerate(command.split("\n"), 1) if excerpt in text
+    )
+    column = f"column {line.rindex(excerpt) + 1}: "
+    return column if number == 1 else f"line {number}, {column}"
+
+
+def test_commands_in_any_order_get_the_same_findings_again_and_again(checker: TypeChecker) -> None:
+    every = [*VALID, *(each[2] for each in WRONG)]
+    expected: dict[str, list[tuple[str, str]]] = {}
+    for seed in range(3):
+        shuffled = random.Random(seed).sample(every, len(every))
+        findings = by_command(found(labelled(shuffled), checker))
+        result = {
+            code: [(each.code, each.message) for each in findings.get(index, ())]
+            for index, code in enumerate(shuffled)
+        }
+        expected = expected or result
+        assert result == expected
+
+
+def test_a_cold_checker_finds_what_a_warm_one_does(checker: TypeChecker) -> None:
+    document = labelled([each[2] for each in WRONG])
+    with TypeChecker() as cold:
+        assert found(document, cold) == found(document, checker)
+
+
+# The chain
+
+
+def test_what_only_a_later_order_declares_is_told_with_that_order(checker: TypeChecker) -> None:
+    document = plan(
+        declaring(1, {"a.py": "class G:\n    x: int"}, "import a; assert a.late() == 1"),
+        running(2, "from a import late; assert late() == 1", "from a import G; assert G().y"),
+        declaring(3, {"a.py": "def late() -> int: ...\nclass G:\n    y: int"}),
+        running(4, "from a import late, G; assert late() == 1 == G().y == G().x"),
+    )
+    assert told(document, checker, {}) == [
+        'E217 WO-01 column 18: Module has no attribute "late" (declared only by WO-03)',
+        'E217 WO-02 column 1: Module "a" has no attribute "late" (declared only by WO-03)',
+        'E217 WO-02 column 25: "G" has no attribute "y" (declared only by WO-03)',
+    ]
+
+
+def test_a_module_that_comes_later_is_told_once(checker: TypeChecker) -> None:
+    document = plan(
+        declaring(1, {"p/__init__.py": "", "p/a.py": "x: int"}, "from p import b; assert b.y == 1"),
+        declaring(2, {"p/b.py": "y: int"}),
+    )
+    assert told(document, checker, {}) == [
+        'E217 WO-01 column 1: Module "p" has no attribute "b" (declared only by WO-02)'
+    ]
+
+
+def test_a_changed_signature_holds_from_its_order_on(checker: TypeChecker) -> None:
+    old, new = "from a import f; assert f(1) == 1", "from a import f; assert f(1, 2) == 1"
+    document = plan(
+        declaring(1, {"a.py": "def f(x: int) -> int: ..."}, old, new),
+        declaring(2, {"a.py": "def f(x: int, y: int) -> int: ..."}, old, new, changes=["f"]),
+    )
+    assert [f"{each.order} {each.field}" for each in found(document, checker, {})] == [
+        "WO-01 acceptance_commands[1]",
+        "WO-02 acceptance_commands[0]",
+    ]
+
+
+def test_a_name_that_is_taken_away_is_unknown_from_there_on(checker: TypeChecker) -> None:
+    use = "from a import f; assert f(1) == 1"
+    document = plan(
+        declaring(1, {"a.py": "def f(x: int) -> int: ...\ndef g() -> int: ..."}, use),
+        declaring(2, {"a.py": "def h() -> int: ..."}, changes=["f"]),
+        running(3, use),
+    )
+    assert [f"{each.code} {each.order}" for each in found(document, checker, {})] == ["E211 WO-03"]
+
+
+def test_a_file_without_contract_may_hold_anything(checker: TypeChecker) -> None:
+    use = "from a import f; import a; assert f(1, 2) == a.g().x; import p; assert p.q == 1"
+    document = plan(creating(1, "a.py", "p/__init__.py"), running(2, use))
+    assert codes(document, checker, {}) == []
+
+
+def test_an_order_that_writes_a_file_without_telling_may_add_to_it(checker: TypeChecker) -> None:
+    uses = ["from a import f; assert f(1, 2)", "from a import g; assert g()"]
+    document = plan(
+        declaring(1, {"a.py": "def f(x: int) -> int: ..."}),
+        running(2, *uses, allowed_files=["a.py"]),
+    )
+    assert codes(document, checker, {}) == ["E212", "W222"]
+
+
+def test_old_code_that_an_order_rewrites_is_no_longer_certain(checker: TypeChecker) -> None:
+    sources = {"a.py": "def f(x): return x"}
+    uses = ["from a import f; assert f(1, 2)", "from a import g; assert g()"]
+    assert codes(plan(running(1, *uses)), checker, sources) == ["E211", "E212"]
+    rewriting = running(1, *uses, allowed_files=["a.py"])
+    assert codes(plan(rewriting), checker, sources) == ["W222"]
+
+
+def test_a_contract_of_old_code_adds_to_it(checker: TypeChecker) -> None:
+    sources = {"a.py": "def f(x): return x\nclass C:\n    def m(self): pass\n"}
+    document = plan(
+        declaring(
+            1,
+            {"a.py": "def g(x: str) -> int: ...\nclass C:\n    def n(self, x: int) -> str: ..."},
+            "from a import f, g, C; assert f(1) == g('a'); assert C().m() is None; assert C().n(1)",
+            "from a import g; assert g(1)",
+            "from a import C; assert C().n()",
+            "from a import h; assert h()",
+        )
+    )
+    assert codes(document, checker, sources) == ["E211", "E212", "E213"]
+
+
+def test_modules_and_their_src_layout_are_never_mixed_up(checker: TypeChecker) -> None:
+    sources = {"src/app/__init__.py": "", "src/app/x.py": "from app import y\ndef f(a): ...\n"}
+    document = plan(
+        running(
+            1,
+            "from src.app.x import f; assert f(1, 2)",
+            "from app.x import f; assert f(1, 2)",
+            "import src.app.x, app.x; assert app.x.f(1)",
+        )
+    )
+    assert codes(document, checker, {**sources, "src/app/y.py": ""}) == ["E212", "E212"]
+
+
+def test_what_could_not_be_read_leaves_the_rest_unjudged(checker: TypeChecker) -> None:
+    broken = declaring(1, {"a.py": "x: int"}) | {"title": 3, "allowed_files": 5}
+    document = plan(broken, declaring(2, {"b.py": "x: int"}, "from b import y; assert y == 1"))
+    assert codes(document, checker, {}) == ["E005", "E005"]
+
+
+def test_a_stub_that_does_not_parse_is_told_and_its_file_may_hold_anything(
+    checker: TypeChecker,
+) -> None:
+    document = plan(declaring(1, {"a.py": "def f(:"}, "from a import g; assert g() == 1"))
+    assert codes(document, checker, {}) == ["E201"]
+
+
+# What the checker cannot judge
+
+
+def test_a_module_that_the_checker_refuses_is_never_taken_for_clean(checker: TypeChecker) -> None:
+    wrong = "from a import f; assert f() == 1"
+    document = plan(
+        declaring(1, {"a.py": "def f(x: int) -> int: ..."}, wrong),
+        declaring(2, {"types.py": "x: int"}, "import types; assert types.x == 1", wrong),
+        running(3, wrong),
+    )
+    assert [f"{each.code} {each.order}" for each in found(document, checker, {})] == [
+        "E212 WO-01",
+        "E299 WO-02",
+    ]
+
+
+def test_a_checker_that_dies_has_failed_and_the_next_plan_is_judged(checker: TypeChecker) -> None:
+    document = plan(
+        declaring(1, {"a.py": "def f(x: int) -> int: ..."}, "from a import f; assert f() == 1")
+    )
+    with TypeChecker(deadline_seconds=0.001) as hasty:
+        assert codes(document, hasty, {}) == ["E299"]
+        assert not hasty.is_running
+    assert codes(document, checker, {}) == ["E212"]
+
+
+@pytest.mark.parametrize(
+    "broken", ["def f(:", "x = (", "\0", "x = " + "-" * 5000 + "1", "x: int = '''"]
+)
+def test_old_code_that_cannot_be_read_is_a_warning(checker: TypeChecker, broken: str) -> None:
+    sources = {"a.py": broken, "b.py": "def g(): ..."}
+    document = plan(running(1, "from a import f; from b import g; assert f(1) == g(2)"))
+    assert sorted(codes(document, checker, sources)) == ["E212", "W224"]
+
+
+def test_what_the_checker_stumbles_on_in_a_command_is_told_there(checker: TypeChecker) -> None:
+    fine = "from a import f; assert f() == 1"
+    deep = f"from a import f; assert f({'-' * 150}1) == {'+'.join(['1'] * 300)}"
+    document = plan(declaring(1, {"a.py": "def f(x: int) -> int: ..."}, fine, deep))
+    assert sorted(codes(document, checker, {})) == ["E212", "E215"]
+
+
+def test_a_plan_without_own_python_starts_no_checker() -> None:
+    with TypeChecker() as idle:
+        document = plan(
+            running(1, "import json; assert json.loads('1') == 1", "import x; x.y(1)"),
+            creating(2, "b.py", acceptance_commands=[python("import b; assert b.x() == 1")]),
+            declaring(3, {"c.py": "def f(x: Unknown) -> int: ..."}),
+        )
+        assert codes(document, idle, {}) == ["E203"]
+        assert not idle.is_running
+    assert "mypy" not in sys.modules
+
+
+def test_judging_starts_a_checker_of_its_own_where_none_is_given() -> None:
+    document = plan(
+        declaring(1, {"a.py": "def f(x: int) -> int: ..."}, "from a import f; assert f() == 1")
+    )
+    report = judge(parse_plan(document))
+    assert "E212" in [each.code for each in report.findings]
+
+
+# E216
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "assert [x for x in range(3)] == sorted({y: y for y in range(3)})",
+        "def f(a, *b, c=1, **d): return a, b, c, d, f\nassert f(1)",
+        "import os.path as p, sys; assert p and sys",
+        "try:\n    undefined\nexcept NameError as error:\n    assert error",
+        "import pytest\nwith pytest.raises(NameError):\n    undefined",
+        "match [1]:\n    case [x, *y] if x: assert y == []\n    case {'a': z, **w}: assert z, w",
+        "for i in range(3): pass\nassert i == 2; del i",
+        "with open('a') as f: assert f.read()",
+        "assert (n := 5) == n; lambda q: q",
+        "class A:\n    b = 1\n    def c(self): return __class__\nassert A.b",
+        "from json import *; assert loads('1') == 1",
+        "exec('x = 1'); assert x == 1",
+        "globals()['x'] = 1; assert x == 1",
+        "assert __name__ == '__main__'; exit(0)",
+        "async def f():\n    async with g() as h:\n        return h\ndef g(): return f",
+        "def f():\n    global made\n    made = 1\nf(); assert made == 1",
+    ],
+)
+def test_a_name_that_is_bound_anywhere_is_defined(checker: TypeChecker, code: str) -> None:
+    assert "E216" not in codes(plan(running(1, code)), checker, {})
+
+
+def test_an_undefined_name_is_told_once_with_its_place(checker: TypeChecker) -> None:
+    document = plan(running(1, "x = 'é'; assert total(x)\nassert total(x) == other"))
+    assert told(document, checker, {}) == [
+        'E216 WO-01 column 17: "total" is not defined',
+        'E216 WO-01 line 2, column 20: "other" is not defined',
+    ]

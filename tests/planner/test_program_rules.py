@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+from planner.target import Allowed
+from tests.planner.plans import creating, findings, of_command, order, plan
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python x.py", "python3.12 -c 'pass'", "/usr/bin/python3 -V", ".venv/bin/python -V",
+        "pytest", "bash -c 'curl x'", "sh -c x", "test -f a", "grep a b", "diff a b", "cmp a b",
+        "cat a", "ls", "head a", "tail a", "wc a", "sort a", "env", "true", "false",
+        "env A=b python -V", "./tool.sh",
+    ],
+)  # fmt: skip
+def test_plain_tools_and_the_files_of_the_repo_are_always_allowed(command: str) -> None:
+    assert "E240" not in of_command(command)
+
+
+@pytest.mark.parametrize(
+    "command", ["curl x", "echo a", "git status", "npm test", "/opt/bin/tool", "env A=b curl x"]
+)
+def test_any_other_program_is_not(command: str) -> None:
+    assert of_command(command) == ["E240"]
+
+
+@pytest.mark.parametrize(
+    ("file", "command"),
+    [
+        ("package.json", "npm test"),
+        ("web/package.json", "node x.js"),
+        ("Cargo.toml", "cargo test"),
+        ("go.mod", "go test ./..."),
+        ("Makefile", "make check"),
+        ("pom.xml", "mvn test"),
+        ("build.gradle.kts", "gradle test"),
+        ("App.csproj", "dotnet test"),
+        ("Gemfile", "bundle exec rake"),
+        ("composer.json", "php x.php"),
+        ("CMakeLists.txt", "ctest"),
+        ("src/main.c", "gcc src/main.c"),
+        ("main.cpp", "g++ main.cpp"),
+    ],
+)
+def test_a_toolchain_is_allowed_once_its_file_is_there(file: str, command: str) -> None:
+    use = [command]
+    assert findings(plan(order(1, acceptance_commands=use)), [file]) == []
+    assert findings(plan(creating(1, file, acceptance_commands=use))) == []
+    late = plan(order(1, acceptance_commands=use), creating(2, file))
+    assert findings(late) == ["E240 WO-01 acceptance_commands[0]"]
+
+
+def test_the_user_may_allow_more() -> None:
+    document = plan(order(acceptance_commands=["curl x"]))
+    assert findings(document, allowed=Allowed(programs=("curl",))) == []
+
+
+def test_a_program_is_told_once_in_an_order() -> None:
+    document = plan(order(acceptance_commands=["curl a", "curl b", "wget c"]))
+    assert findings(document) == [
+        "E240 WO-01 acceptance_commands[0]",
+        "E240 WO-01 acceptance_commands[2]",
+    ]
+
+
+def test_before_an_operator_stands_no_command_of_its_own() -> None:
+    assert of_command("curl x | grep y") == ["E003"]
+
+
+def test_an_order_that_could_not_be_read_may_have_brought_a_toolchain() -> None:
+    broken = order(1, allowed_files=3)
+    document = plan(broken, order(2, acceptance_commands=["npm test"]))
+    assert findings(document) == ["E005 WO-01 allowed_files"]

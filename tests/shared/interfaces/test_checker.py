@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from shared.interfaces.checker import Diagnostic, FileBlocked, TypeChecker
+from shared.interfaces.worker_process import CheckerFailed
+
+MODULE = "def f(x: int) -> str: ..."
+
+
+def check(checker: TypeChecker, module: str, code: str) -> list[tuple[str, int, int]]:
+    found = checker.check({"a.pyi": module, "c/c.py": code}, ["c/c.py"])
+    return [(each.code, each.line, each.column) for each in found]
+
+
+def processes() -> set[int]:
+    """Return the children of this process."""
+    path = Path(f"/proc/self/task/{os.getpid()}/children")
+    return {int(each) for each in path.read_text().split()}
+
+
+def test_a_complaint_has_its_place_and_kind(checker: TypeChecker) -> None:
+    found = checker.check({"a.pyi": MODULE, "c.py": "from a import f\nf('x')"}, ["c.py"])
+    assert found == (
+        Diagnostic(
+            path="c.py",
+            line=2,
+            column=2,
+            end_line=2,
+            end_column=5,
+            code="arg-type",
+            message='Argument 1 to "f" has incompatible type "str"; expected "int"',
+            hint="",
+        ),
+    )
+
+
+def test_only_what_is_asked_about_is_told_and_nothing_where_nothing_is_asked(
+    checker: TypeChecker,
+) -> None:
+    files = {"a.py": "x: int = 'wrong'", "c.py": "import a; a.y"}
+    assert [each.path for each in checker.check(files, ["c.py"])] == ["c.py"]
+    assert checker.check(files, []) == ()
+
+
+def test_a_file_that_changes_within_a_second_and_keeps_its_size_is_read_again(
+    checker: TypeChecker,
+) -> None:
+    code = "from a import f; f(1)"
+    for _ in range(3):
+        assert check(checker, "def f(x: int) -> str: ...", code) == []
+        assert check(checker, "def f(x: str) -> str: ...", code) == [("arg-type", 1, 19)]
+
+
+def test_a_file_that_goes_is_gone(checker: TypeChecker) -> None:
+    code = "from p.q.a import f"
+    assert checker.check({"p/q/a.pyi": MODULE, "c.py": code}, ["c.py"]) == ()
+    (found,) = checker.check({"c.py": code}, ["c.py"])
+    assert found.code == "import-not-found"
+    assert checker.check({"p/q/a.pyi": MODULE, "c.py": code}, ["c.py"]) == ()
+
+
+def test_modules_are_found_from_the_roots_that_are_given(checker: TypeChecker) -> None:
+    files = {"src/a.pyi": MODULE, "c.py": "from a import f; f('x')"}
+    assert [each.code for each in checker.check(files, ["c.py"], ("", "src/"))] == ["arg-type"]
+    assert [each.code for each in checker.check(files, ["c.py"])] == ["import-not-found"]
+    assert [each.code for each in checker.check(files, ["c.py"], ("", "src/"))] == ["arg-type"]
+
+
+@pytest.mark.parametrize(
+    ("files", "path"),
+    [
+        ({"a.pyi": "x = ("}, "a.pyi"),
+        ({"types.py": ""}, "types.py"),
+        ({"a.py": f"x = {'-' * 5000}1"}, "a.py"),
+    ],
+)
+def test_a_file_that_blocks_the_checker_is_named(
+    checker: TypeChecker, files: dict[str, str], path: str
+) -> None:
+    with pytest.raises(FileBlocked) as caught:
+        checker.check({**files, "c.py": "import a, types"}, ["c.py"])
+    assert caught.value.path == path
+    assert caught.value.reason
+
+
+def test_text_of_any_kind_is_no_crash(checker: TypeChecker) -> None:
+    for text in ("\0", "\ud800", "\x0c\r", "é = 'é'\n# type: nothing [", "# mypy: strict\nx = 1"):
+        try:
+            checker.check({"c.py": text}, ["c.py"])
+        except CheckerFailed as failed:
+            assert failed.message
+
+
+@pytest.mark.parametrize(
+    "paths", [["a", "a/b.py"], ["a" * 300 + ".py"], ["c.py", "c.py/d.py"]], ids=str
+)
+def test_files_that_cannot_be_written_are_a_failure(checker: TypeChecker, paths: list[str]) -> None:
+    with pytest.raises(CheckerFailed):
+        checker.check(dict.fromkeys(paths, ""), [paths[0]])
+
+
+def test_a_checker_that_is_killed_has_failed_and_starts_again() -> None:
+    before = processes()
+    with TypeChecker() as checker:
+        assert check(checker, MODULE, "from a import f; f('x')") == [("arg-type", 1, 19)]
+        (child,) = processes() - before
+        os.kill(child, signal.SIGKILL)
+        with pytest.raises(CheckerFailed):
+            check(checker, MODULE, "from a import f; f('x')")
+        assert not checker.is_running
+        assert check(checker, MODULE, "from a import f; f('x')") == [("arg-type", 1, 19)]
+    assert processes() == before
+
+
+def test_code_that_ends_the_process_is_a_failure() -> None:
+    with TypeChecker() as checker, pytest.raises(CheckerFailed, match="died"):
+        check(checker, "x: int", f"import a; y = {'+'.join(['a.x'] * 100_000)}")
+
+
+def test_nothing_is_left_behind_when_it_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = processes()
+    checker = TypeChecker()
+    check(checker, MODULE, "import a")
+    assert len(list(tmp_path.iterdir())) == 1
+    checker.close()
+    checker.close()
+    assert list(tmp_path.iterdir()) == []
+    assert processes() == before
+    assert check(checker, MODULE, "import a") == []
+    checker.close()
