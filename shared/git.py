@@ -111,10 +111,14 @@ class CommitFacts:
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """Git in one folder. Methods raise `GitFailed` unless they say otherwise."""
+    """Git in one folder. Methods raise `GitFailed` unless they say otherwise.
+
+    `held` are descriptors that git has open as long as it runs.
+    """
 
     folder: Path
     config: tuple[Setting, ...] = ()
+    held: tuple[int, ...] = ()
     environment: Mapping[str, str] = field(default_factory=lambda: clean_environment(os.environ))
 
     def at(self, folder: Path) -> Git:
@@ -124,6 +128,10 @@ class Git:
     def with_config(self, entries: Iterable[Setting]) -> Git:
         """Return the same git with more settings."""
         return replace(self, config=(*self.config, *entries))
+
+    def holding(self, descriptor: int) -> Git:
+        """Return the same git, holding what `descriptor` locks also after we are gone."""
+        return replace(self, held=(*self.held, descriptor))
 
     def try_run(
         self,
@@ -140,6 +148,7 @@ class Git:
                 env={**self.environment, **settings, **(environment or {})},
                 timeout_seconds=TIMEOUT_SECONDS,
                 stdin=stdin,
+                pass_fds=self.held,
             )
         except (ToolMissing, ToolFailed) as error:
             raise CommandFailed(str(error), "install git, or see that the folder exists") from error
@@ -405,7 +414,8 @@ class Git:
     def push(self, remote: str, branch: str) -> Finished:
         """Push `branch` and set its upstream, as the user's own git would but for its hooks."""
         environment = {k: v for k, v in self.environment.items() if k != _PROTOCOLS}
-        return replace(self, environment=environment).try_run(
+        # What a credential helper leaves running must not hold anything.
+        return replace(self, environment=environment, held=()).try_run(
             "push", "--set-upstream", remote, f"refs/heads/{branch}"
         )
 
