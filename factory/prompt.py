@@ -69,9 +69,9 @@ def render_prompt(
             "INTENT": order.intent,
             "NOTES": f"\n{order.notes}\n" if order.notes else "",
             "INTERFACES": _render_interfaces(order.interfaces, known),
-            "NEXT": _render_next(order, shown) if asked is ReplyFormat.FILES else "",
+            "OPENING": _render_opening(order, shown) if asked is ReplyFormat.FILES else "",
             "WHICH": "this file" if len(order.allowed_files) == 1 else "these files",
-            "ALLOWED": _bullets(order.allowed_files),
+            "ALLOWED": _render_allowed(order, shown),
             "FORBIDDEN": _render_forbidden(order.forbidden),
             "COMMANDS": _bullets(commands),
             "FAILURE": _render_failure(failure) if failure else "",
@@ -160,13 +160,27 @@ def _render_forbidden(paths: Sequence[str]) -> str:
     return f"\nThese must stay untouched:\n{_bullets(paths)}\n" if paths else ""
 
 
-def _render_next(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
-    """Return how the reply starts: left to itself, a small model repeats what it was shown."""
+def _render_allowed(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
+    wanted = _files_to_create(order, shown)
+    return _bullets(
+        [f"{path} (new: write it)" if path in wanted else path for path in order.allowed_files]
+    )
+
+
+def _files_to_create(order: WorkOrder, shown: Sequence[ShownFile]) -> frozenset[str]:
+    absent = frozenset(file.path for file in shown if file.state.kind is FileKind.ABSENT)
+    return absent.intersection(condition.path for condition in order.postconditions)
+
+
+def _render_opening(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
+    """Return how the reply begins: left to itself, a small model repeats what it was shown."""
     first = order.allowed_files[0]
-    unless = "" if len(order.allowed_files) == 1 else ", unless that file stays as it is"
+    certain = len(order.allowed_files) == 1 or first in _files_to_create(order, shown)
+    unless = "" if certain else ", unless that file stays as it is"
     exists = any(file.path in order.allowed_files and file.text for file in shown)
     keep = "A block replaces its whole file: also give all the lines that stay.\n" if exists else ""
-    return f"{keep}\nAfter the summary your reply goes on like this{unless}:\n\n```{first}\n"
+    opening = f"Summary: {' '.join(order.title.split())}\n\n```{first}"
+    return f"{keep}\nYour reply begins like this{unless}:\n\n{opening}"
 
 
 def _render_failure(brief: FailureBrief) -> str:

@@ -22,6 +22,9 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="M", help="the model that plans")
     parser.add_argument("--reasoning-effort", metavar="E", help="minimal, low, medium or high")
     parser.add_argument("--max-output-tokens", type=int, metavar="N", help="room for the reply")
+    parser.add_argument(
+        "--require-coverage", action="store_true", help="each requirement needs an order"
+    )
     add_review_arguments(parser)
     parser.add_argument("--print-summary", action="store_true", help="print compile_summary.json")
 
@@ -58,6 +61,7 @@ def plan_options(args: argparse.Namespace, settings: Settings, *, review: bool) 
         outdir=args.outdir,
         template=args.template,
         overwrite=args.overwrite,
+        require_coverage=args.require_coverage,
     )
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planner.bootstrap import skip_bootstrap
 from planner.openai_client import PlannerModel
 from planner.plan import Plan
 from planner.prompt_template import Template, render, render_review_revision, render_revision
+from planner.repair import Fix, mend
+from planner.requirements import render_requirements
 from planner.response import parse_response
 from planner.reviewer import MAX_ROUNDS, Claim, Review, read_review, review_prompt
 from planner.rules.catalogue import RULE_BY_CODE
@@ -18,7 +21,7 @@ from planner.spec import Spec
 from planner.validation import Report, judge, render_finding
 from shared.atomic_io import write_json, write_text
 from shared.errors import Interrupted, LlmchError
-from shared.events import Emit, PlanAttemptStarted, PlanJudged, PlanReviewed, Warned
+from shared.events import Emit, PlanAttemptStarted, PlanJudged, PlanRepaired, PlanReviewed, Warned
 from shared.llm.client import Completion, LlmClient, ReplyFailed, Role
 from shared.llm.recording import NotOnRecord
 from shared.llm.reply import extract_json_object
@@ -35,6 +38,7 @@ class CompileInputs:
     doctrine: str
     repo_files: Collection[str]
     repo_hints: str
+    require_coverage: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ class Judged:
     report: Report
     failure: str = ""
     reply: str = ""
+    fixes: tuple[Fix, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -105,7 +110,11 @@ class _Compilation:
         self._emit = emit
         self._max_attempts = max_attempts
         self.first_prompt = render(
-            inputs.template, inputs.spec.text, inputs.doctrine, inputs.repo_hints
+            inputs.template,
+            inputs.spec.text,
+            inputs.doctrine,
+            inputs.repo_hints,
+            render_requirements(inputs.spec.requirements, all_needed=inputs.require_coverage),
         )
 
     def until_valid(self, prompt: str, first: int) -> Iterator[Judged]:
@@ -179,16 +188,33 @@ class _Compilation:
         text, repo_files = completion.text, self._inputs.repo_files
         self._write(f"llm_raw_response_attempt_{attempt}.txt", text)
         self._write(f"llm_reasoning_attempt_{attempt}.txt", completion.reasoning)
-        plan = skip_bootstrap(parse_response(text), repo_files)
+        plan = _traced(skip_bootstrap(parse_response(text), repo_files), self._inputs)
         if plan.is_json:
             self._write(f"manifest_raw_attempt_{attempt}.json", extract_json_object(text))
-        report = judge(plan, repo_files)
+        mended = mend(plan, lambda each: judge(each, repo_files))
+        if mended.fixes:
+            # Labels and fields of the findings are those of the mended plan.
+            text = json.dumps(mended.plan.document, indent=1, ensure_ascii=False)
+            rendered = tuple(each.render() for each in mended.fixes)
+            self._emit(PlanRepaired(attempt, rendered))
+        report = mended.report
         errors = self._folder / f"validation_errors_attempt_{attempt}.json"
         write_json(errors, report.to_json(), sync=False)
-        return Judged(attempt, plan, report, reply=text)
+        return Judged(attempt, mended.plan, report, reply=text, fixes=mended.fixes)
 
     def _write(self, name: str, text: str) -> None:
         write_text(self._folder / name, text, sync=False)
+
+
+def _traced(plan: Plan, inputs: CompileInputs) -> Plan:
+    """Return the plan with the requirements that it is held to, whatever the model wrote there.
+
+    Derived ids count only where the plan uses them, or has to.
+    """
+    uses_ids = any(draft.order and draft.order.covers for draft in plan.drafts)
+    counts = inputs.spec.ids_given or inputs.require_coverage or uses_ids
+    requirements = inputs.spec.requirements if counts else ()
+    return replace(plan, requirements=requirements, require_coverage=inputs.require_coverage)
 
 
 def _same_plan(before: Judged, after: Judged) -> bool:

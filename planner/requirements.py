@@ -64,17 +64,21 @@ def derive_requirements(text: str) -> tuple[Requirement, ...]:
     return tuple(by_id.values())
 
 
-def render_requirements(requirements: Sequence[Requirement]) -> str:
-    """Return the section of the planner's prompt that shows the ids; empty without any."""
+def render_requirements(requirements: Sequence[Requirement], *, all_needed: bool = False) -> str:
+    """Return the section of the planner's prompt that shows the ids; empty without any.
+
+    `all_needed` asks for an order for each, also for what only describes the product.
+    """
     if not requirements:
         return ""
+    exempt = "" if all_needed else "; one that only describes the product need not be"
     lines = (f"- {_label(each)}: {_shortened(each.text)}" for each in requirements)
     return (
         "# Requirements\n\n"
         "What the specification requires has these ids. Give each order one more key, `covers`: "
         "the list of the ids of the requirements that it carries out, copied exactly, `[]` where "
-        "it only prepares others. Each requirement is covered by at least one order; one that "
-        "only describes the product need not be.\n\n" + "\n".join(lines)
+        f"it only prepares others. Each requirement is covered by at least one order{exempt}.\n\n"
+        + "\n".join(lines)
     )
 
 

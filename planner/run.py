@@ -48,6 +48,7 @@ class PlanOptions:
     outdir: Path | None = None
     template: Path | None = None
     overwrite: bool = False
+    require_coverage: bool = False
     reviewer: PlannerModel | None = None
     """The model that reviews a valid plan; none does where this is `None`."""
 
@@ -139,7 +140,8 @@ def _gather(options: PlanOptions, spec: Spec) -> CompileInputs:
             )
         files = git.tracked_files()
         hints = read_repo_hints(git.folder, files, spec.text, HINT_CHARACTERS).text
-    return CompileInputs(spec, template, default_doctrine(), files, hints)
+    doctrine, required = default_doctrine(), options.require_coverage
+    return CompileInputs(spec, template, doctrine, files, hints, required)
 
 
 def _compile(
@@ -223,7 +225,14 @@ def _manifest(inputs: CompileInputs, origin: Origin, judged: Judged) -> dict[str
     plan = judged.plan
     assert plan is not None, "a valid plan was parsed"
     orders = exempted_orders(plan, inputs.repo_files)
-    return build_manifest(plan.overview, plan.contract, orders, origin)
+    return build_manifest(
+        plan.overview,
+        plan.contract,
+        orders,
+        origin,
+        plan.requirements,
+        require_coverage=plan.require_coverage,
+    )
 
 
 def _error(last: Judged, run_dir: Path) -> LlmchError | None:

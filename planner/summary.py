@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planner.compiler import Judged, chosen
+from planner.repair import Fix
 from planner.validation import Report, finding_document
 
 
@@ -29,6 +30,7 @@ def summary_document(
         "error": error,
         "errors": [finding_document(finding) for finding in report.errors],
         "warnings": [finding_document(finding) for finding in report.warnings],
+        "fixes": [fix.to_json() for fix in _fixes(attempts)],
         "attempts": [_attempt_document(each) for each in attempts],
         "seconds": round(seconds, 3),
         "defaults": dict(defaults),
@@ -47,6 +49,12 @@ def succeeded(attempts: Sequence[Judged]) -> bool:
     return last is not None and last.ok
 
 
+def _fixes(attempts: Sequence[Judged]) -> tuple[Fix, ...]:
+    """Return what was mended, without a model, of the plan that counts."""
+    last = chosen(attempts)
+    return last.fixes if last else ()
+
+
 def _work_orders(attempts: Sequence[Judged]) -> int:
     last = chosen(attempts)
     return len(last.plan.drafts) if last and last.ok and last.plan else 0
@@ -57,4 +65,5 @@ def _attempt_document(judged: Judged) -> dict[str, Any]:
         "attempt": judged.attempt,
         "failure": judged.failure or None,
         "errors": [finding_document(finding) for finding in judged.report.errors],
+        "fixes": [fix.to_json() for fix in judged.fixes],
     }

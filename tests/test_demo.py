@@ -143,9 +143,9 @@ def test_the_program_that_was_built_is_run_and_its_commits_are_shown(
 
 
 LOOPS = {
-    "hello": [("WO-03", "stale_context")],
+    "hello": [],
     "maze": [("WO-02", "write_scope_violation"), ("WO-05", "acceptance_failed")],
-    "wordgame": [("WO-02", "acceptance_failed")],
+    "wordgame": [("WO-02", "acceptance_failed"), ("WO-04", "stale_context")],
 }
 
 
@@ -205,7 +205,9 @@ def test_a_transcript_made_anew_is_the_same_byte_for_byte(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_transcript_names_no_machine_and_no_moment(name: str) -> None:
-    text = find_example(name).transcript.read_text()
+    header, text = find_example(name).transcript.read_text().split("\n", maxsplit=1)
+    # Where a model gave the replies, the header says on which day.
+    assert ('"date"' in header) is ('"live"' in header)
     assert '"date"' not in text
     assert "/tmp" not in text
     assert "/home" not in text

@@ -2,8 +2,8 @@
 
 Where that variable is set, Python reads no bytecode but what lies below it. `target_path` takes
 it back as soon as it runs, but after what `.pth` files import; for an editable install made by
-setuptools that is half the standard library, and compiling it would cost each start of Python
-half a second. So the prefix leads to a mirror: links to the bytecode that is installed.
+setuptools that is `pathlib` with all that it needs, and compiling it would cost each start of
+Python a third of a second. So the prefix leads to links to the bytecode that is installed.
 """
 
 from __future__ import annotations
@@ -16,23 +16,31 @@ from pathlib import Path
 from factory.sandbox.interpreter import Interpreter
 
 # What every interpreter imports by then, and what the usual .pth files do.
-_ALWAYS = frozenset({"__future__", "encodings", "_distutils_hack", "_virtualenv"})
-_LIGHT = frozenset({"distutils-precedence.pth", "_virtualenv.pth"})
+_ALWAYS = frozenset(("__future__", "encodings", "_distutils_hack", "_virtualenv"))
+_USUAL = frozenset(("distutils-precedence.pth", "_virtualenv.pth"))
+# What the finders of editable installs import. Not all there is: a link costs a file system up to
+# half a millisecond.
+_OFTEN = frozenset(
+    (
+        *("collections", "contextlib", "copyreg", "enum", "fnmatch", "functools", "glob"),
+        *("importlib", "ipaddress", "keyword", "ntpath", "operator", "pathlib", "re", "reprlib"),
+        *("types", "typing", "urllib", "warnings"),
+    )
+)
 
 
 def write_mirror(interpreter: Interpreter, mirror: Path) -> None:
-    """Fill the empty folder `mirror`: with the first imports, or with modules and packages one
-    level down where a `.pth` file may import any.
+    """Fill the empty folder `mirror` with links to the bytecode of modules, and of packages as far
+    as one level down.
     """
     places = _places(interpreter)
-    everything = any(_runs_code(place) for place in places)
-    for place in reversed(places):  # the inner have their place before the outer
+    wanted = _ALWAYS | _OFTEN if any(_runs_code(place) for place in places) else _ALWAYS
+    for place in places:
         links = mirror / place.relative_to("/")
         links.mkdir(parents=True, exist_ok=True)
         for name, target in _compiled(place, f".{interpreter.tag}.pyc"):
-            if everything or name.partition(".")[0] in _ALWAYS:
-                with contextlib.suppress(FileExistsError):  # `site-packages`, in the library
-                    os.symlink(target, f"{links}/{name}")  # noqa: PTH211  # there are hundreds
+            if name.partition(".")[0] in wanted or name.startswith("__editable__"):
+                (links / name).symlink_to(target)
 
 
 def link_mirror(interpreter: Interpreter, mirror: Path, prefix: Path) -> None:
@@ -49,10 +57,8 @@ def link_mirror(interpreter: Interpreter, mirror: Path, prefix: Path) -> None:
 def _places(interpreter: Interpreter) -> list[Path]:
     """The folders that the first imports come from, the outer before the inner."""
     version = interpreter.library.name
-    roots = (interpreter.prefixes[0], interpreter.library.parents[1])
     packages = (
-        root / "lib" / name / folder
-        for root in dict.fromkeys(roots)
+        interpreter.prefixes[0] / "lib" / name / folder
         for name in (version, "python3")  # the second is Debian's
         for folder in ("site-packages", "dist-packages")
     )
@@ -63,7 +69,7 @@ def _places(interpreter: Interpreter) -> list[Path]:
 def _runs_code(place: Path) -> bool:
     """Whether a `.pth` file of the folder does more than name paths, as far as is not known."""
     for file in place.glob("*.pth"):
-        if file.name not in _LIGHT:
+        if file.name not in _USUAL:
             with contextlib.suppress(OSError):
                 if any(line.startswith(b"import") for line in file.read_bytes().splitlines()):
                     return True

@@ -7,12 +7,13 @@ decorator that the first declaration has, and add one that it lacks.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from shared.interfaces.declarations import Declaration, declarations
 from shared.interfaces.stubs import MAX_DEPTH, depth_exceeds
+from shared.interfaces.type_text import parse_type, surely_differ
 from shared.python_code import CodeProblem, parse_code
 
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -53,7 +54,7 @@ def _conflicts(
         if before is None or "import" in (before.kind, after.kind):
             continue
         if not _compatible(before, after, in_class=bool(prefix)):
-            yield Conflict(f"{prefix}{name}", after.line, _shown(before), _shown(after))
+            yield Conflict(f"{prefix}{name}", after.line, shown(before), shown(after))
         elif before.kind == after.kind == "class":
             yield from _conflicts(before.members, after.members, f"{prefix}{name}.")
 
@@ -215,6 +216,31 @@ def normal(annotation: ast.expr) -> str:
             return ast.unparse(annotation)
 
 
+def surely_incompatible(
+    declared: Declaration, written: Declaration, is_plain_class: Callable[[str], bool]
+) -> bool:
+    """Say whether two functions differ in a type for certain (see `surely_differ`).
+
+    A parameter that takes more than is declared is no difference, nor is a result that is less.
+    """
+    told, here = declared.nodes[-1], written.nodes[-1]
+    if not (isinstance(told, _FunctionNode) and isinstance(here, _FunctionNode)):
+        return False
+    theirs = {each.arg: each.annotation for each in _every(here.args)}
+    pairs = [(each.annotation, theirs.get(each.arg)) for each in _every(told.args)]
+    pairs.append((here.returns, told.returns))
+    return any(
+        one is not None
+        and other is not None
+        and surely_differ(parse_type(normal(one)), parse_type(normal(other)), is_plain_class)
+        for one, other in pairs
+    )
+
+
+def _every(args: ast.arguments) -> list[ast.arg]:
+    return [*args.posonlyargs, *args.args, *args.kwonlyargs]
+
+
 def quoted_type(text: str) -> ast.expr | None:
     """Return the expression in a quoted annotation; `None` where there is none to follow."""
     tree = parse_code(text.strip())
@@ -229,8 +255,8 @@ def _union(members: Sequence[ast.expr]) -> str:
     return " | ".join(sorted(parts))
 
 
-def _shown(declaration: Declaration) -> str:
-    """Return the head of a declaration on one line."""
+def shown(declaration: Declaration) -> str:
+    """Return the head of a declaration, as code on one line."""
     node = declaration.nodes[-1]
     if isinstance(node, ast.ClassDef):
         bases = ", ".join(ast.unparse(each) for each in node.bases)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,10 +47,13 @@ class TypeText:
 
 
 def parse_type(text: str) -> TypeText:
-    """Return the type in `text`; what is no plain type (a signature) has the head ``."""
+    """Return the type in `text`; what is no plain type (a signature) has the head ``.
+
+    `None` in a union is left out: what may be missing is used as if it were there.
+    """
     members = _split(text, "|")
     if len(members) > 1:
-        return TypeText("|", tuple(parse_type(each) for each in members))
+        return _union([parse_type(each) for each in members])
     text = text.strip().rstrip("?*")
     head, bracket, rest = text.partition("[")
     name = head.strip().rsplit(".", 1)[-1]
@@ -62,7 +65,12 @@ def parse_type(text: str) -> TypeText:
         # What they hold are values and lists, no types.
         return TypeText(name or text, (TypeText(rest),) if bracket else ())
     args = tuple(parse_type(each) for each in _split(rest[:-1], ","))
-    return TypeText("|", args) if name == "Union" else TypeText(name, args)
+    return _union(args) if name == "Union" else TypeText(name, args)
+
+
+def _union(members: Sequence[TypeText]) -> TypeText:
+    left = [each for each in members if each.head != "None"]
+    return left[0] if len(left) == 1 else TypeText("|", tuple(left))
 
 
 def _split(text: str, separator: str) -> list[str]:

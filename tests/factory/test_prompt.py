@@ -68,8 +68,8 @@ def test_the_places_of_the_template_cannot_be_filled_from_outside() -> None:
 
 def test_the_order_and_all_commands_are_told() -> None:
     text = prompt(notes="Mind the gap.", forbidden=["secrets"], allowed_files=["a", "b"])
-    assert "# Work order WO-01: Say hello\n\nWrite a greeting.\n\nMind the gap.\n" in text
-    assert "You may write only these files:\n- a\n- b\n" in text
+    assert "# Your task: Say hello (WO-01)\n\nWrite a greeting.\n\nMind the gap.\n" in text
+    assert "Write only these files, and leave out all others:\n- a\n- b\n" in text
     assert "These must stay untouched:\n- secrets\n" in text
     assert "- bash scripts/verify.sh\n- test -f hello.txt\n" in text
 

@@ -168,7 +168,7 @@ def test_a_reply_that_is_no_proposal_is_told_why_and_asked_again(
     assert stages(summary) == [Stage.LLM_OUTPUT_INVALID, ""]
     assert reason in said(summary)
     assert said(summary) in factory.prompt(1)
-    assert "Reply in exactly the format" in factory.prompt(1)
+    assert "Reply in exactly the format given above" in factory.prompt(1)
 
 
 VALID_AROUND = {

@@ -262,12 +262,12 @@ def test_a_workspace_with_a_colon_in_its_name_is_imported_from(target: Arena) ->
 def test_what_a_pth_file_imports_is_not_compiled_at_each_start(
     target: Arena, virtual: Path
 ) -> None:
-    (site(virtual) / "odd.pth").write_text("import pathlib, json\n")
+    (site(virtual) / "odd.pth").write_text("import pathlib, typing\n")
     use(target, virtual)
     code = (
-        "import json, os, pathlib\n"
-        "for module in (json, pathlib):\n"
+        "import collections, os, pathlib, typing\n"
+        "for module in (collections, pathlib, typing):\n"
         "    print(os.environ['PYTHONPYCACHEPREFIX'] in module.__cached__,\n"
         "          os.path.exists(module.__cached__))"
     )
-    assert printed(target, code) == "True True\n" * 2
+    assert printed(target, code) == "True True\n" * 3

@@ -1,0 +1,18 @@
+"""What code did to a contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A declared name that the code does not have as declared.
+
+    `name` is qualified (`Game.play`), empty where the file as a whole is meant; `message` says
+    how, fit for whoever wrote the code.
+    """
+
+    path: str
+    name: str
+    message: str
