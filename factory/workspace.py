@@ -94,18 +94,20 @@ class Workspace:
         differs, ignored files included, a reset to that commit has nothing left to do.
         """
         listing = self._look_up(self.baseline).listing.with_files(paths)
+
+        def commit_and_look() -> tuple[str, bool]:
+            commit = self.git.write_commit(tree, self.baseline, facts)
+            self.git.detach_head(commit)
+            return commit, bool(find_leftovers(self.root, listing))
+
         with self._refusals_told():
-            commit, exact = at_once(
-                lambda: self._commit(tree, facts),
-                lambda: not find_leftovers(self.root, listing) and self.git.is_exactly(tree),
+            # Both look at every file, git at what is in it and we at what else there is.
+            (commit, littered), unchanged = at_once(
+                commit_and_look, lambda: self.git.is_exactly(tree)
             )
+        exact = unchanged and not littered
         self._seen = _Seen(commit, listing, exact)
         return commit, () if exact else self._drift(paths)
-
-    def _commit(self, tree: str, facts: CommitFacts) -> str:
-        commit = self.git.write_commit(tree, self.baseline, facts)
-        self.git.detach_head(commit)
-        return commit
 
     def _drift(self, paths: Sequence[str]) -> tuple[str, ...]:
         changes = self.git.changes(own_tree=True)

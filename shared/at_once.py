@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
 from typing import TypeVar
 
 A = TypeVar("A")
@@ -11,10 +12,22 @@ B = TypeVar("B")
 
 
 def at_once(here: Callable[[], A], beside: Callable[[], B]) -> tuple[A, B]:
-    """Run `here`, and `beside` in a thread of its own; return what both return.
+    """Run `here`, and `beside` in another thread; return what both return.
 
     Both are over when this returns or raises, and what `here` raises comes first.
     """
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        other = thread.submit(beside)
-        return here(), other.result()
+    other = _threads().submit(beside)
+    try:
+        result = here()
+    finally:
+        wait((other,))
+    return result, other.result()
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Kept, since starting a thread takes as long as what some of them do. One for each caller."""
+    return ThreadPoolExecutor(max_workers=_MOST_AT_ONCE, thread_name_prefix="at once")
+
+
+_MOST_AT_ONCE = 64

@@ -311,9 +311,12 @@ class Git:
         self.run("reset", "--hard", "--quiet", commit)
 
     def stage(self, paths: Sequence[str]) -> None:
-        """Put the named files, and nothing else, into the index."""
+        """Put the named files, and nothing else, into the index, ignored or not.
+
+        With very many files in it, `git add` takes half as long again.
+        """
         names = "".join(path + "\0" for path in paths).encode()
-        self.run("add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=names)
+        self.run("update-index", "--add", "-z", "--stdin", stdin=names)
 
     def write_tree(self) -> str:
         """Return the id of the index as a tree."""
