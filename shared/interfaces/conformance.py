@@ -10,7 +10,7 @@ from typing import Final
 
 from shared.interfaces.annotate import annotate
 from shared.interfaces.checker import Diagnostic, TypeChecker
-from shared.interfaces.declarations import Declaration, declarations
+from shared.interfaces.declarations import Declaration, declarations, plain_declarations
 from shared.interfaces.merge import merge
 from shared.interfaces.probe import (
     Probe,
@@ -21,7 +21,7 @@ from shared.interfaces.probe import (
     constructor_of,
     type_variables,
 )
-from shared.interfaces.signatures import shown, surely_incompatible
+from shared.interfaces.signatures import normal, shown, surely_incompatible
 from shared.interfaces.stubs import Stub, parse_stub
 from shared.interfaces.type_text import parse_type, surely_differ
 from shared.interfaces.views import ROOTS, History, View, reachable
@@ -113,7 +113,7 @@ def _subject(path: str, body: Sequence[ast.stmt], tree: ast.Module, *, is_open: 
     return _Subject(
         path,
         module,
-        declarations(body),
+        plain_declarations(body),
         tuple(absolute_imports(body, package)),
         tree,
         declarations(tree.body),
@@ -128,8 +128,8 @@ def _static(subject: _Subject) -> Iterator[Violation]:
     for name, declared in subject.stub.items():
         had = subject.had.get(name)
         if had is None:
-            is_variable = name in type_variables(subject.stub)
-            if declared.kind != "import" and not is_variable and not subject.is_open:
+            is_helper = name.startswith("_") or name in type_variables(subject.stub)
+            if declared.kind != "import" and not is_helper and not subject.is_open:
                 yield Violation(subject.path, name, f"`{shown(declared)}` is declared and missing")
         elif declared.kind == "class" and had.kind == "function":
             yield _unlike(subject, name, declared, had)
@@ -318,11 +318,13 @@ def _in_body(diagnostic: Diagnostic, subject: _Subject, text: str) -> Iterator[V
     declared = _find(subject.stub, name) if name else None
     if declared is None or node is None or declared.kind != "function":
         return
+    if name.endswith("__init__") or _is_nested(node, diagnostic.line):
+        return
     found = _RETURNED.search(diagnostic.message)
     if found is None and diagnostic.code in {"list-item", "dict-item"}:
         found = _ELEMENT.search(diagnostic.message) if _in_return(node, diagnostic.line) else None
     wrong = diagnostic.code != "return" and found is not None and _differ(found)
-    nothing = diagnostic.code == "return" and _returns_nothing(node)
+    nothing = diagnostic.code == "return" and _returns_nothing(node) and _must_return(declared)
     if wrong or nothing:
         got = f"`{found['actual']}`" if found else "nothing"
         message = f"is declared as `{shown(declared)}` and returns {got}"
@@ -343,6 +345,22 @@ def _function_at(tree: ast.Module, line: int) -> tuple[str, _FunctionNode | None
 
 def _spans(node: _FunctionNode, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def _is_nested(node: _FunctionNode, line: int) -> bool:
+    """Say whether a line is in a function inside of this one."""
+    return any(
+        isinstance(each, _FunctionNode | ast.Lambda)
+        and each is not node
+        and each.lineno <= line <= (each.end_lineno or line)
+        for each in ast.walk(node)
+    )
+
+
+def _must_return(declared: Declaration) -> bool:
+    node = declared.nodes[-1]
+    returns = node.returns if isinstance(node, _FunctionNode) else None
+    return returns is not None and "None" not in normal(returns).split(" | ")
 
 
 def _in_return(node: _FunctionNode, line: int) -> bool:

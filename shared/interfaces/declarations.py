@@ -39,6 +39,17 @@ def declarations(body: Sequence[ast.stmt]) -> dict[str, Declaration]:
     return found
 
 
+def plain_declarations(body: Sequence[ast.stmt]) -> dict[str, Declaration]:
+    """Return what is declared outside of blocks: what holds whatever is asked of the system."""
+    plain = [each for each in body if next(flat([each]), None) is each]
+    found = declarations(plain)
+    for each in found.values():
+        node = each.nodes[-1]
+        if isinstance(node, ast.ClassDef):
+            each.members = plain_declarations(node.body)
+    return found
+
+
 def qualified(declared: dict[str, Declaration]) -> frozenset[str]:
     """Return all names with their members': `Game`, `Game.play`."""
     return frozenset(_qualified(declared))
