@@ -40,6 +40,8 @@ _STRUCTURAL: Final = frozenset({"Protocol", "TypedDict", "NamedTuple"})
 _PLAIN_BASES: Final = frozenset(
     {"object", "ABC", "Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "Generic"}
 )
+# What a stub says of itself rather than of the code.
+_OF_THE_STUB: Final = frozenset({"__all__", "__slots__", "__match_args__", "__hash__"})
 # A class that makes attributes as it runs.
 _DYNAMIC: Final = frozenset({"setattr", "__getattr__", "__dict__", "__slots__", "vars"})
 
@@ -126,6 +128,8 @@ def _subject(path: str, body: Sequence[ast.stmt], tree: ast.Module, *, is_open: 
 
 def _static(subject: _Subject) -> Iterator[Violation]:
     for name, declared in subject.stub.items():
+        if name in _OF_THE_STUB:
+            continue
         had = subject.had.get(name)
         if had is None:
             is_helper = name.startswith("_") or name in type_variables(subject.stub)
@@ -148,6 +152,8 @@ def _members(
     own = {*had.members, *_set_on_self(node)}
     for member, told in declared.members.items():
         here = had.members.get(member)
+        if member in _OF_THE_STUB:
+            continue
         if here is None:
             missing = is_whole and member not in own and not _is_made(member, node)
             if missing and told.kind in ("function", "variable"):

@@ -32,7 +32,7 @@ def declarations(body: Sequence[ast.stmt]) -> dict[str, Declaration]:
         for name, kind in bindings(statement):
             known = found.get(name)
             if known is None or known.kind != kind:
-                known = found[name] = Declaration(name, kind, statement.lineno)
+                known = found[name] = Declaration(name, kind, getattr(statement, "lineno", 0))
             known.nodes.append(statement)
             if isinstance(statement, ast.ClassDef):
                 known.members |= declarations(statement.body)
