@@ -5,13 +5,21 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 JOBS   ?= auto
 
-.PHONY: demo test check bench format lock clean
+.PHONY: demo test test-live-local record check bench format lock clean
 
 demo: $(READY)
 	$(BIN)/llmch demo $(NAME)
 
 test: $(READY)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(JOBS)
+
+# Opt-in: a real server and open weights, downloaded into the user's cache (1.2 GB); minutes.
+test-live-local: $(READY)
+	LLMCH_TEST_LIVE=1 $(BIN)/python -m pytest tests/live
+
+# Records the factory's replies of an example (hello) anew, from the same server and weights.
+record: $(READY)
+	$(BIN)/python -m tests.live.record $(NAME)
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -20,7 +28,7 @@ check: $(READY)
 	$(BIN)/lint-imports
 
 bench: $(READY)
-	$(BIN)/python -m bench
+	$(BIN)/python -m tests.bench
 
 format: $(READY)
 	$(BIN)/ruff format .

@@ -47,7 +47,9 @@ def describe_commit(order: WorkOrder, identity: OrderIdentity, date: str) -> Com
     subject = f"{order.id}: {title}" if title else order.id
     if len(subject) > _SUBJECT_CHARACTERS:
         subject = subject[: _SUBJECT_CHARACTERS - 3] + "..."
-    return CommitFacts(f"{subject}\n\n{identity.trailers()}\n", AUTHOR, EMAIL, date)
+    covers = ", ".join(dict.fromkeys(order.covers))
+    trailers = identity.trailers() + (f"\nLlmch-Covers: {covers}" if covers else "")
+    return CommitFacts(f"{subject}\n\n{trailers}\n", AUTHOR, EMAIL, date)
 
 
 def landed_orders(messages: Iterable[tuple[str, str]]) -> Mapping[OrderIdentity, str]:
@@ -61,6 +63,15 @@ def landed_orders(messages: Iterable[tuple[str, str]]) -> Mapping[OrderIdentity,
             )
             found.setdefault(identity, commit)
     return found
+
+
+def covered_requirements(message: str) -> tuple[tuple[str, str], ...]:
+    """Return order and requirement for each id that a commit message says it covers."""
+    fields = _trailers(message)
+    if "Llmch-Work-Order" not in fields:
+        return ()
+    names = (each.strip() for each in fields.get("Llmch-Covers", "").split(","))
+    return tuple((fields["Llmch-Work-Order"], name) for name in names if name)
 
 
 def _trailers(message: str) -> dict[str, str]:

@@ -42,6 +42,7 @@ class Execution:
                 state = run_attempts(
                     FactoryContext(
                         order=task.loaded.order,
+                        known=task.loaded.known,
                         workspace=bench.workspace,
                         sandbox=bench.sandbox,
                         client=self.client,

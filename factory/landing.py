@@ -7,7 +7,8 @@ from pathlib import Path
 
 from factory.preflight import checkout_of
 from shared.errors import CommandFailed
-from shared.git import Git
+from shared.git import Checkout, Git
+from shared.git_heads import surely_not_checked_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,7 @@ class Landing:
     """Lands commits of one run on one branch."""
 
     git: Git
+    common_dir: Path
     branch: str
     run_id: str
 
@@ -29,7 +31,7 @@ class Landing:
         and its folder is returned. Raises `CommandFailed` where someone else moved the branch or
         local changes stand in the way; the commit then stays on `refs/llmch/<run id>`.
         """
-        checkout = checkout_of(self.branch, self.git.checkouts())
+        checkout = self._checkout()
         if checkout is None:
             if not self.git.move_ref(self.ref, new, old, f"llmch: run {self.run_id}"):
                 raise self._kept_aside(new, "it was moved by someone else in the meantime")
@@ -43,6 +45,11 @@ class Landing:
             said = done.stderr.decode(errors="replace").strip()
             raise self._kept_aside(new, f"{checkout.path} could not follow: {said}")
         return checkout.path
+
+    def _checkout(self) -> Checkout | None:
+        if surely_not_checked_out(self.branch, self.common_dir):
+            return None
+        return checkout_of(self.branch, self.git.checkouts())
 
     def _kept_aside(self, commit: str, reason: str) -> CommandFailed:
         kept = f"refs/llmch/{self.run_id}"

@@ -113,7 +113,7 @@ def _request(
     attempt, order = state["attempt"], context.order
     checks = verification_of(context.workspace.tree, exempt=context.exempt)
     commands = tuple(check.text for check in checks)
-    prompt = render_prompt(order, shown, commands, state["previous"], asked)
+    prompt = render_prompt(order, shown, commands, state["previous"], asked, context.known)
     return build_request(
         order, attempt, prompt, asked, [file.state for file in shown], context.models
     )

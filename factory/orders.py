@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from shared.paths import is_git_path
 from shared.schemas import (
     MAX_DOCUMENT_BYTES,
     DocumentInvalid,
+    Interface,
     Manifest,
     SchemaProblem,
     WorkOrder,
@@ -52,6 +54,8 @@ class LoadedOrder:
     order: WorkOrder
     plan: PlanFacts | None
     warnings: tuple[str, ...] = ()
+    known: tuple[Interface, ...] = ()
+    """What earlier orders of the plan declare of the files that this one needs."""
 
 
 def read_order(path: Path) -> LoadedOrder:
@@ -60,10 +64,12 @@ def read_order(path: Path) -> LoadedOrder:
     order = _parse_order(document, str(path))
     warnings = tuple(f"{path.name}: unknown key {key!r} ignored" for key in _unknown(document))
     manifest = _read_manifest(path.parent)
-    plan = None
+    plan: PlanFacts | None = None
+    known: tuple[Interface, ...] = ()
     if manifest and document in _orders_of(manifest):
         plan = _plan_facts(manifest)
-    return LoadedOrder(order, plan, warnings)
+        known = _known_to(order, _earlier_orders(manifest, document))
+    return LoadedOrder(order, plan, warnings, known)
 
 
 def read_workdir(folder: Path) -> tuple[LoadedOrder, ...]:
@@ -90,7 +96,31 @@ def read_workdir(folder: Path) -> tuple[LoadedOrder, ...]:
         )
         for name, document in documents.items()
     ]
-    return _in_sequence(folder, orders)
+    loaded = _in_sequence(folder, orders)
+    parsed = [each.order for each in loaded]
+    return tuple(
+        replace(each, known=_known_to(each.order, parsed[:position]))
+        for position, each in enumerate(loaded)
+    )
+
+
+def _earlier_orders(
+    manifest: Mapping[str, Any], document: Mapping[str, Any]
+) -> tuple[WorkOrder, ...]:
+    """Return the manifest's orders before this one, as far as they can be read."""
+    documents = _orders_of(manifest)
+    earlier: list[WorkOrder] = []
+    for each in documents[: documents.index(document)]:
+        with contextlib.suppress(DocumentInvalid):
+            earlier.append(parse_document(WorkOrder, each))
+    return tuple(earlier)
+
+
+def _known_to(order: WorkOrder, earlier: Sequence[WorkOrder]) -> tuple[Interface, ...]:
+    needed = {*order.context_files, *(each.path for each in order.preconditions)}
+    return tuple(
+        interface for each in earlier for interface in each.interfaces if interface.path in needed
+    )
 
 
 def _order_files(folder: Path) -> list[str]:

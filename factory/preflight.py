@@ -39,12 +39,16 @@ class BranchPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a repo is: its working tree, its git folder, and the one that all its trees share."""
+    """Where a repo is: its working tree, its git folder, and the one that all its trees share.
+
+    `git` runs no filters of the repo's own; `ignored_filters` are those that were asked for.
+    """
 
     git: Git
     tree: Path
     git_dir: Path
     common_dir: Path
+    ignored_filters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +82,8 @@ class Target:
         return self.tip if self.exists else NO_COMMIT
 
 
-def find_repo(folder: Path) -> Place:
-    """Return where the repo of `folder` is.
+def find_repo(folder: Path, *, allow_repo_filters: bool = False) -> Place:
+    """Return where the repo of `folder` is, and git for it, without the repo's own filters.
 
     Raises `InvalidInput` where there is no such folder, `PreflightRefused` where it has no repo
     or the repo no working tree.
@@ -94,28 +98,29 @@ def find_repo(folder: Path) -> Place:
     if layout is None:
         raise _no_working_tree(git, folder)
     tree, git_dir, common = layout
-    return Place(git.at(tree), tree, git_dir, common)
+    git = git.at(tree)
+    if allow_repo_filters:
+        return Place(git, tree, git_dir, common)
+    entries = git.read_config()
+    git = git.with_config(without_repo_filters(entries))
+    return Place(git, tree, git_dir, common, _filters_in_use(tree, entries))
 
 
-def inspect_repo(place: Place, *, allow_repo_filters: bool = False) -> Repo:
+def inspect_repo(place: Place) -> Repo:
     """Return the repo as it is, or raise `PreflightRefused` saying what stands in the way.
 
     Changes nothing.
     """
-    git = place.git
-    entries = git.read_config()
-    if not allow_repo_filters:
-        git = git.with_config(without_repo_filters(entries))
-    changes = git.changes()
+    changes = place.git.changes()
     _refuse_unready(place.tree, place.git_dir, changes)
     return Repo(
-        git=git,
+        git=place.git,
         tree=place.tree,
         git_dir=place.git_dir,
         common_dir=place.common_dir,
         head=changes.head,
         branch=changes.branch,
-        ignored_filters=() if allow_repo_filters else _filters_in_use(place.tree, entries),
+        ignored_filters=place.ignored_filters,
     )
 
 

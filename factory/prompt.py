@@ -14,7 +14,7 @@ from factory.schemas import FailureBrief, Stage
 from factory.scope import FileKind, FileState
 from shared.llm.files_format import NO_FINAL_NEWLINE, fence_for, render_files_example
 from shared.llm.reply_format import ReplyFormat
-from shared.schemas import WorkOrder
+from shared.schemas import Interface, WorkOrder
 from shared.template import fill
 
 
@@ -53,8 +53,12 @@ def render_prompt(
     verification: Sequence[str],
     failure: FailureBrief | None,
     asked: ReplyFormat,
+    known: Sequence[Interface] = (),
 ) -> str:
-    """Return the prompt of one attempt; `failure` is what became of the one before."""
+    """Return the prompt of one attempt; `failure` is what became of the one before.
+
+    `known` are interfaces that earlier orders declared of files that this one needs.
+    """
     commands = (*verification, *order.acceptance_commands)
     return fill(
         _template(),
@@ -64,9 +68,10 @@ def render_prompt(
             "TITLE": order.title,
             "INTENT": order.intent,
             "NOTES": f"\n{order.notes}\n" if order.notes else "",
-            "NEXT": _render_next(order, shown) if asked is ReplyFormat.FILES else "",
+            "INTERFACES": _render_interfaces(order.interfaces, known),
+            "OPENING": _render_opening(order, shown) if asked is ReplyFormat.FILES else "",
             "WHICH": "this file" if len(order.allowed_files) == 1 else "these files",
-            "ALLOWED": _bullets(order.allowed_files),
+            "ALLOWED": _render_allowed(order, shown),
             "FORBIDDEN": _render_forbidden(order.forbidden),
             "COMMANDS": _bullets(commands),
             "FAILURE": _render_failure(failure) if failure else "",
@@ -134,17 +139,48 @@ def _render_file(file: ShownFile, writable: bool, with_hash: bool) -> str:
     return f"{head}{fence}\n{file.text}\n{fence}\n{NO_FINAL_NEWLINE}\n"
 
 
+def _render_interfaces(own: Sequence[Interface], known: Sequence[Interface]) -> str:
+    parts = []
+    if own:
+        parts.append("These interfaces are fixed. Keep every name and signature exactly:\n")
+        parts += [_render_stub(each) for each in own]
+    if known:
+        parts.append("These are there, and you can rely on them:\n")
+        parts += [_render_stub(each) for each in known]
+    return "\n" + "\n".join(parts) if parts else ""
+
+
+def _render_stub(interface: Interface) -> str:
+    fence = fence_for(interface.stub)
+    stub = interface.stub.rstrip("\n")
+    return f"## Interface of {interface.path}\n{fence}\n{stub}\n{fence}\n"
+
+
 def _render_forbidden(paths: Sequence[str]) -> str:
     return f"\nThese must stay untouched:\n{_bullets(paths)}\n" if paths else ""
 
 
-def _render_next(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
-    """Return how the reply starts: left to itself, a small model repeats what it was shown."""
+def _render_allowed(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
+    wanted = _files_to_create(order, shown)
+    return _bullets(
+        [f"{path} (new: write it)" if path in wanted else path for path in order.allowed_files]
+    )
+
+
+def _files_to_create(order: WorkOrder, shown: Sequence[ShownFile]) -> frozenset[str]:
+    absent = frozenset(file.path for file in shown if file.state.kind is FileKind.ABSENT)
+    return absent.intersection(condition.path for condition in order.postconditions)
+
+
+def _render_opening(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
+    """Return how the reply begins: left to itself, a small model repeats what it was shown."""
     first = order.allowed_files[0]
-    unless = "" if len(order.allowed_files) == 1 else ", unless that file stays as it is"
+    certain = len(order.allowed_files) == 1 or first in _files_to_create(order, shown)
+    unless = "" if certain else ", unless that file stays as it is"
     exists = any(file.path in order.allowed_files and file.text for file in shown)
     keep = "A block replaces its whole file: also give all the lines that stay.\n" if exists else ""
-    return f"{keep}\nAfter the summary your reply goes on like this{unless}:\n\n```{first}\n"
+    opening = f"Summary: {' '.join(order.title.split())}\n\n```{first}"
+    return f"{keep}\nYour reply begins like this{unless}:\n\n{opening}"
 
 
 def _render_failure(brief: FailureBrief) -> str:

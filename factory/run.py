@@ -70,10 +70,10 @@ class HeldRepo:
 @contextlib.contextmanager
 def hold_repo(options: RunOptions, emit: Emit) -> Iterator[HeldRepo]:
     """Hold the repo, clear up after a run that was cut off, and see that it can be worked on."""
-    place = find_repo(options.repo)
+    place = find_repo(options.repo, allow_repo_filters=options.allow_repo_filters)
     with hold(place.common_dir):
         leftover = recover(place.git, place.common_dir, emit)
-        yield HeldRepo(inspect_repo(place, allow_repo_filters=options.allow_repo_filters), leftover)
+        yield HeldRepo(inspect_repo(place), leftover)
 
 
 @contextlib.contextmanager

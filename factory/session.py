@@ -63,7 +63,8 @@ class Session:
         self.emit(
             OrderStarted(order.id, order.title, self.branch, task.base, self.options.max_attempts)
         )
-        write_json(make_folder(task.folder) / "work_order.json", order.model_dump(mode="json"))
+        document = order.model_dump(mode="json")
+        write_json(make_folder(task.folder) / "work_order.json", document, sync=False)
 
     def land(self, task: OrderTask, result: OrderResult) -> OrderResult | SentBack:
         """Bring what passed onto the branch; return the result as it landed, or why it can't.
@@ -204,7 +205,7 @@ def open_session(
         yield Session(
             options=options,
             repo=repo,
-            landing=Landing(repo.git, target.branch, folder.run_id),
+            landing=Landing(repo.git, repo.common_dir, target.branch, folder.run_id),
             execution=Execution(options, benches, model.client, journal, emit, date),
             merging=Merging(options, repo, benches, emit, date),
             model=model,

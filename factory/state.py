@@ -17,7 +17,7 @@ from shared.atomic_io import make_folder
 from shared.events import Emit
 from shared.git import CommitFacts
 from shared.llm.client import LlmClient
-from shared.schemas import WorkOrder
+from shared.schemas import Interface, WorkOrder
 
 
 class FactoryState(TypedDict):
@@ -68,6 +68,7 @@ class FactoryContext:
     """What the nodes of one order need; nothing in it changes while the order runs."""
 
     order: WorkOrder
+    known: tuple[Interface, ...]
     workspace: Workspace
     sandbox: Sandbox
     client: LlmClient

@@ -20,12 +20,12 @@ from shared.git import CommitFacts, Git
 
 _OWN_CONFIG = (
     # The whole tree is judged, and links are links, whatever the user's checkout makes of them.
-    "core.sparseCheckout=false",
-    "core.symlinks=true",
+    ("core.sparseCheckout", "false"),
+    ("core.symlinks", "true"),
     # A change that hides behind size and time is seen all the same.
-    "core.checkStat=default",
-    "core.trustctime=true",
-    "core.ignoreStat=false",
+    ("core.checkStat", "default"),
+    ("core.trustctime", "true"),
+    ("core.ignoreStat", "false"),
 )
 
 

@@ -1,16 +1,17 @@
-"""The command line: finds the verb, and is the one place where an error becomes an exit code."""
+"""The command line: finds the verb, and is the one place where an error becomes an exit code.
 
-from __future__ import annotations
+Here and in `llmch.verbs` nothing is imported that Python has not loaded by itself: `--help` and
+`--version` take hardly longer than a bare interpreter.
+"""
 
 import os
 import sys
-from collections.abc import Sequence
 
 from llmch import __version__
 from llmch.verbs import render_help
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code. Never raises but for what ends an interpreter."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     match arguments:

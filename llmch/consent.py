@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
 from factory.options import RunOptions
 from factory.sandbox import Backend
+from llmch.asking import agrees, someone_is_there
 from llmch.console import Console
 from shared.errors import SandboxUnavailable
 from shared.events import Warned
@@ -33,11 +33,7 @@ def with_consent(run: Callable[[RunOptions], T], options: RunOptions, console: C
 
 
 def _asked_and_agreed(refused: SandboxUnavailable) -> bool:
-    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    sys.stderr.write(
+    return someone_is_there() and agrees(
         f"{refused.message}\n{refused.hint}\n"
-        "Commands that a model wrote would run with your own rights. Go on this once? [y/N] "
+        "Commands that a model wrote would run with your own rights. Go on this once?"
     )
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,7 +1,5 @@
 """The verbs and what each is for. A verb's module is imported when it is called, not before."""
 
-from __future__ import annotations
-
 VERBS = {
     "plan": "compile a specification into work orders",
     "check": "judge a plan by all rules, without a model",
@@ -12,6 +10,7 @@ VERBS = {
     "reset": "end a repo's unfinished run by force; commits stay",
     "doctor": "say what would work on this machine",
     "graph": "show which of a plan's orders need which",
+    "report": "show what carries out each requirement of a specification",
     "explain": "say what a rule's code means and how to mend it",
     "demo": "build a shipped example from its specification",
 }

@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from shared.errors import InvalidInput
 from shared.events import Emit, Warned
 from shared.llm.access import check_access
 from shared.llm.budget import Budget
-from shared.llm.client import LlmClient
+from shared.llm.by_role import ByRoleClient
+from shared.llm.client import LlmClient, Role
 from shared.llm.stack import Mode, ModelSource
+from shared.llm.transcript import Transcript
 from shared.settings import RoleSettings, Settings, load_settings
 
 
@@ -56,6 +59,43 @@ def model_source(args: argparse.Namespace, settings: Settings, role: RoleSetting
             f"--transcript {args.transcript} is no file", "name the record of an earlier run"
         )
     return ModelSource(Mode.REPLAY, transcript=args.transcript)
+
+
+def reviews_plan(args: argparse.Namespace) -> bool:
+    """Return whether a valid plan is to be reviewed: as said, else where it can be.
+
+    A live model can; a replay can where its transcript holds a review.
+    """
+    if args.review is not None:
+        return bool(args.review)
+    if args.llm == Mode.LIVE:
+        return True
+    return args.transcript is not None and _holds_review(args.transcript)
+
+
+def _holds_review(path: Path) -> bool:
+    if not path.is_file():
+        return False  # `model_source` refuses it in its own words
+    with Transcript.read(path) as transcript:
+        return Role.REVIEWER in transcript.roles
+
+
+def planning_source(args: argparse.Namespace, settings: Settings, *, review: bool) -> ModelSource:
+    """Return where the replies of planner and reviewer come from; see `model_source`.
+
+    The reviewer is asked at a server of its own where one is configured.
+    """
+    source = model_source(args, settings, settings.planner)
+    open_planner, reviewer = source.open_live, settings.reviewer
+    if not review or open_planner is None or reviewer.base_url == settings.planner.base_url:
+        return source
+    open_reviewer = live_source(settings, reviewer).open_live
+    assert open_reviewer is not None, "a live source can be opened"
+
+    def open_both(emit: Emit) -> LlmClient:
+        return ByRoleClient(open_planner(emit), {Role.REVIEWER: open_reviewer(emit)})
+
+    return replace(source, open_live=open_both)
 
 
 def live_source(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planner.openai_client import PlannerModel
 from planner.run import PlanOptions
-from shared.settings import Settings
+from shared.settings import RoleSettings, Settings
 
 
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +22,20 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="M", help="the model that plans")
     parser.add_argument("--reasoning-effort", metavar="E", help="minimal, low, medium or high")
     parser.add_argument("--max-output-tokens", type=int, metavar="N", help="room for the reply")
+    parser.add_argument(
+        "--require-coverage", action="store_true", help="each requirement needs an order"
+    )
+    add_review_arguments(parser)
     parser.add_argument("--print-summary", action="store_true", help="print compile_summary.json")
+
+
+def add_review_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what says whether, and by which model, a valid plan is reviewed."""
+    parser.add_argument(
+        "--review", action=argparse.BooleanOptionalAction, default=None,
+        help="have a valid plan reviewed by a model (yes; in a replay, where it is on record)",
+    )  # fmt: skip
+    parser.add_argument("--reviewer-model", metavar="M", help="the model that reviews")
 
 
 def plan_flags(args: argparse.Namespace) -> Mapping[str, object]:
@@ -32,19 +45,26 @@ def plan_flags(args: argparse.Namespace) -> Mapping[str, object]:
         "planner.reasoning_effort": args.reasoning_effort,
         "planner.max_output_tokens": args.max_output_tokens,
         "planner.attempts": args.max_attempts,
+        "reviewer.model": args.reviewer_model,
     }
 
 
-def plan_options(args: argparse.Namespace, settings: Settings) -> PlanOptions:
+def plan_options(args: argparse.Namespace, settings: Settings, *, review: bool) -> PlanOptions:
     """Return what is asked for, by the flags that are no settings and by the settings."""
-    role = settings.planner
     return PlanOptions(
         spec=args.spec,
         artifacts=settings.artifacts_dir,
-        model=PlannerModel(role.model, role.reasoning_effort, role.max_output_tokens),
+        model=planning_model(settings.planner),
+        reviewer=planning_model(settings.reviewer) if review else None,
         max_attempts=settings.planner_attempts,
         repo=args.repo,
         outdir=args.outdir,
         template=args.template,
         overwrite=args.overwrite,
+        require_coverage=args.require_coverage,
     )
+
+
+def planning_model(role: RoleSettings) -> PlannerModel:
+    """Return the model that plans or reviews, as it is configured."""
+    return PlannerModel(role.model, role.reasoning_effort, role.max_output_tokens)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from planner.requirements import Requirement
 from shared.hashing import canonical_json, manifest_sha256, sha256_bytes
 from shared.schemas import SCHEMA_VERSION, VerifyContract, WorkOrder
 
@@ -37,10 +38,14 @@ def build_manifest(
     contract: VerifyContract | None,
     orders: Sequence[WorkOrder],
     origin: Origin,
+    requirements: Sequence[Requirement] = (),
+    *,
+    require_coverage: bool = False,
 ) -> dict[str, Any]:
     """Return the manifest document, whose hash recomputes from the file it is written to.
 
-    `orders` say which of them are exempt from verification; those are marked as bootstrap.
+    It lists the `requirements` that the orders are traced to, where there are any. `orders` say
+    which of them are exempt from verification; those are marked as bootstrap.
     """
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -49,6 +54,10 @@ def build_manifest(
         "work_orders": [_order_document(order, origin) for order in orders],
         "provenance": _provenance(origin, bootstrap=any(order.verify_exempt for order in orders)),
     }
+    if requirements:
+        document["requirements"] = [asdict(each) for each in requirements]
+    if require_coverage:
+        document["require_coverage"] = True
     digest = manifest_sha256(document)
     for provenance in _provenances(document):
         provenance["manifest_sha256"] = digest

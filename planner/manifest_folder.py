@@ -40,6 +40,14 @@ def read_plan_folder(folder: Path) -> Plan:
     return parse_plan(document)
 
 
+def holds_plan(folder: Path) -> bool:
+    """Say whether `folder` has a plan's files.
+
+    Raises `InvalidInput` where it cannot be read.
+    """
+    return folder.is_dir() and bool(_plan_files(folder))
+
+
 def _plan_files(folder: Path) -> list[str]:
     """Return the names of a plan's files, orders by number and the manifest last."""
     try:

@@ -12,6 +12,7 @@ from itertools import islice
 
 from pydantic import BaseModel
 
+from planner.requirements import Requirement
 from shared.paths import glob_characters
 from shared.schemas import (
     MAX_COMMANDS,
@@ -21,6 +22,7 @@ from shared.schemas import (
     DocumentInvalid,
     Interface,
     Manifest,
+    RequirementEntry,
     SchemaProblem,
     VerifyContract,
     WorkOrder,
@@ -65,7 +67,8 @@ class Plan:
     """A plan document, as it was written in `document` and as far as it could be read.
 
     `problems` are faults of the document itself, by field. `is_json` is false where the plan was
-    to be read from a text that held no JSON document.
+    to be read from a text that held no JSON document. `requirements` are those of the specification
+    that the plan is traced to; with `require_coverage` each of them has to be covered.
     """
 
     document: JsonValue
@@ -75,6 +78,8 @@ class Plan:
     problems: tuple[SchemaProblem, ...] = ()
     unknown: tuple[str, ...] = ()
     is_json: bool = True
+    requirements: tuple[Requirement, ...] = ()
+    require_coverage: bool = False
 
 
 def unreadable_plan(problem: str) -> Plan:
@@ -88,13 +93,16 @@ def parse_plan(document: JsonValue) -> Plan:
         return Plan(document, problems=(SchemaProblem("", "the document is no JSON object"),))
     contract, contract_problems = _parse_contract(document.get("verify_contract"))
     entries, entry_problems = _read_entries(document)
+    requirements, requirement_problems = _parse_requirements(document.get("requirements"))
     return Plan(
         document=document,
         overview=_overview(document.get("system_overview")),
         contract=contract,
         drafts=tuple(parse_draft(position, entry) for position, entry in enumerate(entries, 1)),
-        problems=contract_problems + entry_problems,
+        problems=contract_problems + entry_problems + requirement_problems,
         unknown=unknown_keys(Manifest, document) + _unknown_in_contract(document),
+        requirements=requirements,
+        require_coverage=document.get("require_coverage") is True,
     )
 
 
@@ -152,6 +160,20 @@ def _parse_contract(
             SchemaProblem(f"verify_contract.{each.field}".rstrip("."), each.message)
             for each in error.problems
         )
+
+
+def _parse_requirements(
+    value: JsonValue,
+) -> tuple[tuple[Requirement, ...], tuple[SchemaProblem, ...]]:
+    if value is None:
+        return (), ()
+    try:
+        if not isinstance(value, list) or len(value) > MAX_LISTED:
+            raise DocumentInvalid((SchemaProblem("", f"is no list of {MAX_LISTED} at most"),))
+        entries = [parse_document(RequirementEntry, each) for each in value]
+    except DocumentInvalid as error:
+        return (), (SchemaProblem("requirements", str(error)),)
+    return tuple(Requirement(each.id, each.text, each.line) for each in entries), ()
 
 
 def _unknown_in_order(raw: RawOrder) -> tuple[str, ...]:

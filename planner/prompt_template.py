@@ -18,7 +18,7 @@ from shared.template import fill
 from shared.text_input import read_text_input
 
 SPEC_PLACE = "PRODUCT_SPEC"
-PLACES = (SPEC_PLACE, "DOCTRINE", "REPO_HINTS")
+PLACES = (SPEC_PLACE, "DOCTRINE", "REPO_HINTS", "REQUIREMENTS")
 
 # What a reply of the default output budget can hold: 64,000 tokens of about four characters.
 # A model with a smaller context cannot have written more than it can read again.
@@ -64,7 +64,13 @@ def default_doctrine() -> str:
     return _packaged("DOCTRINE.md").strip()
 
 
-def render(template: Template, spec_text: str, doctrine: str = "", repo_hints: str = "") -> str:
+def render(
+    template: Template,
+    spec_text: str,
+    doctrine: str = "",
+    repo_hints: str = "",
+    requirements: str = "",
+) -> str:
     """Return the prompt. What looks like a place within an inserted text stays as it is."""
     return _fill(
         template.text,
@@ -72,6 +78,7 @@ def render(template: Template, spec_text: str, doctrine: str = "", repo_hints: s
             SPEC_PLACE: spec_text.strip("\n"),
             "DOCTRINE": doctrine.strip("\n") or "None.",
             "REPO_HINTS": repo_hints.strip("\n") or NO_REPO,
+            "REQUIREMENTS": requirements.strip("\n"),
         },
     )
 
@@ -83,8 +90,30 @@ def render_revision(prompt: str, previous_reply: str, findings: Sequence[str], a
     prefixes charge little for it. A finding is one line with its remedy. Reply and findings are
     bounded; what is left out is marked.
     """
+    return _render_again("REVISION_PROMPT.md", prompt, previous_reply, findings, attempt)
+
+
+def render_review(spec_text: str, plan_json: str) -> str:
+    """Return the reviewer's prompt for a plan, as JSON, and the spec that it was made from."""
+    plan = fenced(_cut_middle(plan_json, MAX_REPLY_CHARACTERS), "json")
+    return _fill(_packaged("REVIEWER_PROMPT.md"), {SPEC_PLACE: spec_text.strip("\n"), "PLAN": plan})
+
+
+def render_review_revision(
+    prompt: str, previous_reply: str, claims: Sequence[str], attempt: int
+) -> str:
+    """Return the prompt that shows the model what a reviewer says of its valid plan.
+
+    Built and bounded as by `render_revision`; a claim is one line.
+    """
+    return _render_again("REVIEW_REVISION_PROMPT.md", prompt, previous_reply, claims, attempt)
+
+
+def _render_again(
+    name: str, prompt: str, previous_reply: str, findings: Sequence[str], attempt: int
+) -> str:
     return _fill(
-        _packaged("REVISION_PROMPT.md"),
+        _packaged(name),
         {
             "PROMPT": prompt.strip("\n"),
             "ATTEMPT": str(attempt),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from planner.compiler import CompileInputs, Judged, compile_plan
+from planner.compiler import CompileInputs, Judged, chosen, compile_plan
 from planner.io import check_export, export_plan, write_plan
 from planner.manifest import Origin, build_manifest, compile_hash
 from planner.openai_client import PlannerModel
@@ -48,6 +48,9 @@ class PlanOptions:
     outdir: Path | None = None
     template: Path | None = None
     overwrite: bool = False
+    require_coverage: bool = False
+    reviewer: PlannerModel | None = None
+    """The model that reviews a valid plan; none does where this is `None`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,8 @@ def _gather(options: PlanOptions, spec: Spec) -> CompileInputs:
             )
         files = git.tracked_files()
         hints = read_repo_hints(git.folder, files, spec.text, HINT_CHARACTERS).text
-    return CompileInputs(spec, template, default_doctrine(), files, hints)
+    doctrine, required = default_doctrine(), options.require_coverage
+    return CompileInputs(spec, template, doctrine, files, hints, required)
 
 
 def _compile(
@@ -152,7 +156,13 @@ def _compile(
     try:
         attempts.extend(  # also where an error ends it: what came before is kept
             compile_plan(
-                inputs, options.model, client, compile_folder, recording.emit, options.max_attempts
+                inputs,
+                options.model,
+                client,
+                compile_folder,
+                recording.emit,
+                options.max_attempts,
+                options.reviewer,
             )
         )
     except BaseException as error:
@@ -175,7 +185,8 @@ def _conclude(
     recording: Recording,
     tally: Tally,
 ) -> PlanResult:
-    last, folder = attempts[-1], recording.folder
+    last, folder = chosen(attempts), recording.folder
+    assert last is not None, "one attempt at least is made"
     output: Path | None = None
     titles: tuple[str, ...] = ()
     if last.ok:
@@ -214,7 +225,14 @@ def _manifest(inputs: CompileInputs, origin: Origin, judged: Judged) -> dict[str
     plan = judged.plan
     assert plan is not None, "a valid plan was parsed"
     orders = exempted_orders(plan, inputs.repo_files)
-    return build_manifest(plan.overview, plan.contract, orders, origin)
+    return build_manifest(
+        plan.overview,
+        plan.contract,
+        orders,
+        origin,
+        plan.requirements,
+        require_coverage=plan.require_coverage,
+    )
 
 
 def _error(last: Judged, run_dir: Path) -> LlmchError | None:
@@ -249,5 +267,6 @@ def _settings(options: PlanOptions) -> dict[str, Any]:
         "model": options.model.model,
         "reasoning_effort": options.model.reasoning_effort,
         "max_output_tokens": options.model.max_output_tokens,
+        "reviewer": options.reviewer.model if options.reviewer else None,
         "max_attempts": options.max_attempts,
     }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.requirements import Requirement, derive_requirements
 from shared.errors import InvalidInput
 from shared.text_input import read_text_input
 
@@ -16,19 +17,11 @@ MAX_TITLE = 80  # characters; a title is one line on a terminal
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
-    """One requirement of a structured spec, under the id its author gave it."""
-
-    id: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Spec:
     """What is to be built.
 
-    `text` is what the model is given. `sha256` is of the file's bytes. `requirements` is empty
-    for plain text, where nobody gave ids.
+    `text` is what the model is given. `sha256` is of the file's bytes. The ids of
+    `requirements` are the author's where `ids_given`, as in a structured spec, else derived.
     """
 
     path: Path
@@ -36,6 +29,7 @@ class Spec:
     text: str
     sha256: str
     requirements: tuple[Requirement, ...] = ()
+    ids_given: bool = False
 
 
 def read_spec(path: Path) -> Spec:
@@ -50,12 +44,13 @@ def read_spec(path: Path) -> Spec:
         raise InvalidInput(f"spec {path} {state}", "describe the product in it")
     document = _structured(source.text, path)
     if document is None:
-        return Spec(path, _title(source.text, path), source.text, source.sha256)
+        derived = derive_requirements(source.text)
+        return Spec(path, _title(source.text, path), source.text, source.sha256, derived)
     requirements = tuple(
         Requirement(entry.id, entry.text.strip()) for entry in document.requirements
     )
     text = render_document(document)
-    return Spec(path, _title(document.name, path), text, source.sha256, requirements)
+    return Spec(path, _title(document.name, path), text, source.sha256, requirements, True)
 
 
 def render_document(document: SpecDocument) -> str:

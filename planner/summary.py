@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from planner.compiler import Judged
+from planner.compiler import Judged, chosen
+from planner.repair import Fix
 from planner.validation import Report, finding_document
 
 
 def last_report(attempts: Sequence[Judged]) -> Report:
-    """Return what the rules said last: of the latest attempt that brought a reply, if one did."""
+    """Return what the rules said last: of the plan that counts, else of the latest reply."""
+    if (last := chosen(attempts)) is not None and last.ok:
+        return last.report
     judged = (each.report for each in reversed(attempts) if each.plan is not None)
     return next(judged, Report(()))
 
@@ -27,6 +30,7 @@ def summary_document(
         "error": error,
         "errors": [finding_document(finding) for finding in report.errors],
         "warnings": [finding_document(finding) for finding in report.warnings],
+        "fixes": [fix.to_json() for fix in _fixes(attempts)],
         "attempts": [_attempt_document(each) for each in attempts],
         "seconds": round(seconds, 3),
         "defaults": dict(defaults),
@@ -40,13 +44,20 @@ def errors_document(attempts: Sequence[Judged], error: str | None) -> dict[str, 
 
 
 def succeeded(attempts: Sequence[Judged]) -> bool:
-    """Return whether the last attempt brought a valid plan."""
-    return bool(attempts) and attempts[-1].ok
+    """Return whether an attempt brought a valid plan."""
+    last = chosen(attempts)
+    return last is not None and last.ok
+
+
+def _fixes(attempts: Sequence[Judged]) -> tuple[Fix, ...]:
+    """Return what was mended, without a model, of the plan that counts."""
+    last = chosen(attempts)
+    return last.fixes if last else ()
 
 
 def _work_orders(attempts: Sequence[Judged]) -> int:
-    last = attempts[-1].plan if succeeded(attempts) else None
-    return len(last.drafts) if last else 0
+    last = chosen(attempts)
+    return len(last.plan.drafts) if last and last.ok and last.plan else 0
 
 
 def _attempt_document(judged: Judged) -> dict[str, Any]:
@@ -54,4 +65,5 @@ def _attempt_document(judged: Judged) -> dict[str, Any]:
         "attempt": judged.attempt,
         "failure": judged.failure or None,
         "errors": [finding_document(finding) for finding in judged.report.errors],
+        "fixes": [fix.to_json() for fix in judged.fixes],
     }

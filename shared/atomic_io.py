@@ -18,7 +18,15 @@ from shared.llm.redaction import redact, secret_values
 
 def render_json(value: Any) -> str:
     """Return `value` as the indented JSON text that all artifacts use, newline included."""
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    from pydantic_core import PydanticSerializationError, to_json
+
+    # Takes a tenth of the time of `json`, which indents in Python, and spells the same but for
+    # the exponents of tiny numbers. Only lone surrogates are beyond it.
+    try:
+        text = to_json(value, indent=2, inf_nan_mode="constants").decode()
+    except PydanticSerializationError:
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+    return text + "\n"
 
 
 def write_bytes(path: Path, data: bytes, *, sync: bool = True) -> None:

@@ -171,6 +171,29 @@ class PlanJudged(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class PlanRepaired(Event):
+    """Faults with one certain remedy were mended without a model; `fixes` are rendered."""
+
+    kind: ClassVar[str] = "plan_repaired"
+    attempt: int
+    fixes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReviewed(Event):
+    """A reviewer has read a valid plan: `claims` count and are rendered, `dismissed` do not.
+
+    `failure` says why there is no review to go by, where that is so.
+    """
+
+    kind: ClassVar[str] = "plan_reviewed"
+    round: int
+    claims: tuple[str, ...]
+    dismissed: int
+    failure: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlanEnded(Event):
     """Compiling is over; `output_dir` is empty where there is no valid plan."""
 

@@ -8,9 +8,12 @@ the target, which never runs outside the sandbox.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 from shared.errors import CommandFailed
 from shared.process import Finished, ToolFailed, ToolMissing, run_tool
@@ -18,20 +21,27 @@ from shared.process import Finished, ToolFailed, ToolMissing, run_tool
 TIMEOUT_SECONDS = 600.0
 """For one call: a checkout of a very large repo on a slow disk stays below it."""
 
-_FIXED_CONFIG = (
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "log.showSignature=false",  # or `git log` runs the `gpg.program` of the target's config
-    "submodule.recurse=false",
-    "core.quotePath=false",
-    "gc.auto=0",  # `git gc` in the middle of a run would compete with it for the disk
-    "maintenance.auto=false",
-    "core.safecrlf=false",  # what would be altered is compared and refused in words of ours
-    "advice.detachedHead=false",
+Setting: TypeAlias = tuple[str, str]
+"""A key of git's config and its value."""
+
+_FIXED_CONFIG: tuple[Setting, ...] = (
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("log.showSignature", "false"),  # or `git log` runs the `gpg.program` of the target's config
+    ("submodule.recurse", "false"),
+    ("core.quotePath", "false"),
+    ("gc.auto", "0"),  # `git gc` in the middle of a run would compete with it for the disk
+    ("maintenance.auto", "false"),
+    ("core.safecrlf", "false"),  # what would be altered is compared and refused in words of ours
+    ("advice.detachedHead", "false"),
 )
 
+# A driver that fails with another code than 1 to 128 is broken to git, not in conflict; and that
+# is what becomes of binary files here.
+_TEXT_MERGE = "git merge-file -q %A %O %B || exit 1"
 
 _REF_NAME_BYTES = 250  # of one part: git makes a file of that name, and one with `.lock` added
+_NO_WORKING_TREE = (b"not a git repository", b"must be run in a work tree")
 _PROTOCOLS = "GIT_ALLOW_PROTOCOL"
 
 
@@ -104,15 +114,15 @@ class Git:
     """Git in one folder. Methods raise `GitFailed` unless they say otherwise."""
 
     folder: Path
-    config: tuple[str, ...] = ()
+    config: tuple[Setting, ...] = ()
     environment: Mapping[str, str] = field(default_factory=lambda: clean_environment(os.environ))
 
     def at(self, folder: Path) -> Git:
         """Return the same git for another folder."""
         return replace(self, folder=folder)
 
-    def with_config(self, entries: Iterable[str]) -> Git:
-        """Return the same git with more `key=value` settings."""
+    def with_config(self, entries: Iterable[Setting]) -> Git:
+        """Return the same git with more settings."""
         return replace(self, config=(*self.config, *entries))
 
     def try_run(
@@ -122,12 +132,12 @@ class Git:
         environment: Mapping[str, str] | None = None,
     ) -> Finished:
         """Run one git command and return how it ended; `CommandFailed` where it cannot be run."""
-        settings = [part for entry in (*_FIXED_CONFIG, *self.config) for part in ("-c", entry)]
+        settings = _as_environment((*_FIXED_CONFIG, *self.config))
         try:
             return run_tool(
-                ["git", *settings, *arguments],
+                [_program(self.environment.get("PATH", "")), *arguments],
                 cwd=self.folder,
-                env={**self.environment, **(environment or {})},
+                env={**self.environment, **settings, **(environment or {})},
                 timeout_seconds=TIMEOUT_SECONDS,
                 stdin=stdin,
             )
@@ -158,9 +168,9 @@ class Git:
             "--git-common-dir",
         )
         if done.exit_code:
-            if b"dubious ownership" in done.stderr:
-                raise GitFailed(done, "if you trust it: `git config --global safe.directory PATH`")
-            return None
+            if any(words in done.stderr for words in _NO_WORKING_TREE):
+                return None
+            raise GitFailed(done, "see that `git status` works there")
         try:
             tree, git_dir, common = _text(done.stdout).removesuffix("\n").split("\n")
         except ValueError:
@@ -348,9 +358,10 @@ class Git:
     def merge_trees(self, ours: str, theirs: str) -> str | None:
         """Return the tree of both commits merged, or `None` where they do not fit. No ref moves.
 
-        Merge drivers are programs of the target's config, so whatever it names is read as text.
+        Merge drivers are programs, so whatever files are to be merged by one are merged as text.
         """
-        done = self.try_run("merge-tree", "--write-tree", "--no-messages", ours, theirs)
+        plain = self.with_config(without_merge_drivers(self.read_config()))
+        done = plain.try_run("merge-tree", "--write-tree", "--no-messages", ours, theirs)
         if done.exit_code not in (0, 1) or done.timed_out:
             raise GitFailed(done)
         return _text(done.stdout).split("\n")[0] if done.exit_code == 0 else None
@@ -403,6 +414,13 @@ NO_COMMIT = "0" * 40
 """Stands for the commit of a ref that does not exist."""
 
 
+@cache
+def _program(path: str) -> str:
+    """Return where git is on `path`: found once, it need not be looked for by every call."""
+    found = shutil.which("git", path=path) if path else None
+    return found if found and Path(found).is_absolute() else "git"
+
+
 def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment git runs in: the user's, less `GIT_*` and model keys."""
     kept = {
@@ -427,7 +445,7 @@ def repo_filters(entries: Iterable[ConfigEntry]) -> tuple[str, ...]:
     return tuple(sorted({name for name, _, _ in _filter_values(entries, trusted=False)}))
 
 
-def without_repo_filters(entries: Iterable[ConfigEntry]) -> tuple[str, ...]:
+def without_repo_filters(entries: Iterable[ConfigEntry]) -> tuple[Setting, ...]:
     """Return settings that undo what the repo's own config says of filters.
 
     A filter that the user's or the system's config defines keeps that definition (git-lfs); one
@@ -439,19 +457,52 @@ def without_repo_filters(entries: Iterable[ConfigEntry]) -> tuple[str, ...]:
     own = sorted({(name, key) for name, key, _ in _filter_values(found, trusted=False)})
     defaults = {"required": "false"}
     return tuple(
-        f"filter.{name}.{key}={trusted.get((name, key), defaults.get(key, ''))}"
+        (f"filter.{name}.{key}", trusted.get((name, key), defaults.get(key, "")))
         for name, key in own
+    )
+
+
+def without_merge_drivers(entries: Iterable[ConfigEntry]) -> tuple[Setting, ...]:
+    """Return settings that have every merge driver of the config do what git does by itself.
+
+    The user's own ones too: what comes of a merge must not depend on the machine.
+    """
+    names = {name for name, _, _ in _values_of("merge", entries)}
+    return (
+        ("merge.default", "text"),
+        *((f"merge.{name}.driver", _TEXT_MERGE) for name in sorted(names)),
     )
 
 
 def _filter_values(
     entries: Iterable[ConfigEntry], *, trusted: bool
 ) -> Iterator[tuple[str, str, str]]:
-    for entry in entries:
-        section, _, rest = entry.key.partition(".")
-        name, _, key = rest.rpartition(".")
-        if section == "filter" and name and trusted == (entry.scope in ("system", "global")):
+    for name, key, entry in _values_of("filter", entries):
+        if trusted == (entry.scope in ("system", "global")):
             yield name, key, entry.value
+
+
+def _values_of(
+    section: str, entries: Iterable[ConfigEntry]
+) -> Iterator[tuple[str, str, ConfigEntry]]:
+    """Yield name, key and entry of all that the config says in `[section "name"]`."""
+    for entry in entries:
+        head, _, rest = entry.key.partition(".")
+        name, _, key = rest.rpartition(".")
+        if head == section and name:
+            yield name, key, entry
+
+
+def _as_environment(settings: Sequence[Setting]) -> dict[str, str]:
+    """Return what makes the settings known to git.
+
+    Not by `-c KEY=VALUE`: git splits that at the first `=`, and the target chooses the names.
+    """
+    found = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings):
+        found[f"GIT_CONFIG_KEY_{number}"] = key
+        found[f"GIT_CONFIG_VALUE_{number}"] = value
+    return found
 
 
 def _parse_status(records: Sequence[str]) -> Changes:
@@ -483,10 +534,4 @@ def _text(output: bytes) -> str:
 
 
 def _subcommand(argv: Sequence[str]) -> str:
-    words = iter(argv[1:])
-    for word in words:
-        if word == "-c":
-            next(words, None)
-        else:
-            return word
-    return ""
+    return next(iter(argv[1:]), "")

@@ -87,8 +87,16 @@ def _is_empty(value: object) -> bool:
     return value == ()
 
 
+def _is_false(value: object) -> bool:
+    return value is False
+
+
 class _Document(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+
+# An id goes into commit trailers as one of a comma separated list.
+RequirementId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
 class Condition(_Document):
@@ -123,6 +131,14 @@ class Interface(_Document):
     stub: str
 
 
+class RequirementEntry(_Document):
+    """One thing that the specification requires; `line` is where a text says it."""
+
+    id: RequirementId
+    text: str
+    line: int | None = None
+
+
 class WorkOrder(_Document):
     """One step of a plan: what to do, where it may write, and how it is judged.
 
@@ -142,6 +158,7 @@ class WorkOrder(_Document):
     acceptance_commands: Annotated[Listed[str], Field(min_length=1, max_length=MAX_COMMANDS)]
     context_files: Annotated[Listed[OrderPath], Field(max_length=MAX_CONTEXT_FILES)] = ()
     depends_on: Listed[str] = ()
+    covers: Annotated[Listed[RequirementId], Field(exclude_if=_is_empty)] = ()
     interfaces: Annotated[Listed[Interface], Field(exclude_if=_is_empty)] = ()
     changes: Annotated[Listed[str], Field(exclude_if=_is_empty)] = ()
     notes: str | None = None
@@ -163,6 +180,8 @@ class Manifest(_Document):
     system_overview: Overview = ()
     verify_contract: VerifyContract | None = None
     work_orders: Annotated[Listed[WorkOrder], Field(max_length=MAX_ORDERS)]
+    requirements: Annotated[Listed[RequirementEntry], Field(exclude_if=_is_empty)] = ()
+    require_coverage: Annotated[bool, Field(exclude_if=_is_false)] = False
     provenance: Provenance | None = None
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import os
 import shlex
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +20,6 @@ print(json.dumps([sys.executable, getattr(sys, "_base_executable", sys.executabl
                   sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix,
                   os.path.dirname(os.__file__), sys.implementation.cache_tag]))
 """
-# What an interpreter imports before its `sitecustomize`: `_distutils_hack` by setuptools' .pth.
-_EARLY = ("__future__", "encodings/__init__", "encodings/aliases", "encodings/utf_8")
-_EARLY_PACKAGES = ("_distutils_hack/__init__",)
 _ANSWER_SECONDS = 30.0
 # The kernel reads no more of a script's first line (BINPRM_BUF_SIZE).
 _SHEBANG_BYTES = 255
@@ -80,22 +75,6 @@ def virtual_root(python: Path) -> Path | None:
     """The virtual environment that an interpreter belongs to: the folder of its `pyvenv.cfg`."""
     places = (python.parent, python.parent.parent)
     return next((place for place in places if (place / "pyvenv.cfg").is_file()), None)
-
-
-def seed_bytecode(interpreter: Interpreter, prefix: Path) -> None:
-    """Copy the bytecode of the first imports below `prefix`, the command's PYTHONPYCACHEPREFIX.
-
-    Installed bytecode is not looked at where that variable is set (see `target_path`, which
-    comes too late for these), and compiling them would cost each start of Python 5 ms.
-    """
-    packages = interpreter.prefixes[0] / "lib" / interpreter.library.name / "site-packages"
-    early = [interpreter.library / each for each in _EARLY]
-    for module in (*early, *(packages / each for each in _EARLY_PACKAGES)):
-        name = f"{module.name}.{interpreter.tag}.pyc"
-        place = prefix / module.parent.relative_to("/") / name
-        with contextlib.suppress(OSError):  # not compiled, or not there
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(module.parent / "__pycache__" / name, place)
 
 
 def write_programs(interpreter: Interpreter, folder: Path) -> None:

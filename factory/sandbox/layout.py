@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from factory.sandbox import environment, target_path
+from factory.sandbox.bytecode import link_mirror, write_mirror
 from factory.sandbox.git_view import GitView, git_view
 from factory.sandbox.interpreter import (
     Interpreter,
     interpreter_of,
-    seed_bytecode,
     write_programs,
 )
 from factory.sandbox.policy import Policy
@@ -32,7 +32,9 @@ class Layout:
 
     @property
     def programs(self) -> Path:
-        """`bin` (python, pytest, pip) and `site` (the command's sitecustomize); never writable."""
+        """What no command can write to: `bin` (python, pytest, pip), `site` (its sitecustomize)
+        and `bytecode` (a mirror of what is installed).
+        """
         return self.policy.private / "programs"
 
     @property
@@ -56,7 +58,8 @@ class Layout:
         if temporary.exists():
             put_aside(temporary, self.aside)
         temporary.mkdir(mode=0o700)
-        seed_bytecode(self.interpreter, temporary / environment.BYTECODE)
+        prefix = temporary / environment.BYTECODE
+        link_mirror(self.interpreter, self.programs / "bytecode", prefix)
 
 
 def lay_out(policy: Policy) -> Layout:
@@ -74,11 +77,12 @@ def lay_out(policy: Policy) -> Layout:
         git=git_view(policy, policy.private / "git-config"),
     )
     shutil.rmtree(programs, ignore_errors=True)
-    for folder in (programs, programs / "bin", programs / "site"):
+    for folder in (programs, programs / "bin", programs / "site", programs / "bytecode"):
         folder.mkdir()
     layout.aside.mkdir(exist_ok=True)
     layout.renew_temporary()
     write_programs(interpreter, programs / "bin")
+    write_mirror(interpreter, programs / "bytecode")
     _write_site(policy, programs / "site")
     return layout
 

@@ -7,8 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from factory.cli import add_batch_arguments, add_run_arguments, run_flags, run_options
+from factory.options import RunOptions
+from factory.preflight import Place
 from llmch.arguments import add_model_arguments, add_output_arguments, add_record_arguments
 from llmch.console import Console
+from planner.cli import add_review_arguments, planning_model
 from shared.errors import ExitCode
 
 
@@ -18,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
     parser.add_argument("--model", metavar="M", help="the model that plans")
     parser.add_argument("--reasoning-effort", metavar="E", help="minimal, low, medium or high")
+    add_review_arguments(parser)
     add_batch_arguments(parser)
     add_run_arguments(parser)
     add_record_arguments(parser)
@@ -28,12 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     """Plan, unless this very plan is there already, then run all its orders."""
     from factory.batch.coordinator import run_all
-    from factory.preflight import find_repo, inspect_repo
+    from factory.preflight import find_repo
     from factory.summary import public_json
     from llmch.building import plan_once
     from llmch.consent import with_consent
-    from llmch.wiring import model_source, settings_for
-    from planner.openai_client import PlannerModel
+    from llmch.wiring import model_source, planning_source, reviews_plan, settings_for
     from planner.run import PlanOptions, plan_document
     from shared.llm.budget import Purse
 
@@ -41,19 +44,22 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
         **run_flags(args),
         "planner.model": args.model,
         "planner.reasoning_effort": args.reasoning_effort,
+        "reviewer.model": args.reviewer_model,
     }
     settings = settings_for(args, console, flags, repo=args.repo, spec=args.spec)
-    planner_source = model_source(args, settings, settings.planner)
+    review = reviews_plan(args)
+    planner_source = planning_source(args, settings, review=review)
     factory_source = model_source(args, settings, settings.factory)
     purse = Purse(planner_source.budget)  # one budget for both
-    place = find_repo(args.repo)
-    inspect_repo(place)  # what the orders would be refused for is told before planning is paid for
-    role = settings.planner
+    place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
+    options = run_options(args, settings)
+    _refuse_early(place, options)
     plan = plan_once(
         PlanOptions(
             spec=args.spec,
             artifacts=settings.artifacts_dir,
-            model=PlannerModel(role.model, role.reasoning_effort, role.max_output_tokens),
+            model=planning_model(settings.planner),
+            reviewer=planning_model(settings.reviewer) if review else None,
             max_attempts=settings.planner_attempts,
             repo=args.repo,
             template=args.template,
@@ -70,9 +76,18 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
         return ExitCode.INVALID
     folder, source = plan.folder, replace(factory_source, purse=purse)
     summary = with_consent(
-        lambda options: run_all(folder, options, source, console),
-        run_options(args, settings),
-        console,
+        lambda options: run_all(folder, options, source, console), options, console
     )
     console.result(public_json(summary))
     return ExitCode.OK if summary.verdict == "PASS" else ExitCode.FAILED
+
+
+def _refuse_early(place: Place, options: RunOptions) -> None:
+    """Say before planning is paid for what the orders would be refused for after it."""
+    from factory.preflight import choose_target, inspect_repo
+    from factory.run import prepare_export
+
+    repo = inspect_repo(place)
+    prepare_export(repo, options.out, "--out")
+    if options.branch is not None:
+        choose_target(repo, options.branch, options.policy, options.protected, options.start)

@@ -21,12 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     """Compile the spec; 0 for a valid plan, 2 where E-codes are left."""
     from llmch.forecast import bound_in_words
-    from llmch.wiring import model_source, settings_for
+    from llmch.wiring import planning_source, reviews_plan, settings_for
     from planner.run import plan_document, run_plan
 
     settings = settings_for(args, console, plan_flags(args), repo=args.repo, spec=args.spec)
-    source = model_source(args, settings, settings.planner)
-    result = run_plan(plan_options(args, settings), source, console)
+    review = reviews_plan(args)
+    source = planning_source(args, settings, review=review)
+    result = run_plan(plan_options(args, settings, review=review), source, console)
     if args.print_summary:
         console.lines((result.run_dir / "compile_summary.json").read_text("utf-8").rstrip())
     if result.error is not None:

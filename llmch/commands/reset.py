@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from llmch.arguments import add_output_arguments
+from llmch.asking import agrees, someone_is_there
 from llmch.console import Console
 from shared.errors import ExitCode, InvalidInput
 
@@ -40,9 +40,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def _confirm() -> None:
-    if not (sys.stdin and sys.stdin.isatty()):
+    if not someone_is_there():
         raise InvalidInput("reset asks first, and nobody is there to answer", "pass --yes")
-    sys.stderr.write("go on? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not agrees("go on?"):
         raise InvalidInput("nothing was removed", "answer y, or pass --yes")

@@ -25,6 +25,7 @@ from shared.events import (
     PlanAttemptStarted,
     PlanEnded,
     PlanJudged,
+    PlanReviewed,
     PlanStarted,
     StageStarted,
 )
@@ -109,7 +110,7 @@ class Activity:
                 self._set(order, stage=purpose, detail=f"$ {command}")
             case CommandEnded(order=order) | AttemptFailed(order=order):
                 self._set(order)
-            case PlanJudged():
+            case PlanJudged() | PlanReviewed():
                 self._set(PLAN)
             case _:
                 self._take_call(event)

@@ -28,6 +28,8 @@ from shared.events import (
     PlanAttemptStarted,
     PlanEnded,
     PlanJudged,
+    PlanRepaired,
+    PlanReviewed,
     PlanStarted,
     StageStarted,
     UsageCounted,
@@ -89,6 +91,8 @@ class Narrator:
                 yield from self._tell_text(event)
             case PlanStarted() | PlanAttemptStarted() | PlanJudged() | PlanEnded():
                 yield from self._tell_plan(event)
+            case PlanRepaired() | PlanReviewed():
+                yield from self._tell_second_look(event)
             case OrderStarted() | AttemptStarted() | StageStarted() | OrderSkipped():
                 yield from self._tell_start(event)
             case WritesApplied() | CommandStarted() | CommandEnded() | AttemptFailed():
@@ -164,6 +168,22 @@ class Narrator:
         attempt = f"attempt {self._attempt_of(PLAN, event.attempt)}"
         yield Line(mark, ", ".join(counts), PLAN, what, attempt)
         yield from item_lines(event.findings, self._limit(_MAX_FINDINGS))
+
+    def _tell_second_look(self, event: PlanRepaired | PlanReviewed) -> Iterator[Line]:
+        match event:
+            case PlanRepaired(_, fixes):
+                text = f"{count(len(fixes), 'fault')} with one certain remedy, no model asked"
+                yield Line(Mark.STEP, text, PLAN, "repaired")
+                yield from item_lines(fixes, self._limit(_MAX_FINDINGS))
+            case PlanReviewed(number, claims, dismissed, failure):
+                aside = f"round {number}"
+                if failure:
+                    yield Line(Mark.WARNED, f"not to be used: {failure}", PLAN, "review", aside)
+                    return
+                text = f"{count(len(claims), 'claim')} to answer" if claims else "no objection"
+                text += f", {dismissed} without proof left out" if dismissed else ""
+                yield Line(Mark.RETRY if claims else Mark.DONE, text, PLAN, "review", aside)
+                yield from item_lines(claims, self._limit(_MAX_FINDINGS))
 
     def _tell_plan_end(self, event: PlanEnded) -> Iterator[Line]:
         attempts = count(event.attempts, "attempt")
@@ -286,7 +306,7 @@ class Narrator:
 
     def _attempt_of(self, who: str, attempt: int) -> str:
         limit = self._max_attempts.get(who)
-        return f"{attempt} of {limit}" if limit else str(attempt)
+        return f"{attempt} of {limit}" if limit and attempt <= limit else str(attempt)
 
     def _why(self, failure: AttemptFailed) -> str:
         if not failure.command:

@@ -11,6 +11,7 @@ from planner.rules.advice import W101
 from planner.rules.chain import E101, E102, E103, E104, E105, E106
 from planner.rules.command_form import E003, E006, E007, E215
 from planner.rules.contracts import E211, E212, E213, E214, E216, E299, W222, W224
+from planner.rules.coverage import E301, E302, W302
 from planner.rules.interfaces import E201, E202, E203, E204, W223
 from planner.rules.model import Rule
 from planner.rules.programs import E240
@@ -23,8 +24,9 @@ RULES: Final[tuple[Rule, ...]] = (
     *(E101, E102, E103, E104, E105, E106),
     *(E201, E202, E203, E204, E210, E211, E212, E213, E214, E215, E216, E217),
     *(E240, E241, E242, E243, E246, E299),
+    *(E301, E302),
     *(W101, W102),
-    *(W221, W222, W223, W224, W230, W231, W232, W233, W245),
+    *(W221, W222, W223, W224, W230, W231, W232, W233, W245, W302),
 )
 
 RULE_BY_CODE: Final[Mapping[str, Rule]] = MappingProxyType({rule.code: rule for rule in RULES})

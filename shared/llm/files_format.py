@@ -83,13 +83,10 @@ def render_files_reply(summary: str, files: Iterable[ProposedFile]) -> str:
 
 def render_files_example() -> str:
     """Return an example of the format, to be shown to a model."""
-    price = ProposedFile("shop/price.py", "def with_tax(price):\n    return price * 1.2\n")
-    test = ProposedFile(
-        "tests/test_price.py",
-        "from shop.price import with_tax\n\n\n"
-        "def test_tax_is_added():\n    assert with_tax(10) == 12\n",
-    )
-    return render_files_reply("Add the price with tax.", (price, test))
+    # Names and content that belong nowhere: small models copy from an example whatever fits.
+    one = ProposedFile("path/of/one.py", 'print("the whole content of this file")\n')
+    other = ProposedFile("path/of/another.py", 'print("the whole content of that file")\n')
+    return render_files_reply("Say what the change does.", (one, other))
 
 
 def fence_for(text: str) -> str:

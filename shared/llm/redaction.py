@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 REDACTED = "[redacted]"
 
@@ -15,12 +16,15 @@ _SHORTEST_SECRET = 8
 
 def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the values of the variables whose names speak of a secret, longest first."""
-    values = {
-        value
-        for name, value in environ.items()
-        if len(value) >= _SHORTEST_SECRET and not _TELLING_WORDS.isdisjoint(name.upper().split("_"))
-    }
+    # Asked at every record: values are fetched, and so decoded, only where the name tells.
+    telling = {environ[name] for name in environ if _speaks_of_a_secret(name)}
+    values = (value for value in telling if len(value) >= _SHORTEST_SECRET)
     return tuple(sorted(values, key=lambda value: (-len(value), value)))
+
+
+@lru_cache(maxsize=1024)
+def _speaks_of_a_secret(name: str) -> bool:
+    return not _TELLING_WORDS.isdisjoint(name.upper().split("_"))
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:

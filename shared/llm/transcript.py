@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Self
 
 from shared.errors import CommandFailed, InvalidInput
-from shared.llm.client import Completion, Place, ReplyFailed, Request
+from shared.llm.client import Completion, Place, ReplyFailed, Request, Role
 from shared.llm.records import (
     Failure,
     Header,
@@ -102,6 +102,12 @@ class Transcript:
         """The calls that were begun and of whose end nothing is known: possibly paid for."""
         with self._lock:
             return tuple(place for (_, place), count in self._pending.items() if count > 0)
+
+    @property
+    def roles(self) -> frozenset[Role]:
+        """On whose behalf the calls on record were made."""
+        with self._lock:
+            return frozenset(place.role for place in self._places.values())
 
     def lookup(self, request: Request) -> Completion | None:
         """Return the reply on record, or `None`.

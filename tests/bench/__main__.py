@@ -17,6 +17,7 @@ from tests.bench.run_all import measure_run_all
 from tests.bench.run_one import measure_run
 from tests.bench.sandboxes import measure_sandboxes
 from tests.bench.setting import Bench, open_bench
+from tests.bench.side_by_side import measure_side_by_side
 from tests.bench.start import measure_start
 
 _SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
@@ -24,6 +25,7 @@ _SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "planning": measure_planning,
     "run": measure_run,
     "run-all": measure_run_all,
+    "jobs": measure_side_by_side,
     "sandbox": measure_sandboxes,
 }
 

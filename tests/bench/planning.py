@@ -8,18 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from planner.openai_client import PlannerModel
+from planner.response import parse_response
 from planner.run import PlanOptions, run_plan
-from planner.validation import judge_text
+from planner.validation import judge
 from shared.events import ignore
 from shared.llm.stack import Mode, ModelSource
-from tests.bench.measure import counting, interleave, seconds_of
+from tests.bench.measure import counting, cpu_seconds_of, interleave, seconds_of
 from tests.bench.rows import Aim, Row, Section
 from tests.bench.setting import Bench, order_document, plan_document
 from tests.fakes import ScriptedModel
 
 _SLOPE_MS = 0.5
 _JUDGING_US = 50
-_LINEAR = 1.25  # a tenth more for caches that no longer hold everything, the rest is noise
+_LINEAR = 1.25  # caches that no longer hold everything, and noise
 
 
 def measure_planning(bench: Bench) -> Section:
@@ -103,25 +104,33 @@ def _syncs(bench: Bench, spec: Path, text: str) -> int:
 def _judge(bench: Bench) -> list[Row]:
     sizes = (20, 100) if bench.quick else (100, 1000)
     texts = {size: json.dumps(plan_document(size)) for size in sizes}
+    plans = {size: parse_response(text) for size, text in texts.items()}
     cases: dict[str, Callable[[], float]] = {}
-    for size, text in texts.items():
-        cases[f"judge {size}"] = lambda text=text: seconds_of(lambda: judge_text(text))
-        cases[f"floor {size}"] = lambda text=text: seconds_of(lambda: json.loads(text))
+    for size in sizes:
+        text, plan = texts[size], plans[size]
+        cases[f"read {size}"] = lambda text=text: cpu_seconds_of(lambda: parse_response(text))
+        cases[f"judge {size}"] = lambda plan=plan: cpu_seconds_of(lambda: judge(plan))
+        cases[f"floor {size}"] = lambda text=text: cpu_seconds_of(lambda: json.loads(text))
     for case in cases.values():
         case()
-    taken = interleave(cases, bench.rounds(11))
+    taken = interleave(cases, bench.rounds(15))
     each = {name: samples.median * 1e6 / int(name.split()[1]) for name, samples in taken.items()}
     rows = [
         Row(
-            name=f"judging {size} orders, each",
-            value=each[f"judge {size}"],
+            name=name,
+            value=each[f"{what} {size}"],
             unit="us",
             floor=each[f"floor {size}"],
             floor_name="json.loads of the plan",
-            aim=Aim(extra=_JUDGING_US),
-            noise=taken[f"judge {size}"].noise,
+            aim=aim,
+            noise=taken[f"{what} {size}"].noise,
+            notes="processor time",
         )
         for size in sizes
+        for what, name, aim in (
+            ("read", f"reading a reply of {size} orders, each", None),
+            ("judge", f"judging {size} orders, each", Aim(extra=_JUDGING_US)),
+        )
     ]
     small, large = sizes
     growth = Row(

@@ -30,7 +30,8 @@ def measure_run(bench: Bench) -> Section:
     imports: list[ChildCost] = []
     with _model(rounds + 1) as environment:
         children = {**bench.environment, **environment}
-        _run(bench, repo, order, children)  # leaves byte code behind
+        if not bench.quick:
+            _run(bench, repo, order, children)  # leaves byte code behind
         for _ in range(rounds):
             run = _run(bench, repo, order, children)
             runs.append(run)

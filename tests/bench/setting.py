@@ -28,11 +28,11 @@ class Bench:
     scratch: Path
     quick: bool
     environment: Mapping[str, str]
-    """Of children: nothing of the user's settings, and a place for their byte code."""
+    """Of children: without the user's settings, and free to leave byte code as any start is."""
 
     def rounds(self, full: int) -> int:
         """Return how often to measure where `full` times is wanted."""
-        return min(full, 2) if self.quick else full
+        return 1 if self.quick else full
 
     def python(self, *arguments: str) -> list[str]:
         """Return the command line of our own interpreter."""
@@ -60,8 +60,6 @@ def open_bench(*, quick: bool) -> Iterator[Bench]:
             **own,
             # The checkout that the bench is part of, installed or not.
             "PYTHONPATH": str(_PROJECT),
-            # A user's second start finds byte code; so do all that are measured here.
-            "PYTHONPYCACHEPREFIX": str(scratch / "pycache"),
             "NO_COLOR": "1",
         }
         with mock.patch.dict(os.environ, {**kept, **own}, clear=True):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +14,7 @@ import pytest
 
 from factory.schemas import FileWrite, RunSummary, Stage, WriteProposal
 from factory.scope import check_proposal
-from factory.tree import Tree
+from factory.tree import NotReadable, Tree
 from shared.hashing import EMPTY_SHA256
 from shared.llm.client import Request
 from shared.schemas import WorkOrder, parse_document
@@ -412,6 +415,69 @@ def test_a_path_in_a_submodule_is_refused(factory: Factory) -> None:
     assert "lies in a submodule, which is a repo of its own" in brief.primary_error_excerpt
     summary = factory.run(order(allowed_files=["vendor/lib"]), [])
     assert stages(summary) == [Stage.PREFLIGHT]
+
+
+class Intruder:
+    """Acts once, at a given system call of this process: as another process might at any time."""
+
+    def __init__(self) -> None:
+        self._left = 0
+        self._act: Callable[[], None] = lambda: None
+        sys.addaudithook(self._hear)
+
+    def at(self, call: int, act: Callable[[], None]) -> None:
+        self._left, self._act = call, act
+
+    def was_there(self) -> bool:
+        """Return whether there were as many calls, and expect no more."""
+        acted = self._left == 0
+        self._left = 0
+        return acted
+
+    def _hear(self, event: str, arguments: object) -> None:
+        if self._left and event in ("open", "os.mkdir", "os.rename", "os.listdir", "os.remove"):
+            self._left -= 1
+            if self._left == 0:
+                self._act()
+
+
+@pytest.fixture(scope="module")
+def intruder() -> Intruder:
+    return Intruder()
+
+
+@pytest.mark.parametrize("use", ["write", "state_of", "lookalike_of"])
+def test_a_folder_swapped_for_a_link_while_it_is_used_leads_nowhere(
+    tmp_path: Path, intruder: Intruder, use: str
+) -> None:
+    """What was checked is what is used: each step of a path is opened relative to the last."""
+    outside = tmp_path / "outside"
+    (outside / "b").mkdir(parents=True)
+    (outside / "b/precious").write_text("precious\n")
+    before = fingerprint(outside)
+    for call in itertools.count(1):
+        root = tmp_path / f"tree{call}"
+        (root / "a/b").mkdir(parents=True)
+
+        def swap(root: Path = root) -> None:
+            (root / "a").rename(root / "aside")
+            (root / "a").symlink_to(outside)
+
+        intruder.at(call, swap)
+        tree, found = Tree(root), None
+        with contextlib.suppress(NotReadable):
+            match use:
+                case "write":
+                    tree.write("a/b/precious", b"changed")
+                case "state_of":
+                    found = tree.state_of("a/b/precious").sha256
+                case _:
+                    found = tree.lookalike_of("a/b/PRECIOUS")
+        assert fingerprint(outside) == before
+        assert found in (None, EMPTY_SHA256, "")
+        if not intruder.was_there():
+            break
+    assert call > 3
 
 
 def test_a_fifo_never_keeps_a_reader_waiting(tmp_path: Path) -> None:

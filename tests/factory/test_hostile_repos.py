@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.errors import LlmchError
+from shared.errors import LlmchError, PreflightRefused
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, fingerprint, git, manifest, write_plan, writing
 
@@ -217,6 +218,24 @@ def test_the_canary_sings_where_git_is_not_told_otherwise(
         ["git", *ada, *command.split()], cwd=target.repo, capture_output=True, timeout=30
     )
     assert (target.scratch / "ran").exists()
+
+
+def test_clearing_up_after_a_crash_starts_nothing_either(target: Factory) -> None:
+    HOSTILE["filters"](target.repo, canary(target))
+    head = git(target.repo, "rev-parse", "HEAD")
+    (target.repo / "src/app.py").write_text("half checked out\n")
+    folder = target.repo / ".git/llmch"
+    folder.mkdir()
+    steps = [
+        {"step": "run_begun", "run_id": "01X", "folder": "/none", "transcript": "/none"},
+        {"step": "landing", "branch": "work", "old": head, "new": head[:-1] + "0"},
+    ]
+    lines = [json.dumps({"format": 1, **step}) + "\n" for step in steps]
+    (folder / "journal.jsonl").write_text("".join(lines))
+    (target.scratch / "ran").unlink(missing_ok=True)
+    with pytest.raises(PreflightRefused, match="uncommitted changes"):
+        target.run_all(write_plan(target.scratch / "plan", PLAN), REPLIES)
+    assert not (target.scratch / "ran").exists()
 
 
 def test_a_partial_clone_fetches_nothing(target: Factory) -> None:

@@ -142,6 +142,12 @@ def test_a_repo_of_another_user(factory: Factory) -> None:
     assert "dubious ownership" in refused(factory)
 
 
+def test_a_config_that_git_cannot_read(factory: Factory) -> None:
+    (factory.repo / ".git/config").write_text("[core\n")
+    with pytest.raises(PreflightRefused, match="bad config line 1"):
+        factory.run(order(), [])
+
+
 def test_a_machine_without_git(factory: Factory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(factory.scratch))
     with pytest.raises(PreflightRefused, match="cannot run git"):
@@ -158,6 +164,14 @@ def test_a_linked_worktree_is_a_repo_like_any_other(factory: Factory) -> None:
     (main / "uncommitted").touch()
     assert factory.run(order(), [GOOD]).verdict == "PASS"
     assert (main / "uncommitted").exists()
+
+
+def test_a_worktree_of_a_bare_repo_is_a_repo_like_any_other(factory: Factory) -> None:
+    git(factory.scratch, "clone", "--quiet", "--bare", str(factory.repo), "bare")
+    factory.repo = factory.scratch / "linked"
+    git(factory.scratch / "bare", "worktree", "add", "--quiet", "-b", "work", str(factory.repo))
+    assert factory.run(order(), [GOOD]).verdict == "PASS"
+    assert (factory.repo / "hello.txt").read_text() == "hello\n"
 
 
 def test_a_subfolder_stands_for_its_repo(factory: Factory) -> None:
@@ -338,9 +352,9 @@ def test_filters_of_the_repos_own_that_are_asked_for_are_named(factory: Factory)
     git(factory.repo, "config", "filter.own.clean", "cat")
     git(factory.repo, "config", "filter.unused.clean", "cat")
     commit_all(factory.repo, {".gitattributes": "*.bin filter=own\n*.x filter=gone -filter\n"})
-    place = find_repo(factory.repo)
-    assert inspect_repo(place).ignored_filters == ("own",)
-    assert inspect_repo(place, allow_repo_filters=True).ignored_filters == ()
+    assert inspect_repo(find_repo(factory.repo)).ignored_filters == ("own",)
+    allowed = find_repo(factory.repo, allow_repo_filters=True)
+    assert inspect_repo(allowed).ignored_filters == ()
     factory.run(order(), [GOOD])
     told = [each.message for each in factory.events if hasattr(each, "message")]
     assert any("filters of the repo's own config do not run here: own" in each for each in told)

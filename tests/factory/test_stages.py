@@ -168,7 +168,7 @@ def test_a_reply_that_is_no_proposal_is_told_why_and_asked_again(
     assert stages(summary) == [Stage.LLM_OUTPUT_INVALID, ""]
     assert reason in said(summary)
     assert said(summary) in factory.prompt(1)
-    assert "Reply in exactly the format given below" in factory.prompt(1)
+    assert "Reply in exactly the format given above" in factory.prompt(1)
 
 
 VALID_AROUND = {
@@ -308,6 +308,14 @@ def test_acceptance_is_not_run_after_a_verification_that_failed(factory: Factory
     summary = factory.run(order(), [GOOD], max_attempts=1)
     assert summary.attempt_records[0].acceptance == ()
     assert said(summary) == "(the command printed nothing)"
+
+
+@pytest.mark.parametrize("exit_code", [0, 1])
+def test_a_remark_of_the_sandbox_changes_no_verdict(factory: Factory, exit_code: int) -> None:
+    verified_by(factory, f"rm .git; git init --quiet .; exit {exit_code}\n")
+    summary = factory.run(order(), [GOOD], max_attempts=1)
+    assert summary.verdict == ("FAIL" if exit_code else "PASS")
+    assert "was put back" in summary.attempt_records[0].verify[0].note
 
 
 def test_a_verification_that_overstays_is_ended_and_told_so(factory: Factory) -> None:

@@ -16,7 +16,7 @@ from shared.git import CommitFacts, Git, GitFailed
 from tests.bench.measure import counting
 from tests.harness import as_ordinary_user, commit_all, fingerprint, git
 
-_DEEPER_THAN_A_PATH_CAN_SAY = 3000
+_DEEPER_THAN_A_PATH_CAN_SAY = 1200  # folders: 8,400 bytes of path, where 4,096 are the most
 
 
 def opened(repo: Path, folder: Path) -> Workspace:

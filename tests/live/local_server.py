@@ -20,20 +20,8 @@ _POLL_SECONDS = 0.25
 _NICENESS = 10
 # Two threads, so that figures of different machines stay comparable; a context that holds the
 # longest prompt of the examples; a bound on replies, for a small model may never stop by itself.
-_OPTIONS = [
-    "-q",
-    "q4_k",
-    "--gpu",
-    "off",
-    "-t",
-    "2",
-    "--ctx",
-    "8192",
-    "-s",
-    "1",
-    "--max-tokens",
-    "1024",
-]
+_OPTIONS = ("-q", "q4_k", "--gpu", "off", "-t", "2", "--ctx", "8192", "-s", "1")
+_LIMIT = ("--max-tokens", "1024")
 
 
 class NotStarted(Exception):
@@ -49,10 +37,12 @@ def serving(weights: Weights, log: Path) -> Iterator[str]:
     cache = cache_folder()
     program, model = server_program(cache), model_file(weights, cache)
     port = _free_port()
-    command = [program, "-m", model, "-p", str(port), "--host", "127.0.0.1", *_OPTIONS]
+    address = ("-p", str(port), "--host", "127.0.0.1")
+    command = (str(program), "-m", str(model), *address, *_OPTIONS, *_LIMIT)
     with log.open("wb") as output:
         process = subprocess.Popen(
-            ["nice", "-n", str(_NICENESS), *command],
+            # The server goes down with us, also where we are killed and can end nothing ourselves.
+            ["setpriv", "--pdeathsig", "KILL", "nice", "-n", str(_NICENESS), *command],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

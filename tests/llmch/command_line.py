@@ -92,7 +92,7 @@ def start(
 def run(*arguments: str | Path, cwd: Path, module: str = "llmch", **variables: str) -> Said:
     """Run a command to its end in a process of its own."""
     with start(*arguments, cwd=cwd, module=module, **variables) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
     return Said(process.returncode, out, err)
 
 

@@ -27,6 +27,8 @@ from shared.events import (
     PlanAttemptStarted,
     PlanEnded,
     PlanJudged,
+    PlanRepaired,
+    PlanReviewed,
     PlanStarted,
     StageStarted,
     UsageCounted,
@@ -102,6 +104,21 @@ GOLDEN: list[tuple[Event, str]] = [
         PlanJudged(1, 4, 2, 1, ("E104 WO-02 allowed_files[0]: no postcondition",)),
         "✗ plan     refused   4 orders, 2 errors, 1 warning  (attempt 1)\n"
         "      E104 WO-02 allowed_files[0]: no postcondition\n",
+    ),
+    (
+        PlanRepaired(1, ('[E001] WO-02 id: "WO-03" -> "WO-02"',)),
+        "  plan     repaired  1 fault with one certain remedy, no model asked\n"
+        '      [E001] WO-02 id: "WO-03" -> "WO-02"\n',
+    ),
+    (
+        PlanReviewed(1, ("WO-02: a dict is passed for a string",), 2, ""),
+        "↻ plan     review    1 claim to answer, 2 without proof left out  (round 1)\n"
+        "      WO-02: a dict is passed for a string\n",
+    ),
+    (PlanReviewed(2, (), 0, ""), "✓ plan     review    no objection  (round 2)\n"),
+    (
+        PlanReviewed(1, (), 0, "no JSON"),
+        "! plan     review    not to be used: no JSON  (round 1)\n",
     ),
     (PlanJudged(2, 1, 0, 0, ()), "✓ plan     accepted  1 order  (attempt 2)\n"),
     (

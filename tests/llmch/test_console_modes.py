@@ -244,7 +244,7 @@ def run(command: str, script: str = SCRIPT, **environ: str) -> subprocess.Comple
         env=variables,
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=300,
     )
 
 

@@ -44,7 +44,7 @@ def read_until(stream: IO[str] | None, words: str) -> None:
 def interrupt(process: subprocess.Popen[str], number: signal.Signals) -> tuple[str, str]:
     """Send the signal and return what the process still said; it must end by it in good order."""
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert "Traceback" not in out + err
     return out, err

@@ -128,7 +128,7 @@ def test_planner_and_factory_have_names_of_their_own(cwd: Path, repo: Path) -> N
     with scripted_server(*replies) as server:
         url = server.base_url
         planned = run(
-            *("compile", "--spec", "spec.md", "--outdir", "plan", "--json"),
+            *("compile", "--spec", "spec.md", "--outdir", "plan", "--no-review", "--json"),
             cwd=cwd,
             module="planner",
             OPENAI_BASE_URL=url,

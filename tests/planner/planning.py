@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,13 +56,22 @@ class Planner:
         )
         return dataclasses.replace(defaults, **changes)
 
-    def plan(self, *replies: Reply | dict[str, Any], **options: Any) -> PlanResult:
-        """Plan; `replies` are what the model says on each attempt, a document as its JSON."""
+    def plan(
+        self,
+        *replies: Reply | dict[str, Any],
+        reviews: Sequence[Reply | dict[str, Any]] = (),
+        **options: Any,
+    ) -> PlanResult:
+        """Plan; `replies` are what the model says on each attempt, a document as its JSON.
+
+        `reviews` are what a reviewer says, round by round; without any, nobody reviews.
+        """
         if not self.spec.exists():
             self.spec.write_text(SPEC)
-        texts = [json.dumps(each) if isinstance(each, dict) else each for each in replies]
+        if reviews:
+            options = {"reviewer": PlannerModel("critic", None, None), **options}
         self.events = []
-        self.model = ScriptedModel({"planner": texts})
+        self.model = ScriptedModel({"planner": _texts(replies), "reviewer": _texts(reviews)})
         source = ModelSource(Mode.LIVE, lambda emit: self.model)
         return run_plan(self.options(**options), source, self.events.append)
 
@@ -81,3 +91,7 @@ class Planner:
     def seen(self, kind: type[Event]) -> list[Any]:
         """Return the events of one kind, in order."""
         return [each for each in self.events if isinstance(each, kind)]
+
+
+def _texts(replies: Sequence[Reply | dict[str, Any]]) -> list[Reply]:
+    return [json.dumps(each) if isinstance(each, dict) else each for each in replies]

@@ -31,6 +31,8 @@ from planner.prompt_template import (
 from planner.validation import judge_text
 from shared.errors import ExitCode, InvalidInput
 
+ALL_PLACES = "{{PRODUCT_SPEC}}, {{DOCTRINE}}, {{REPO_HINTS}}, {{REQUIREMENTS}}"
+
 
 def template_of(folder: Path, text: str) -> Template:
     file = folder / "t.md"
@@ -89,7 +91,7 @@ def test_a_place_that_is_repeated_is_refused(tmp_path: Path, name: str) -> None:
     [
         ("{{PRODUCT_SPECS}}", "write {{PRODUCT_SPEC}}"),
         ("{{REPO_HINT}}", "write {{REPO_HINTS}}"),
-        ("{{BUDGET}}", "the placeholders are {{PRODUCT_SPEC}}, {{DOCTRINE}}, {{REPO_HINTS}}"),
+        ("{{BUDGET}}", f"the placeholders are {ALL_PLACES}"),
         ("{{ PRODUCT_SPEC }}", "write {{PRODUCT_SPEC}}"),
         ("{{product_spec}}", "write {{PRODUCT_SPEC}}"),
         ("{{ Repo-Hints }}", "write {{REPO_HINTS}}"),

@@ -68,7 +68,7 @@ def changed(**fields: Any) -> str:
 def test_markdown_is_given_to_the_model_as_it_is(tmp_path: Path) -> None:
     spec = spec_of(tmp_path, "s.md", "# Hello\n\n{{REPO_HINTS}} `x`\n")
     assert spec.text == "# Hello\n\n{{REPO_HINTS}} `x`\n"
-    assert spec.requirements == ()
+    assert not spec.ids_given
 
 
 @pytest.mark.parametrize("name", ["spec", "spec.txt", "spec.md", "spec.toml"])

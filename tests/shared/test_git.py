@@ -61,7 +61,7 @@ def test_git_that_is_not_there_is_said_in_words(
 
 
 def test_a_folder_that_is_gone_is_said_in_words(tmp_path: Path) -> None:
-    with pytest.raises(CommandFailed, match=r"cannot run git in .*gone"):
+    with pytest.raises(CommandFailed, match=r"cannot run \S*git in .*gone"):
         Git(tmp_path / "gone").layout()
 
 
@@ -105,7 +105,13 @@ def test_a_repo_of_another_user_is_not_called_no_repo(repo: Path, tmp_path: Path
         pass  # leaves the files to the ordinary user
     with pytest.raises(GitFailed, match="dubious ownership") as failed:
         Git(repo).layout()
-    assert "safe.directory" in failed.value.hint
+    assert "safe.directory" in failed.value.message
+
+
+def test_a_config_that_git_cannot_read_is_said_in_its_words(repo: Path) -> None:
+    (repo / ".git/config").write_text("[core\n")
+    with pytest.raises(GitFailed, match="bad config line 1"):
+        Git(repo).layout()
 
 
 def test_changes_are_told_apart_by_kind(asked: Git, repo: Path) -> None:
@@ -346,21 +352,23 @@ def test_only_filters_of_the_repos_own_config_are_undone() -> None:
     ]
     assert repo_filters(entries) == ("a.b", "lfs", "own")
     assert without_repo_filters(entries) == (
-        "filter.a.b.clean=",
-        "filter.lfs.process=git-lfs process",
-        "filter.own.required=false",
-        "filter.own.smudge=",
+        ("filter.a.b.clean", ""),
+        ("filter.lfs.process", "git-lfs process"),
+        ("filter.own.required", "false"),
+        ("filter.own.smudge", ""),
     )
 
 
+@pytest.mark.parametrize("name", ["evil", "e=vil", "e.vil"])
 def test_a_filter_undone_does_not_run_and_one_of_the_user_does(
-    asked: Git, repo: Path, tmp_path: Path, own_surroundings: Path
+    asked: Git, repo: Path, tmp_path: Path, own_surroundings: Path, name: str
 ) -> None:
     shout = f'{sys.executable} -c "import sys; sys.stdout.write(sys.stdin.read().upper())"'
     git(repo, "config", "--global", "filter.shout.clean", shout)
     git(repo, "config", "filter.shout.required", "true")
-    git(repo, "config", "filter.evil.clean", f"touch {tmp_path}/ran; cat")
-    commit_all(repo, {".gitattributes": "*.txt filter=shout\n*.md filter=evil\n"})
+    git(repo, "config", f"filter.{name}.clean", f"touch {tmp_path}/ran; cat")
+    attributes = f"*.txt filter=shout\n*.md filter={name}\n"
+    commit_all(repo, {".gitattributes": attributes})
     shutil.rmtree(tmp_path / "ran", ignore_errors=True)
     (tmp_path / "ran").unlink(missing_ok=True)
     safe = asked.with_config(without_repo_filters(asked.read_config()))

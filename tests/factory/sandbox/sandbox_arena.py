@@ -174,17 +174,18 @@ class Arena:
             finally:
                 process.kill()
 
-    def snapshot(self) -> dict[str, tuple[object, ...]]:
-        """Everything outside: type, mode, times, content."""
-        found: dict[str, tuple[object, ...]] = {}
-        for path in sorted((self.outside, *self.outside.rglob("*"))):
-            facts = path.lstat()
-            content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
-            found[str(path)] = (facts.st_mode, facts.st_uid, facts.st_mtime_ns, content)
-        return found
-
     def close(self) -> None:
         shutil.rmtree(self.base)
+
+
+def snapshot(folder: Path) -> dict[str, tuple[object, ...]]:
+    """Everything in a folder: type, mode, times, content."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in sorted((folder, *folder.rglob("*"))):
+        facts = path.lstat()
+        content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+        found[str(path)] = (facts.st_mode, facts.st_uid, facts.st_mtime_ns, content)
+    return found
 
 
 @contextlib.contextmanager

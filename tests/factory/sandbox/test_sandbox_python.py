@@ -257,3 +257,17 @@ def test_a_workspace_with_a_colon_in_its_name_is_imported_from(target: Arena) ->
     write(target.workspace, module="print('found')", src__other="print('found too')")
     target.open()
     assert printed(target, "import module, other") == "found\nfound too\n"
+
+
+def test_what_a_pth_file_imports_is_not_compiled_at_each_start(
+    target: Arena, virtual: Path
+) -> None:
+    (site(virtual) / "odd.pth").write_text("import pathlib, typing\n")
+    use(target, virtual)
+    code = (
+        "import collections, os, pathlib, typing\n"
+        "for module in (collections, pathlib, typing):\n"
+        "    print(os.environ['PYTHONPYCACHEPREFIX'] in module.__cached__,\n"
+        "          os.path.exists(module.__cached__))"
+    )
+    assert printed(target, code) == "True True\n" * 3

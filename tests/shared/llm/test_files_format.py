@@ -56,8 +56,8 @@ def test_what_is_rendered_parses_to_the_very_same_bytes(
 
 def test_the_example_shows_the_format() -> None:
     reply = parse_files_reply(render_files_example())
-    assert [file.path for file in reply.files] == ["app/greeting.py", "tests/test_greeting.py"]
-    assert reply.files[0].content.endswith('!"\n')
+    assert [file.path for file in reply.files] == ["path/of/one.py", "path/of/another.py"]
+    assert reply.files[0].content.endswith(")\n")
     assert reply.repairs == ()
 
 

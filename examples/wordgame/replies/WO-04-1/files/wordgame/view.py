@@ -1,9 +1,6 @@
 """What a game looks like in a terminal."""
 
 from wordgame.game import MAX_GUESSES, Game, Status, Turn
-from wordgame.scoring import Mark
-
-SQUARES = {Mark.HIT: "🟩", Mark.PRESENT: "🟨", Mark.ABSENT: "⬜"}
 
 
 def render(game: Game) -> str:
@@ -16,7 +13,7 @@ def render(game: Game) -> str:
 
 
 def _turn_line(number: int, turn: Turn) -> str:
-    squares = "".join(SQUARES[mark] for mark in turn.marks)
+    squares = "".join(mark.square for mark in turn.marks)
     return f"{number}  {turn.guess}  {squares}"
 
 

@@ -1,1 +1,0 @@
-"""Greets one person by name, or the whole world."""

@@ -1,0 +1,45 @@
+"""`llmch report`: show what carries out each requirement of the specification."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from llmch.arguments import add_output_arguments
+from llmch.console import Console
+from shared.errors import ExitCode
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of `report`."""
+    parser.add_argument(
+        "--coverage", type=Path, required=True, metavar="DIR",
+        help="the folder of a plan, or a git repo: requirement, orders, commands, commits",
+    )  # fmt: skip
+    parser.add_argument(
+        "--repo", type=Path, metavar="DIR", help="with a plan: the repo its orders landed in"
+    )
+    add_output_arguments(parser)
+
+
+def execute(args: argparse.Namespace, console: Console) -> ExitCode:
+    """Print the report; 0 also where requirements are not covered."""
+    from llmch.coverage import (
+        coverage_document,
+        coverage_of_plan,
+        coverage_of_repo,
+        render_coverage,
+    )
+    from planner.manifest_folder import holds_plan
+    from planner.repo import open_repo
+
+    if holds_plan(args.coverage):
+        rows = coverage_of_plan(args.coverage, open_repo(args.repo) if args.repo else None)
+    else:
+        rows = coverage_of_repo(open_repo(args.coverage))
+    document = coverage_document(rows)
+    if not args.json:
+        console.lines(*render_coverage(rows))
+        console.remark(f"{document['covered']} of {len(rows)} requirements covered")
+    console.result(document)
+    return ExitCode.OK

@@ -1,0 +1,83 @@
+"""E3xx and W302: do the orders carry out what the specification requires?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.requirements import Requirement
+from planner.rules.model import Finding, PlanView, Rule, Step, each_order, plan_finding, quoted
+from shared.schemas import WorkOrder
+
+
+def unknown_requirements(step: Step, order: WorkOrder) -> Iterator[Finding]:
+    known = {each.id for each in step.plan.requirements}
+    if not known:
+        return
+    for index, name in enumerate(order.covers):
+        if name not in known:
+            message = f"{quoted(name)} is no requirement of the specification"
+            yield step.finding("E301", f"covers[{index}]", message)
+
+
+E301 = Rule(
+    "E301",
+    "unknown requirement",
+    why="An order that claims to carry out what nobody asked for hides what is really missing.",
+    bad="""{"requirements": [{"id": "R1", "text": "Words have five letters."}],
+ "work_orders": [{"covers": ["R1", "R7"]}]}""",
+    good="""{"requirements": [{"id": "R1", "text": "Words have five letters."}],
+ "work_orders": [{"covers": ["R1"]}]}""",
+    remedy="Copy the ids exactly from the list of requirements, or drop the one that is not there.",
+    check=each_order(unknown_requirements),
+)
+
+
+def _uncovered(view: PlanView) -> Iterator[Requirement]:
+    covered = {name for step in view.steps for name in _covers(step)}
+    return (each for each in view.plan.requirements if each.id not in covered)
+
+
+def _covers(step: Step) -> tuple[str, ...]:
+    return step.draft.order.covers if step.draft.order else ()
+
+
+def _finding(code: str, missing: Requirement) -> Finding:
+    where = f" (line {missing.line} of the specification)" if missing.line else ""
+    return plan_finding(code, "", f"no order covers {missing.id}{where}: {quoted(missing.text)}")
+
+
+def forgotten_requirements(view: PlanView) -> Iterator[Finding]:
+    """Tell what no order covers, unless that is an error here, or some order can't be read."""
+    if not view.plan.require_coverage and all(step.draft.order for step in view.steps):
+        yield from (_finding("W302", each) for each in _uncovered(view))
+
+
+W302 = Rule(
+    "W302",
+    "requirement that no order covers",
+    why="What no order carries out is not built, and nothing else would tell.",
+    bad="""{"requirements": [{"id": "R1", "text": "Words have five letters."}],
+ "work_orders": [{"covers": []}]}""",
+    good="""{"requirements": [{"id": "R1", "text": "Words have five letters."}],
+ "work_orders": [{"covers": ["R1"]}]}""",
+    remedy="Name the requirement in `covers` of the order that carries it out, or add that order.",
+    check=forgotten_requirements,
+)
+
+
+def missing_requirements(view: PlanView) -> Iterator[Finding]:
+    if view.plan.require_coverage and all(step.draft.order for step in view.steps):
+        yield from (_finding("E302", each) for each in _uncovered(view))
+
+
+E302 = Rule(
+    "E302",
+    "requirement not covered, though each has to be",
+    why="With --require-coverage a plan is valid only if it carries out the whole specification.",
+    bad="""{"requirements": [{"id": "R1", "text": "Words have five letters."}],
+ "require_coverage": true, "work_orders": [{"covers": []}]}""",
+    good="""{"requirements": [{"id": "R1", "text": "Words have five letters."}],
+ "require_coverage": true, "work_orders": [{"covers": ["R1"]}]}""",
+    remedy="Name the requirement in `covers` of the order that carries it out, or add that order.",
+    check=missing_requirements,
+)

@@ -1,0 +1,126 @@
+"""`llmch build`: a spec becomes commits, and the same command again goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.harness import commit_all, git
+from tests.llmch.command_line import Said, Say, model_server, plan_reply, snapshot, write_reply
+from tests.planner.plans import creating, exists, plan
+
+PLAN = plan_reply(plan(creating(1, "1.txt"), creating(2, "2.txt")))
+ONE, TWO = (write_reply({f"{number}.txt": "text\n"}) for number in (1, 2))
+STRAY = write_reply({"stray.txt": "text\n"})
+
+Build = Callable[..., Said]
+
+
+@pytest.fixture
+def spec(cwd: Path) -> Path:
+    path = cwd.parent / "spec.md"
+    path.write_text("# Two files\n")
+    return path
+
+
+@pytest.fixture
+def build(say: Say, repo: Path, spec: Path) -> Build:
+    """Builds the spec in the repo, commands without a sandbox, one attempt an order."""
+
+    def build(*flags: str | Path) -> Said:
+        return say(
+            *("build", "--spec", spec, "--repo", repo, "--sandbox", "off", "--no-review"),
+            *("--reply-format", "json", "--max-attempts", "1", *flags),
+        )
+
+    return build
+
+
+def test_a_spec_becomes_commits_on_a_branch_of_the_plans_own(
+    build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, PLAN, ONE, TWO) as server:
+        said = build("--json")
+    assert said.code == 0
+    assert [each.path.rpartition("/")[2] for each in server.received] == [
+        "responses",
+        "completions",
+        "completions",
+    ]
+    assert said.document["verdict"] == "PASS"
+    assert said.document["branch"].startswith("factory/")
+    assert git(repo, "rev-parse", said.document["branch"]) == said.document["tip"]
+    assert git(repo, "status", "--porcelain", "--ignored") == ""
+
+
+def test_the_same_command_again_plans_nothing_anew_and_goes_on(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, PLAN, ONE, STRAY):
+        first = build("--json")
+    assert (first.code, first.document["verdict"]) == (1, "FAIL")
+    with model_server(monkeypatch, TWO) as server:
+        again = build("--json")
+    assert again.code == 0
+    assert [each["state"] for each in again.document["orders"]] == ["skipped", "landed"]
+    assert again.document["branch"] == first.document["branch"]
+    assert len(server.received) == 1
+
+
+def test_another_spec_is_another_plan(
+    build: Build, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, PLAN, ONE, TWO):
+        assert build().code == 0
+    spec.write_text("# Two other files\n")
+    with model_server(monkeypatch, PLAN) as server:
+        build()
+    assert server.received[0].path == "/v1/responses"
+
+
+def test_an_invalid_plan_is_never_executed(
+    build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = snapshot(repo)
+    unmet = plan_reply(plan(creating(1, "1.txt", preconditions=exists("none"))))
+    with model_server(monkeypatch, *[unmet] * 5):
+        said = build("--json")
+    assert (said.code, said.document["ok"]) == (2, False)
+    assert snapshot(repo) == before
+
+
+def test_a_repo_that_is_not_ready_is_refused_before_planning_is_paid_for(
+    build: Build, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repo / "README.md").write_text("changed\n")
+    with model_server(monkeypatch) as server:
+        said = build("--json")
+    assert (said.code, said.error["name"]) == (5, "PREFLIGHT")
+    assert (server.received, list(cwd.iterdir())) == ([], [])
+
+
+def test_without_a_key_nothing_begins(build: Build, repo: Path, cwd: Path) -> None:
+    before = snapshot(repo)
+    assert build("--json").code == 3
+    assert (snapshot(repo), list(cwd.iterdir())) == (before, [])
+
+
+def test_a_protected_branch_is_refused_before_planning_is_paid_for(
+    build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit_all(repo)
+    with model_server(monkeypatch, PLAN) as server:
+        said = build("--branch", "main", "--json")
+    assert (said.code, said.error["name"]) == (5, "PREFLIGHT")
+    assert server.received == []
+
+
+def test_an_export_into_the_repo_is_refused_before_planning_is_paid_for(
+    build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, PLAN) as server:
+        said = build("--out", repo / "out", "--json")
+    assert said.code == 2
+    assert server.received == []

@@ -1,0 +1,58 @@
+"""`llmch report --coverage`: from a plan, from a plan and its repo, and from a repo alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fakes import proposal
+from tests.harness import Factory, manifest, order, write_plan
+from tests.llmch.command_line import Say
+
+REQUIREMENTS = [
+    {"id": "R1", "text": "Say hello.", "line": 3},
+    {"id": "R2", "text": "Say goodbye.", "line": None},
+]
+
+
+@pytest.fixture
+def plan_folder(tmp_path: Path) -> Path:
+    document = manifest([order(1, covers=["R1"])])
+    return write_plan(tmp_path / "plan", {**document, "requirements": REQUIREMENTS})
+
+
+def test_a_plan_shows_each_requirement_with_its_orders_and_commands(
+    say: Say, plan_folder: Path
+) -> None:
+    said = say("report", "--coverage", plan_folder)
+    assert said.code == 0
+    assert "R1 (line 3) Say hello." in said.out
+    assert "WO-01  Say hello" in said.out
+    assert "$ test -f hello.txt" in said.out
+    assert "R2 Say goodbye.\n    covered by no order" in said.out
+
+
+def test_a_landed_order_is_found_by_its_trailer(
+    say: Say, plan_folder: Path, factory: Factory
+) -> None:
+    summary = factory.run(order(1, covers=["R1", "R1"]), [proposal({"hello.txt": "hello\n"})])
+    assert summary.verdict == "PASS"
+    tip = factory.tip()
+    said = say("report", "--coverage", plan_folder, "--repo", factory.repo, "--json")
+    first, second = said.document["requirements"]
+    assert first["orders"][0]["commits"] == [tip]
+    assert (second["orders"], said.document["uncovered"]) == ([], 1)
+    alone = say("report", "--coverage", factory.repo)
+    assert alone.code == 0
+    assert "R1" in alone.out
+    assert f"commit {tip[:10]}" in alone.out
+
+
+def test_an_order_without_requirements_has_no_such_trailer(say: Say, factory: Factory) -> None:
+    factory.run(order(1), [proposal({"hello.txt": "hello\n"})])
+    assert say("report", "--coverage", factory.repo, "--json").document["requirements"] == []
+
+
+def test_what_is_neither_plan_nor_repo_is_refused(say: Say, tmp_path: Path) -> None:
+    assert say("report", "--coverage", tmp_path / "nothing", "--json").error["code"] == 2

@@ -1,0 +1,154 @@
+"""Requirements traced: ids derived from text, shown to the planner, covered by orders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.requirements import MAX_DERIVED, derive_requirements, render_requirements
+from planner.rules.catalogue import RULE_BY_CODE
+from planner.run import PlanResult
+from tests.planner.planning import Planner
+from tests.planner.plans import creating, findings, order, plan
+
+TEXT = """\
+# Game
+
+A game of words. It has
+six guesses. These hold:
+
+- Words have *five* letters,
+  in capitals.
+- A guess is marked:
+  1. `H` for a hit
+
+```
+- not a requirement
+```
+"""
+STRUCTURED = {
+    "name": "Greeter",
+    "summary": "Greets.",
+    "requirements": [{"id": "R1", "text": "Greet by name."}, {"id": "R2", "text": "Greet all."}],
+}
+
+
+def said(text: str) -> list[tuple[int | None, str]]:
+    return [(each.line, each.text) for each in derive_requirements(text)]
+
+
+def ids(text: str) -> list[str]:
+    return [each.id for each in derive_requirements(text)]
+
+
+def codes(result: PlanResult) -> list[str]:
+    return [each.code for each in result.report.findings if each.code[1:3] == "30"]
+
+
+def structured(planner: Planner) -> Path:
+    path = planner.scratch / "spec.json"
+    path.write_text(json.dumps(STRUCTURED))
+    return path
+
+
+def test_each_bullet_and_each_sentence_is_a_requirement_with_its_line() -> None:
+    assert said(TEXT) == [
+        (3, "A game of words."),
+        (3, "It has six guesses."),
+        (6, "Words have *five* letters, in capitals."),
+        (9, "`H` for a hit"),
+    ]
+
+
+def test_an_id_is_that_of_the_words_wherever_they_stand() -> None:
+    moved = "Something new.\n\n* words have FIVE   letters, in `capitals`\n"
+    assert ids(moved)[1] == ids(TEXT)[2]
+    assert ids("- Words have six letters, in capitals.") != [ids(TEXT)[2]]
+
+
+def test_what_is_said_twice_counts_once() -> None:
+    assert said("- Greet.\n- Greet\n") == [(1, "Greet.")]
+
+
+def test_a_book_is_not_traced() -> None:
+    assert derive_requirements("\n".join(f"- Rule {n}" for n in range(MAX_DERIVED + 1))) == ()
+
+
+@given(st.text(alphabet="ab -*#`~1.:\n\t", max_size=200))
+@settings(max_examples=200)
+def test_any_text_gives_distinct_ids_and_lines_that_exist(text: str) -> None:
+    found = derive_requirements(text)
+    assert len({each.id for each in found}) == len(found)
+    assert all(each.line and each.line <= len(text.splitlines()) for each in found)
+    assert derive_requirements(text) == found
+
+
+def test_without_requirements_the_prompt_says_nothing_of_them() -> None:
+    assert render_requirements(()) == ""
+
+
+def test_the_planner_is_shown_the_ids_with_their_lines(planner: Planner) -> None:
+    planner.plan(plan(order()))
+    (requirement,) = derive_requirements(planner.spec.read_text())
+    assert f"- {requirement.id} (line 3): Say hello to whoever" in planner.prompts[0]
+
+
+def test_text_that_no_order_names_the_ids_of_is_not_traced(planner: Planner) -> None:
+    assert codes(planner.plan(plan(order()))) == []
+    assert "requirements" not in planner.record("output/WORK_ORDERS_MANIFEST.json")
+    assert "covers" not in planner.record("output/WO-01.json")
+
+
+def test_a_plan_that_uses_ids_is_held_to_them(planner: Planner) -> None:
+    planner.spec.write_text("- Greet by name.\n- Greet all.\n")
+    first, second = derive_requirements(planner.spec.read_text())
+    result = planner.plan(plan(order(covers=[first.id])))
+    assert codes(result) == ["W302"]
+    (finding,) = [each for each in result.report.findings if each.code == "W302"]
+    assert f"{second.id} (line 2 of" in finding.message
+    manifest = planner.record("output/WORK_ORDERS_MANIFEST.json")
+    assert [each["id"] for each in manifest["requirements"]] == [first.id, second.id]
+    assert planner.record("output/WO-01.json")["covers"] == [first.id]
+
+
+def test_given_ids_always_count(planner: Planner) -> None:
+    result = planner.plan(plan(order()), spec=structured(planner))
+    assert (result.ok, codes(result)) == (True, ["W302", "W302"])
+
+
+def test_where_coverage_is_required_a_gap_is_revised(planner: Planner) -> None:
+    whole = plan(order(covers=["R1"]), order(2, covers=["R2", "R1"]))
+    partly = plan(order(covers=["R1"]))
+    result = planner.plan(partly, whole, spec=structured(planner), require_coverage=True)
+    assert (result.ok, result.attempts, codes(result)) == (True, 2, [])
+    assert "[E302] plan: no order covers R2" in planner.prompts[1]
+    assert RULE_BY_CODE["E302"].remedy in planner.prompts[1]
+
+
+def test_an_id_that_nobody_gave_is_revised(planner: Planner) -> None:
+    wrong, right = plan(order(covers=["R1", "R9"])), plan(order(covers=["R1", "R2"]))
+    result = planner.plan(wrong, right, spec=structured(planner))
+    assert (result.ok, result.attempts) == (True, 2)
+    assert "[E301] WO-01 covers[1]" in planner.prompts[1]
+
+
+def test_a_model_cannot_write_the_requirements_itself(planner: Planner) -> None:
+    forged = plan(order(covers=["R9"]), requirements=[{"id": "R9", "text": "Nothing."}])
+    result = planner.plan(forged, spec=structured(planner), max_attempts=1)
+    assert (result.ok, set(codes(result))) == (False, {"E301", "W302"})
+
+
+@pytest.mark.parametrize("name", ["R1\nSigned-off-by: me", "R 1", "R1,R2", "", "-R", "R" * 65])
+def test_an_id_that_could_forge_a_trailer_does_not_fit_the_schema(name: str) -> None:
+    assert "E005 WO-01 covers[0]" in findings(plan(creating(1, "a.txt", covers=[name])))
+
+
+@pytest.mark.parametrize(
+    "listed", [7, [7], [{"id": "R1"}], {"R1": "text"}, [{"id": "R 1", "text": ""}]]
+)
+def test_a_manifest_whose_requirements_cannot_be_read_is_malformed(listed: object) -> None:
+    assert "E000 plan requirements" in findings(plan(order(), requirements=listed))
