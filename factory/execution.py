@@ -12,6 +12,7 @@ from factory.options import RunOptions
 from factory.state import FactoryContext
 from factory.task import OrderResult, OrderTask
 from factory.verdict import Errored
+from factory.warm_checker import WarmChecker
 from shared.errors import Interrupted, LlmchError
 from shared.events import AttemptFailed, Emit, Event, StageStarted
 from shared.llm.client import LlmClient
@@ -24,6 +25,7 @@ class Execution:
     options: RunOptions
     benches: Benches
     client: LlmClient
+    checker: WarmChecker
     journal: Journal
     emit: Emit
     date: str
@@ -43,6 +45,8 @@ class Execution:
                     FactoryContext(
                         order=task.loaded.order,
                         known=task.loaded.known,
+                        binding=task.loaded.binding,
+                        checker=self.checker,
                         workspace=bench.workspace,
                         sandbox=bench.sandbox,
                         client=self.client,

@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from factory.benches import Benches
 from factory.checks import Judging, run_checks
 from factory.commit_facts import describe_commit
+from factory.conformance import check_declarations, render_violation
 from factory.options import RunOptions
 from factory.preflight import Repo
+from factory.schemas import Stage
+from factory.summary import unjudged_warning
 from factory.task import OrderTask
 from factory.verdict import Passed
-from shared.events import Emit, Noted
+from factory.warm_checker import WarmChecker
+from shared.atomic_io import write_json
+from shared.events import Emit, Noted, Warned
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,7 @@ class Merging:
     options: RunOptions
     repo: Repo
     benches: Benches
+    checker: WarmChecker
     emit: Emit
     date: str
 
@@ -61,6 +67,19 @@ class Merging:
         folder = task.folder / "landing"
         folder.mkdir(parents=True, exist_ok=True)
         with self.benches.lend(commit) as bench:
+            contract = check_declarations(
+                task.loaded.binding,
+                passed.files,
+                bench.workspace.tree,
+                lambda: git.files_of(tree),
+                self.checker,
+            )
+            write_json(folder / "contract_result.json", contract.document(), sync=False)
+            if contract.unjudged:
+                self.emit(Warned(f"{order.id}: {unjudged_warning(contract.unjudged)}"))
+            if contract.violations:
+                first = render_violation(contract.violations[0])
+                return SentBack(f"{Stage.CONTRACT_VIOLATED} on the tip: {first}")
             written = {path: bench.workspace.tree.state_of(path).sha256 for path in passed.files}
             judgement = run_checks(
                 Judging(

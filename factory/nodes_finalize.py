@@ -78,6 +78,7 @@ def _record(
         proposal_path=f"attempt_{attempt}/proposed_writes.json" if proposal else None,
         touched_files=tuple(sorted(proposal.paths)) if proposal else (),
         write_ok=state["write_ok"],
+        unjudged=state["unjudged"],
         verify=state["verify"],
         acceptance=state["acceptance"],
         drift=drift,

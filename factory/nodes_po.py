@@ -1,20 +1,33 @@
-"""PO, the judging node: verification, postconditions, acceptance."""
+"""PO, the judging node: contract, verification, postconditions, acceptance."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from langgraph.runtime import Runtime
 
 from factory.checks import Judging, run_checks
+from factory.conformance import ContractResult, brief_of, check_declarations, check_rewrites
+from factory.schemas import WriteProposal
 from factory.state import FactoryContext, FactoryState
+from factory.summary import unjudged_warning
+from shared.atomic_io import write_json
+from shared.events import StageStarted, Warned
 from shared.hashing import sha256_bytes
 
 
 def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, Any]:
-    """Run every check on the written files and return the results, with a brief on failure."""
+    """Run every check on the written files and return the results, with a brief on failure.
+
+    What needs no code to run comes first: it is told at once, and by the name at fault.
+    """
     context, proposal = runtime.context, state["proposal"]
     assert proposal is not None, "the router leads here only with a proposal"
+    contract = _judge_contract(state, context, proposal)
+    unjudged = {"unjudged": contract.unjudged}
+    if contract.violations:
+        return {**unjudged, "brief": brief_of(context.order, contract.violations)}
     judgement = run_checks(
         Judging(
             order=context.order,
@@ -32,7 +45,29 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, An
         )
     )
     return {
+        **unjudged,
         "verify": judgement.verify,
         "acceptance": judgement.acceptance,
         "brief": judgement.brief,
     }
+
+
+def _judge_contract(
+    state: FactoryState, context: FactoryContext, proposal: WriteProposal
+) -> ContractResult:
+    order, attempt, workspace = context.order, state["attempt"], context.workspace
+    context.emit(StageStarted(order.id, attempt, "contract"))
+    lost = check_rewrites(order, proposal, state["shown"])
+    result = check_declarations(
+        context.binding,
+        proposal.paths,
+        workspace.tree,
+        lambda: workspace.git.files_of(state["tree"]),
+        context.checker,
+    )
+    result = replace(result, violations=(*lost, *result.violations))
+    if result.unjudged:
+        context.emit(Warned(f"{order.id}: {unjudged_warning(result.unjudged)}"))
+    folder = context.attempt_folder(attempt)
+    write_json(folder / "contract_result.json", result.document(), sync=False)
+    return result

@@ -56,6 +56,13 @@ class LoadedOrder:
     warnings: tuple[str, ...] = ()
     known: tuple[Interface, ...] = ()
     """What earlier orders of the plan declare of the files that this one needs."""
+    earlier: tuple[WorkOrder, ...] = ()
+    """The earlier orders that declare something of the files that this one may write."""
+
+    @property
+    def binding(self) -> tuple[WorkOrder, ...]:
+        """The orders whose declarations bind what this one writes, itself last."""
+        return (*self.earlier, self.order)
 
 
 def read_order(path: Path) -> LoadedOrder:
@@ -64,12 +71,11 @@ def read_order(path: Path) -> LoadedOrder:
     order = _parse_order(document, str(path))
     warnings = tuple(f"{path.name}: unknown key {key!r} ignored" for key in _unknown(document))
     manifest = _read_manifest(path.parent)
-    plan: PlanFacts | None = None
-    known: tuple[Interface, ...] = ()
+    loaded = LoadedOrder(order, None, warnings)
     if manifest and document in _orders_of(manifest):
         plan = _plan_facts(manifest)
-        known = _known_to(order, _earlier_orders(manifest, document))
-    return LoadedOrder(order, plan, warnings, known)
+        return _after(replace(loaded, plan=plan), _earlier_orders(manifest, document))
+    return loaded
 
 
 def read_workdir(folder: Path) -> tuple[LoadedOrder, ...]:
@@ -98,10 +104,7 @@ def read_workdir(folder: Path) -> tuple[LoadedOrder, ...]:
     ]
     loaded = _in_sequence(folder, orders)
     parsed = [each.order for each in loaded]
-    return tuple(
-        replace(each, known=_known_to(each.order, parsed[:position]))
-        for position, each in enumerate(loaded)
-    )
+    return tuple(_after(each, parsed[:position]) for position, each in enumerate(loaded))
 
 
 def _earlier_orders(
@@ -114,6 +117,21 @@ def _earlier_orders(
         with contextlib.suppress(DocumentInvalid):
             earlier.append(parse_document(WorkOrder, each))
     return tuple(earlier)
+
+
+def _after(loaded: LoadedOrder, earlier: Sequence[WorkOrder]) -> LoadedOrder:
+    """Return the order with what it has to know of those before it."""
+    known, binding = _known_to(loaded.order, earlier), _binding(loaded.order, earlier)
+    return replace(loaded, known=known, earlier=tuple(binding))
+
+
+def _binding(order: WorkOrder, earlier: Sequence[WorkOrder]) -> Iterator[WorkOrder]:
+    """Yield what earlier orders declare, and take back, of the files that this one may write."""
+    paths = {*order.allowed_files, *(each.path for each in order.interfaces)}
+    for each in earlier:
+        declared = tuple(interface for interface in each.interfaces if interface.path in paths)
+        if declared or (each.changes and not paths.isdisjoint(each.allowed_files)):
+            yield each.model_copy(update={"interfaces": declared})
 
 
 def _known_to(order: WorkOrder, earlier: Sequence[WorkOrder]) -> tuple[Interface, ...]:

@@ -93,6 +93,8 @@ class AttemptRecord(_Record):
     proposal_path: str | None = None
     touched_files: tuple[str, ...] = ()
     write_ok: bool = False
+    unjudged: str = ""
+    """Why the type checker could not tell whether the writes keep their contract, if so."""
     verify: tuple[CmdResult, ...] = ()
     acceptance: tuple[CmdResult, ...] = ()
     drift: tuple[str, ...] = ()

@@ -22,6 +22,7 @@ from factory.summary import Circumstances, summarise_order
 from factory.task import OrderResult, OrderTask
 from factory.uninterrupted import uninterrupted
 from factory.verdict import Errored, Failed, Passed, Verdict
+from factory.warm_checker import WarmChecker
 from shared.at_once import at_once
 from shared.atomic_io import make_folder, write_json
 from shared.errors import CommandFailed, LlmchError
@@ -225,14 +226,15 @@ def open_session(
     _import_ahead()
     date = commit_date(folder.started)
     benches = Benches(options, repo, journal, folder.run_id, emit)
+    checker = WarmChecker()
     try:
         benches.prepare(target.tip)
         yield Session(
             options=options,
             repo=repo,
             landing=Landing(repo.git, repo.common_dir, target.branch, folder.run_id),
-            execution=Execution(options, benches, model.client, journal, emit, date),
-            merging=Merging(options, repo, benches, emit, date),
+            execution=Execution(options, benches, model.client, checker, journal, emit, date),
+            merging=Merging(options, repo, benches, checker, emit, date),
             model=model,
             folder=folder,
             journal=journal,
@@ -243,6 +245,7 @@ def open_session(
         )
     finally:
         with uninterrupted():
+            checker.close()
             benches.close()
 
 

@@ -12,6 +12,7 @@ from factory.prompt import ShownFile
 from factory.sandbox import Sandbox
 from factory.schemas import AttemptRecord, CmdResult, FailureBrief, WriteProposal
 from factory.verdict import Verdict
+from factory.warm_checker import WarmChecker
 from factory.workspace import Workspace
 from shared.atomic_io import make_folder
 from shared.events import Emit
@@ -24,7 +25,7 @@ class FactoryState(TypedDict):
     """One order's progress. The fields below `verdict` belong to the attempt under way.
 
     `touched` says that the workspace may differ from the baseline, `tree` what git made of the
-    files written.
+    files written, `unjudged` why it could not be told whether they keep their contract.
     """
 
     attempt: int
@@ -36,6 +37,7 @@ class FactoryState(TypedDict):
     touched: bool
     write_ok: bool
     tree: str
+    unjudged: str
     verify: tuple[CmdResult, ...]
     acceptance: tuple[CmdResult, ...]
     brief: FailureBrief | None
@@ -55,6 +57,7 @@ def fresh_attempt(attempt: int) -> FactoryState:
         touched=False,
         write_ok=False,
         tree="",
+        unjudged="",
         verify=(),
         acceptance=(),
         brief=None,
@@ -69,6 +72,8 @@ class FactoryContext:
 
     order: WorkOrder
     known: tuple[Interface, ...]
+    binding: tuple[WorkOrder, ...]
+    checker: WarmChecker
     workspace: Workspace
     sandbox: Sandbox
     client: LlmClient

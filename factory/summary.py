@@ -47,7 +47,7 @@ def summarise_order(
         parent=about.parent,
         attempts=len(records),
         failure=_failure(verdict),
-        warnings=(*about.warnings, *_drift_warnings(records)),
+        warnings=(*about.warnings, *_unjudged_warnings(records), *_drift_warnings(records)),
         usage=usage_record(tally),
         repo_tree_hash_after=verdict.tree if isinstance(verdict, Passed) else None,
         attempt_records=tuple(records),
@@ -122,6 +122,16 @@ def _from_brief(brief: FailureBrief) -> Failure:
         exit_code=brief.exit_code,
         excerpt=brief.primary_error_excerpt,
     )
+
+
+def _unjudged_warnings(records: Sequence[AttemptRecord]) -> tuple[str, ...]:
+    reasons = dict.fromkeys(record.unjudged for record in records if record.unjudged)
+    return tuple(map(unjudged_warning, reasons))
+
+
+def unjudged_warning(reason: str) -> str:
+    """Return what is said where the type checker gave no answer."""
+    return f"not told whether the code keeps its interfaces: {reason}"
 
 
 def _drift_warnings(records: Sequence[AttemptRecord]) -> tuple[str, ...]:

@@ -231,7 +231,10 @@ class AttemptStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class StageStarted(Event):
-    """A stage of an attempt begins: "propose", "apply", "verify", "accept", "commit"."""
+    """A stage of an attempt begins.
+
+    They are "propose", "apply", "contract", "verify", "accept" and "commit".
+    """
 
     kind: ClassVar[str] = "stage_started"
     order: str

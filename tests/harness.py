@@ -179,7 +179,7 @@ class Factory:
     def run(self, document: Json | Path, replies: Iterable[Reply], **options: Any) -> RunSummary:
         """Run one order; `replies` are what the model says on each attempt."""
         path = document if isinstance(document, Path) else self.save(document)
-        name = "WO-01" if isinstance(document, Path) else document["id"]
+        name = document["id"] if isinstance(document, dict) else _id_of(document)
         source = self._script({name: list(replies)})
         return run_order(path, self.options(**options), source, self._take)
 
@@ -227,6 +227,10 @@ class Factory:
         self.events.append(event)
         if self.on_event:
             self.on_event(event)
+
+
+def _id_of(path: Path) -> str:
+    return path.stem if path.stem.startswith("WO-") else "WO-01"
 
 
 def stages(summary: RunSummary) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from shared.interfaces.worker_process import CheckerFailed, WorkerProcess
 
@@ -65,6 +65,15 @@ class FileBlocked(CheckerFailed):
         super().__init__(f"the type checker stops at {path}: {reason}")
         self.path = path
         self.reason = reason
+
+
+class Checker(Protocol):
+    """What answers questions about types: a `TypeChecker`, or what shares one."""
+
+    def check(
+        self, files: Mapping[str, str], targets: Sequence[str], roots: Sequence[str] = ("",)
+    ) -> tuple[Diagnostic, ...]:
+        """Return what is wrong in `targets`; see `TypeChecker.check`."""
 
 
 class TypeChecker:
@@ -121,6 +130,11 @@ class TypeChecker:
             self.close()
             raise
         return _read_reply(reply)
+
+    def abort(self) -> None:
+        """End the process from another thread; the question under way fails."""
+        if (worker := self._worker) is not None:
+            worker.abort()
 
     def close(self) -> None:
         """End the process and remove its files; a later question starts another."""

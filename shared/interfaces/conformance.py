@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared.interfaces.annotate import annotate
-from shared.interfaces.checker import Diagnostic, TypeChecker
+from shared.interfaces.checker import Checker, Diagnostic, TypeChecker
 from shared.interfaces.declarations import Declaration, declarations, plain_declarations
 from shared.interfaces.merge import merge
 from shared.interfaces.probe import (
@@ -66,7 +66,7 @@ class _Subject:
 def check_conformance(
     interfaces: Sequence[Interface],
     sources: Mapping[str, str],
-    checker: TypeChecker | None = None,
+    checker: Checker | None = None,
 ) -> tuple[Violation, ...]:
     """Return what in `sources` contradicts `interfaces`, sorted by file and name.
 
@@ -209,7 +209,7 @@ def _unlike(subject: _Subject, name: str, declared: Declaration, had: Declaratio
 
 
 def _checked(
-    subjects: Sequence[_Subject], history: History, checker: TypeChecker | None
+    subjects: Sequence[_Subject], history: History, checker: Checker | None
 ) -> Iterator[Violation]:
     if not subjects:
         return

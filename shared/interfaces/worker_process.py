@@ -79,6 +79,10 @@ class WorkerProcess:
             received += chunk
         return bytes(received)
 
+    def abort(self) -> None:
+        """End the worker from another thread; a reply that is waited for never comes."""
+        self._process.kill()
+
     def close(self) -> None:
         """End the worker; may be called again."""
         if self._process.returncode is None:
