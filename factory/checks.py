@@ -5,7 +5,7 @@ Used on what a proposal wrote, and again on what a landing merged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -83,6 +83,23 @@ def run_checks(judging: Judging) -> Judgement:
         _run_phase(acceptance, commands, judging)
     _record(judging, "acceptance_result.json", acceptance.results)
     return Judgement(tuple(verify.results), tuple(acceptance.results), acceptance.brief)
+
+
+def try_acceptance(
+    judging: Judging, is_over: Callable[[], bool]
+) -> tuple[tuple[str, CmdResult], ...]:
+    """Run every acceptance command once, whether or not they pass, until `is_over`.
+
+    Returns what became of each, by its text. Raises as `run_checks` does.
+    """
+    tried: list[tuple[str, CmdResult]] = []
+    for number, text in enumerate(dict.fromkeys(judging.order.acceptance_commands), 1):
+        if is_over():
+            break
+        result, _ = _run_one(parse_check(text), judging, f"accept_{number}")
+        tried.append((text, result))
+    _record(judging, "acceptance_result.json", [result for _, result in tried])
+    return tuple(tried)
 
 
 def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None:

@@ -48,6 +48,7 @@ def run_flags(args: argparse.Namespace) -> Mapping[str, object]:
         "factory.attempts": args.max_attempts,
         "timeout_seconds": args.timeout_seconds,
         "python": args.python,
+        "strict_acceptance": args.strict_acceptance,
         "sandbox.backend": args.sandbox,
         "sandbox.net": args.sandbox_net,
         "sandbox.read": args.sandbox_read,
@@ -79,6 +80,7 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
         keep_going=getattr(args, "keep_going", False),
         protected=settings.protected_branches,
         allow_verify_exempt=args.allow_verify_exempt,
+        strict_acceptance=settings.strict_acceptance,
         allow_repo_filters=args.allow_repo_filters,
         push=args.push,
         out=args.out,
@@ -111,6 +113,10 @@ def _add_attempt_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--allow-verify-exempt", action="store_true",
         help="believe an order that asks to be exempt from verification",
+    )  # fmt: skip
+    group.add_argument(
+        "--strict-acceptance", action=argparse.BooleanOptionalAction, default=None,
+        help="refuse an order whose commands pass on code that does nothing (default: tell)",
     )  # fmt: skip
 
 

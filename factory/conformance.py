@@ -42,19 +42,25 @@ class ContractResult:
         }
 
 
+def is_bound(
+    binding: Sequence[WorkOrder], proposal: WriteProposal, shown: Sequence[ShownFile]
+) -> bool:
+    """Say whether there is anything that a proposal has to keep: contracts, or files."""
+    there = {each.path for each in shown if each.state.kind is FileKind.FILE}
+    return not there.isdisjoint(proposal.paths) or _declares(binding)
+
+
 def check_rewrites(
     order: WorkOrder, proposal: WriteProposal, shown: Sequence[ShownFile]
 ) -> tuple[Violation, ...]:
     """Return what existing files lose by a proposal although the order does not say so."""
     before = {each.path: each.text for each in shown if each.state.kind is FileKind.FILE}
-    rewritten = [each for each in proposal.writes if each.path in before]
-    if not rewritten:
-        return ()
     from shared.interfaces.rewrite import check_rewrite
 
     return tuple(
         violation
-        for each in rewritten
+        for each in proposal.writes
+        if each.path in before
         for violation in check_rewrite(each.path, before[each.path], each.content, order.changes)
     )
 
@@ -72,7 +78,7 @@ def check_declarations(
     files `written` also what is in force from before. Only then is `list_files` asked for all
     files of the tree.
     """
-    if not any(each.interfaces for each in binding):
+    if not _declares(binding):
         return ContractResult()
     from shared.interfaces.conformance import check_conformance
     from shared.interfaces.worker_process import CheckerFailed
@@ -84,6 +90,10 @@ def check_declarations(
         return ContractResult(check_conformance(declared, _Sources(tree, list_files()), checker))
     except CheckerFailed as failed:
         return ContractResult(unjudged=failed.message)
+
+
+def _declares(binding: Sequence[WorkOrder]) -> bool:
+    return any(each.interfaces for each in binding)
 
 
 def _in_force(binding: Sequence[WorkOrder], written: Iterable[str]) -> tuple[Interface, ...]:

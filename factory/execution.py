@@ -57,14 +57,18 @@ class Execution:
                         timeout_seconds=self.options.timeout_seconds,
                         retry_flaky=self.options.retry_flaky,
                         exempt=task.exempt,
+                        strict_acceptance=self.options.strict_acceptance,
                         commit_facts=describe_commit(task.loaded.order, task.identity, self.date),
                         path_names=bench.path_names(),
+                        cancelled=self.cancelled,
                     )
                 )
         except LlmchError as error:
             return OrderResult(Errored(error.message, error), ())
         assert state["verdict"] is not None, "the graph ends only with a verdict"
-        return OrderResult(state["verdict"], state["records"])
+        evidence = state["evidence"]
+        flags = evidence.flags() if evidence else ()
+        return OrderResult(state["verdict"], state["records"], flags)
 
     def _watched(self, event: Event) -> None:
         """Keep the journal of stages, and stop where the run was cancelled."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from factory.benches import Benches
 from factory.checks import Judging, run_checks
@@ -13,6 +14,7 @@ from factory.preflight import Repo
 from factory.schemas import Stage
 from factory.summary import unjudged_warning
 from factory.task import OrderTask
+from factory.tree import Tree
 from factory.verdict import Passed
 from factory.warm_checker import WarmChecker
 from shared.atomic_io import write_json
@@ -67,19 +69,8 @@ class Merging:
         folder = task.folder / "landing"
         folder.mkdir(parents=True, exist_ok=True)
         with self.benches.lend(commit) as bench:
-            contract = check_declarations(
-                task.loaded.binding,
-                passed.files,
-                bench.workspace.tree,
-                lambda: git.files_of(tree),
-                self.checker,
-            )
-            write_json(folder / "contract_result.json", contract.document(), sync=False)
-            if contract.unjudged:
-                self.emit(Warned(f"{order.id}: {unjudged_warning(contract.unjudged)}"))
-            if contract.violations:
-                first = render_violation(contract.violations[0])
-                return SentBack(f"{Stage.CONTRACT_VIOLATED} on the tip: {first}")
+            if violation := self._violation(task, passed, tree, bench.workspace.tree, folder):
+                return SentBack(f"{Stage.CONTRACT_VIOLATED} on the tip: {violation}")
             written = {path: bench.workspace.tree.state_of(path).sha256 for path in passed.files}
             judgement = run_checks(
                 Judging(
@@ -101,3 +92,21 @@ class Merging:
             excerpt = judgement.brief.primary_error_excerpt.splitlines()
             return SentBack(f"{judgement.brief.stage} on the tip: {' '.join(excerpt[-1:])}")
         return Merged(commit, tree)
+
+    def _violation(
+        self, task: OrderTask, passed: Passed, merged: str, tree: Tree, folder: Path
+    ) -> str:
+        """Return the first thing declared that the merged tree does not keep; "" for none.
+
+        What files lose is not looked at again: no other order has written them.
+        """
+        binding = task.loaded.binding
+        if not any(each.interfaces for each in binding):
+            return ""
+        contract = check_declarations(
+            binding, passed.files, tree, lambda: self.repo.git.files_of(merged), self.checker
+        )
+        write_json(folder / "contract_result.json", contract.document(), sync=False)
+        if contract.unjudged:
+            self.emit(Warned(f"{task.name}: {unjudged_warning(contract.unjudged)}"))
+        return render_violation(contract.violations[0]) if contract.violations else ""

@@ -53,7 +53,8 @@ def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> 
     )
     if last:
         return {"records": records, "verdict": Failed(brief)}
-    return {**fresh_attempt(attempt + 1), "previous": brief, "records": records}
+    carried = {"previous": brief, "records": records, "evidence": state["evidence"]}
+    return {**fresh_attempt(attempt + 1), **carried}
 
 
 def _next_step(attempt: int, max_attempts: int, brief: FailureBrief) -> str:

@@ -8,7 +8,13 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from factory.checks import Judging, run_checks
-from factory.conformance import ContractResult, brief_of, check_declarations, check_rewrites
+from factory.conformance import (
+    ContractResult,
+    brief_of,
+    check_declarations,
+    check_rewrites,
+    is_bound,
+)
 from factory.schemas import WriteProposal
 from factory.state import FactoryContext, FactoryState
 from factory.summary import unjudged_warning
@@ -56,6 +62,8 @@ def _judge_contract(
     state: FactoryState, context: FactoryContext, proposal: WriteProposal
 ) -> ContractResult:
     order, attempt, workspace = context.order, state["attempt"], context.workspace
+    if not is_bound(context.binding, proposal, state["shown"]):
+        return ContractResult()
     context.emit(StageStarted(order.id, attempt, "contract"))
     lost = check_rewrites(order, proposal, state["shown"])
     result = check_declarations(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
 
+from factory.evidence import Evidence, Gathering, beside
 from factory.excerpt import cut
 from factory.llm import build_request
 from factory.prompt import ShownFile, hashes_of, reminder, render_prompt
@@ -43,16 +45,29 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, 
         shown = read_shown_files(order, context.workspace.tree)
     except _Refused as refused:
         return {"brief": _brief(order, Stage.PREFLIGHT, str(refused))}
+    gathering = Gathering(context)
+    if context.strict_acceptance and attempt == 1 and (hollow := gathering.skeleton()):
+        brief = _brief(order, Stage.PREFLIGHT, _proves_nothing(hollow))
+        return {"evidence": Evidence(on_skeleton=hollow), "brief": brief}
     asked = context.models.format_for(state["records"])
     request = _request(state, context, shown, asked)
     folder = context.attempt_folder(attempt)
     write_text(folder / "se_prompt.txt", request.prompt, sync=False)
+    evidence = state["evidence"]
     try:
-        completion = context.client.complete(request)
+        if evidence is None:
+            completion, evidence = beside(lambda: context.client.complete(request), gathering)
+        else:
+            completion = context.client.complete(request)
     except ReplyFailed as failed:
         return {"shown": shown, "brief": _brief(order, Stage.EXCEPTION, str(failed))}
     write_text(folder / "raw_llm_response.txt", completion.text, sync=False)
-    known = {"shown": shown, "model": completion.model, "repairs": completion.adjustments}
+    known = {
+        "shown": shown,
+        "evidence": evidence,
+        "model": completion.model,
+        "repairs": completion.adjustments,
+    }
     try:
         parsed = parse_proposal(completion.text, asked, hashes_of(shown), order.allowed_files)
     except ProposalInvalid as invalid:
@@ -61,6 +76,14 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, 
     write_json(folder / "proposed_writes.json", document, sync=False)
     repairs = (*completion.adjustments, *parsed.repairs)
     return {**known, "proposal": parsed.proposal, "repairs": repairs}
+
+
+def _proves_nothing(commands: Sequence[str]) -> str:
+    listed = "\n".join(f"W234 `{each}` passes on code that does nothing" for each in commands)
+    return (
+        f"{listed}\nWith strict acceptance such an order is not begun: it has to assert what the "
+        "interfaces are for. The plan is wrong, not the code."
+    )
 
 
 def check_preconditions(order: WorkOrder, tree: Tree) -> None:

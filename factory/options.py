@@ -42,6 +42,7 @@ class RunOptions:
     keep_going: bool = False
     protected: frozenset[str] = frozenset({"main", "master"})
     allow_verify_exempt: bool = False
+    strict_acceptance: bool = False
     allow_repo_filters: bool = False
     push: bool = False
     out: Path | None = None

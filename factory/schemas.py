@@ -124,6 +124,17 @@ class UsageRecord(_Record):
     replayed_calls: int = 0
 
 
+class Flag(_Record):
+    """An acceptance command that proves less than it should, as it was seen to do.
+
+    W252 passes on the baseline, W234 on code that keeps the order's interfaces and does nothing.
+    """
+
+    code: Literal["W234", "W252"]
+    command: str
+    message: str
+
+
 class RunSummary(_Record):
     """What became of one work order: `run_summary.json`, and the document of `run --json`."""
 
@@ -138,6 +149,7 @@ class RunSummary(_Record):
     attempts: int
     failure: Failure | None
     warnings: tuple[str, ...]
+    flags: tuple[Flag, ...] = ()
     usage: UsageRecord
     repo_tree_hash_after: str | None = None
     attempt_records: tuple[AttemptRecord, ...] = ()

@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from factory.benches import Benches
 from factory.commit_facts import NOTES_REF, describe_commit, identify
@@ -26,7 +26,7 @@ from factory.warm_checker import WarmChecker
 from shared.at_once import at_once
 from shared.atomic_io import make_folder, write_json
 from shared.errors import CommandFailed, LlmchError
-from shared.events import Emit, Noted, OrderEnded, OrderStarted, Warned
+from shared.events import CommandFlagged, Emit, Noted, OrderEnded, OrderStarted, Warned
 from shared.git import NO_COMMIT, GitFailed
 from shared.llm.stack import Model
 from shared.llm.usage import usage_counted
@@ -86,10 +86,10 @@ class Session:
                 try:
                     merged = self.merging.onto(self.tip, task, verdict)
                 except LlmchError as error:
-                    return OrderResult(Errored(error.message, error), result.records)
+                    return replace(result, verdict=Errored(error.message, error))
                 if isinstance(merged, SentBack):
                     return merged
-                return OrderResult(Passed(merged.commit, merged.tree, files), result.records)
+                return replace(result, verdict=Passed(merged.commit, merged.tree, files))
             case Errored():
                 return result
 
@@ -104,7 +104,7 @@ class Session:
         try:
             self._move_branch(task, passed.commit)
         except LlmchError as error:
-            return OrderResult(Errored(error.message, error), result.records)
+            return replace(result, verdict=Errored(error.message, error))
         with contextlib.suppress(CommandFailed):  # whether it landed, the branch itself tells
             self.journal.record(Step.LANDED, order=task.name, commit=passed.commit)
         return result
@@ -120,7 +120,10 @@ class Session:
             branch=self.branch,
             parent=parent,
             warnings=task.loaded.warnings,
+            flags=result.flags,
         )
+        for each in result.flags:
+            self.emit(CommandFlagged(order.id, each.code, each.command, each.message))
         summary = summarise_order(result.verdict, about, result.records, tally)
         document = summary.model_dump(mode="json")
         at_once(

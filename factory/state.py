@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
+from factory.evidence import Evidence
 from factory.llm import ModelChoice
 from factory.prompt import ShownFile
 from factory.sandbox import Sandbox
@@ -22,15 +24,17 @@ from shared.schemas import Interface, WorkOrder
 
 
 class FactoryState(TypedDict):
-    """One order's progress. The fields below `verdict` belong to the attempt under way.
+    """One order's progress; `evidence` is gathered once.
 
-    `touched` says that the workspace may differ from the baseline, `tree` what git made of the
-    files written, `unjudged` why it could not be told whether they keep their contract.
+    The fields below `verdict` belong to the attempt under way. `touched` says that the workspace
+    may differ from the baseline, `tree` what git made of the files written, `unjudged` why it
+    could not be told whether they keep their contract.
     """
 
     attempt: int
     previous: FailureBrief | None
     records: tuple[AttemptRecord, ...]
+    evidence: Evidence | None
     verdict: Verdict | None
     shown: tuple[ShownFile, ...]
     proposal: WriteProposal | None
@@ -51,6 +55,7 @@ def fresh_attempt(attempt: int) -> FactoryState:
         attempt=attempt,
         previous=None,
         records=(),
+        evidence=None,
         verdict=None,
         shown=(),
         proposal=None,
@@ -84,8 +89,10 @@ class FactoryContext:
     timeout_seconds: float
     retry_flaky: int
     exempt: bool
+    strict_acceptance: bool
     commit_facts: CommitFacts
     path_names: Mapping[str, str]
+    cancelled: threading.Event
 
     def attempt_folder(self, attempt: int) -> Path:
         """Return (and make) the folder of one attempt's artifacts."""

@@ -12,6 +12,7 @@ from factory.schemas import (
     BatchSummary,
     Failure,
     FailureBrief,
+    Flag,
     RunSummary,
     UsageRecord,
 )
@@ -30,6 +31,7 @@ class Circumstances:
     branch: str
     parent: str
     warnings: tuple[str, ...]
+    flags: tuple[Flag, ...] = ()
 
 
 def summarise_order(
@@ -47,7 +49,13 @@ def summarise_order(
         parent=about.parent,
         attempts=len(records),
         failure=_failure(verdict),
-        warnings=(*about.warnings, *_unjudged_warnings(records), *_drift_warnings(records)),
+        warnings=(
+            *about.warnings,
+            *(f"{each.code} `{each.command}` {each.message}" for each in about.flags),
+            *_unjudged_warnings(records),
+            *_drift_warnings(records),
+        ),
+        flags=about.flags,
         usage=usage_record(tally),
         repo_tree_hash_after=verdict.tree if isinstance(verdict, Passed) else None,
         attempt_records=tuple(records),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from factory.commit_facts import OrderIdentity, identify
 from factory.orders import LoadedOrder
-from factory.schemas import AttemptRecord
+from factory.schemas import AttemptRecord, Flag
 from factory.verdict import Verdict
 from shared.hashing import order_key, sha256_text
 
@@ -43,3 +43,4 @@ class OrderResult:
 
     verdict: Verdict
     records: tuple[AttemptRecord, ...]
+    flags: tuple[Flag, ...] = ()

@@ -72,6 +72,15 @@ def read_choice(options: type[E]) -> Reader[E]:
     return read
 
 
+def read_switch(given: Given) -> bool:
+    """Return whether something is on."""
+    if isinstance(given.value, bool):
+        return given.value
+    if given.as_text and given.value in ("true", "false"):
+        return given.value == "true"
+    raise given.refused("true or false")
+
+
 def read_whole(low: int, high: int) -> Reader[int]:
     """Return a reader of a whole number from `low` to `high`."""
 

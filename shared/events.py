@@ -277,6 +277,17 @@ class CommandEnded(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class CommandFlagged(Event):
+    """An acceptance command proves less than it should: `code` is W234 or W252."""
+
+    kind: ClassVar[str] = "command_flagged"
+    order: str
+    code: str
+    command: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptFailed(Event):
     """An attempt ended without a commit; `next_step` says in words what happens now."""
 

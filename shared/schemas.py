@@ -144,7 +144,8 @@ class WorkOrder(_Document):
 
     Any string is taken for an `id` and any path may hold glob characters: `blockers` names what
     of that keeps an order from being executed. `changes` names what `interfaces` declare anew on
-    purpose, and what of earlier ones the order takes away. An order without the two is the same
+    purpose, and what of earlier ones the order takes away. `regression` repeats the acceptance
+    commands that are meant to pass before the order too. An order without the three is the same
     document, with the same hash, as before there were any.
     """
 
@@ -156,6 +157,7 @@ class WorkOrder(_Document):
     allowed_files: Listed[OrderPath]
     forbidden: Listed[str] = ()
     acceptance_commands: Annotated[Listed[str], Field(min_length=1, max_length=MAX_COMMANDS)]
+    regression: Annotated[Listed[str], Field(exclude_if=_is_empty)] = ()
     context_files: Annotated[Listed[OrderPath], Field(max_length=MAX_CONTEXT_FILES)] = ()
     depends_on: Listed[str] = ()
     covers: Annotated[Listed[RequirementId], Field(exclude_if=_is_empty)] = ()

@@ -83,6 +83,7 @@ READ = Key("sandbox.read", read.read_paths, guarded=True)
 WRITE = Key("sandbox.write", read.read_paths, guarded=True)
 ENV = Key("sandbox.env", read.read_variables, guarded=True)
 PROTECTED = Key("protected_branches", read.read_branches)
+STRICT_ACCEPTANCE = Key("strict_acceptance", read.read_switch)
 LINK = Key("link", read.read_folders, guarded=True, harmless=PACKAGE_FOLDERS)
 PROGRAMS = Key("programs", read.read_programs)
 DEPENDENCIES = Key("dependencies", read.read_packages)
@@ -92,6 +93,6 @@ KEYS: Mapping[str, Key[object]] = {
     for key in (
         *PLANNER, *REVIEWER, *FACTORY, PLANNER_ATTEMPTS, FACTORY_ATTEMPTS,
         TIMEOUT, MAX_COST, MAX_TOKENS, PRICES, PYTHON, ARTIFACTS,
-        BACKEND, NET, READ, WRITE, ENV, PROTECTED, LINK, PROGRAMS, DEPENDENCIES,
+        BACKEND, NET, READ, WRITE, ENV, PROTECTED, STRICT_ACCEPTANCE, LINK, PROGRAMS, DEPENDENCIES,
     )
 }  # fmt: skip

@@ -112,6 +112,7 @@ class Settings:
     python: str | None = None
     sandbox: SandboxSettings = SandboxSettings()
     protected_branches: frozenset[str] = ALWAYS_PROTECTED
+    strict_acceptance: bool = False
     link: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
@@ -225,6 +226,7 @@ def _settings(layers: Layers, cwd: Path, warnings: list[str]) -> Settings:
         ),
         # A layer can protect more branches, never fewer.
         protected_branches=ALWAYS_PROTECTED.union(*layers.all_values(keys.PROTECTED)),
+        strict_acceptance=_or(layers.value(keys.STRICT_ACCEPTANCE), False),
         link=_or(layers.value(keys.LINK), ()),
         programs=_or(layers.value(keys.PROGRAMS), ()),
         dependencies=_or(layers.value(keys.DEPENDENCIES), ()),

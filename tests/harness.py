@@ -21,7 +21,7 @@ from factory.options import RunOptions, SandboxChoice
 from factory.run import run_order
 from factory.sandbox import Backend
 from factory.schemas import AttemptRecord, BatchSummary, RunSummary
-from shared.events import Event
+from shared.events import Event, StageStarted
 from shared.hashing import manifest_sha256
 from shared.llm.reply_format import ReplyFormat
 from shared.llm.stack import Mode, ModelSource
@@ -201,6 +201,15 @@ class Factory:
         path = folder / f"{document['id']}.json"
         path.write_text(json.dumps(document))
         return path
+
+    def at_stage(self, stage: str, act: Callable[[Path], object]) -> None:
+        """Have `act` do something to the workspace whenever a stage begins."""
+
+        def look(event: Event) -> None:
+            if isinstance(event, StageStarted) and event.stage == stage:
+                act(self.workspace)
+
+        self.on_event = look
 
     def record(self, path: str) -> Any:
         """Return a JSON document of the last run's records."""

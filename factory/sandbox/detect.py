@@ -59,6 +59,9 @@ class Sandbox(Protocol):
         raised, with nothing left running. Safe from several threads.
         """
 
+    def end_commands(self) -> None:
+        """Have the commands under way killed, as if their time was up; from any thread."""
+
     def clear(self) -> None:
         """Give the commands that follow an empty /tmp and HOME, as between two attempts.
 

@@ -19,7 +19,7 @@ from factory.sandbox.layout import Layout
 from factory.sandbox.outcome import Cause, Ended
 from factory.sandbox.policy import Backend, Limits
 from factory.sandbox.reclaim import regain
-from factory.sandbox.supervision import Exit, Launch, Stop, supervise
+from factory.sandbox.supervision import Exit, Launch, Stop, end_all, supervise
 
 _KILLED = 128 + signal.SIGKILL
 _NOT_STARTED = 126  # as a shell reports a program that cannot be run, and one that is not there
@@ -93,6 +93,10 @@ class Runner:
             backend=self.backend,
             reason=reason,
         )
+
+    def end_commands(self) -> None:
+        """Have the commands under way killed; see `Sandbox.end_commands`."""
+        end_all(within=self._policy.workspace)
 
     def clear(self) -> None:
         """Give the commands that follow an empty /tmp; see `Sandbox.clear`."""

@@ -144,7 +144,7 @@ def supervise(
         for handed_over in (out_write, err_write, theirs):
             handed_over.close()
         watch = _Watch(control, {out.fileno(): stdout, err.fileno(): stderr}, output_bytes)
-        _UNDER_WAY.add(watch)
+        _UNDER_WAY[watch] = launch.cwd
         try:
             with contextlib.suppress(ConnectionError):  # the supervisor died: no report will come
                 control.sendall(launch.job())
@@ -153,16 +153,21 @@ def supervise(
             watch.abandon()
             raise
         finally:
-            _UNDER_WAY.discard(watch)
+            _UNDER_WAY.pop(watch, None)
 
 
-_UNDER_WAY: set[_Watch] = set()
+_UNDER_WAY: dict[_Watch, Path] = {}
+"""The commands of this process, and the folder that each was started in."""
 
 
-def end_all() -> None:
-    """Have every command of this process killed, whichever thread waits for it."""
-    for watch in tuple(_UNDER_WAY):
-        watch.end(Stop.DEADLINE)
+def end_all(within: Path | None = None) -> None:
+    """Have every command of this process killed, whichever thread waits for it.
+
+    With `within`, those that were started in that folder.
+    """
+    for watch, folder in tuple(_UNDER_WAY.items()):
+        if within in (None, folder):
+            watch.end(Stop.DEADLINE)
 
 
 def _pipe(stack: contextlib.ExitStack) -> tuple[FileIO, FileIO]:

@@ -15,6 +15,7 @@ from shared.events import (
     BatchEnded,
     BatchStarted,
     CommandEnded,
+    CommandFlagged,
     CommandStarted,
     Event,
     ModelCallEnded,
@@ -97,6 +98,9 @@ class Narrator:
                 yield from self._tell_start(event)
             case WritesApplied() | CommandStarted() | CommandEnded() | AttemptFailed():
                 yield from self._tell_attempt(event)
+            case CommandFlagged(order, code, command, message):
+                text = f"`{self._command(command, _MAX_REPEATED)}` {message}"
+                yield Line(Mark.WARNED, text, order, code)
             case OrderEnded():
                 yield from self._tell_order_end(event)
             case BatchStarted() | BatchEnded():

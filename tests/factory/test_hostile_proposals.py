@@ -328,12 +328,10 @@ def planted_meanwhile(
     outside.mkdir()
     (outside / "victim").write_text("precious\n")
 
-    def answer(request: Request) -> str:
-        plant(factory.workspace)
-        return json.dumps({"summary": "s", "writes": [write(path)]})
-
+    factory.at_stage("apply", plant)
+    reply = json.dumps({"summary": "s", "writes": [write(path)]})
     document = order(allowed_files=[path], acceptance_commands=["true"])
-    summary = factory.run(document, [answer], max_attempts=1)
+    summary = factory.run(document, [reply], max_attempts=1)
     assert (outside / "victim").read_text() == "precious\n"
     assert [each.name for each in outside.iterdir()] == ["victim"]
     assert summary.verdict == "FAIL"
@@ -395,13 +393,13 @@ def test_a_hard_link_is_broken_and_not_written_through(factory: Factory, tmp_pat
     victim.write_text("# A project\n")
     reply = proposal({"README.md": "new\n"})
 
-    def link(request: Request) -> str:
-        (factory.workspace / "README.md").unlink()
-        os.link(victim, factory.workspace / "README.md")
-        return reply(request)
+    def link(tree: Path) -> None:
+        (tree / "README.md").unlink()
+        os.link(victim, tree / "README.md")
 
+    factory.at_stage("apply", link)
     document = order(allowed_files=["README.md"], acceptance_commands=["grep -qx new README.md"])
-    assert factory.run(document, [link]).verdict == "PASS"
+    assert factory.run(document, [reply]).verdict == "PASS"
     assert victim.read_text() == "# A project\n"
 
 

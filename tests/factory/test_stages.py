@@ -220,23 +220,16 @@ def test_no_file_is_written_when_one_hash_of_several_is_stale(factory: Factory) 
 
 
 def test_a_file_that_appears_empty_after_it_was_shown_absent_is_stale(factory: Factory) -> None:
-    def interfere(request: Request) -> str:
-        (factory.workspace / "hello.txt").touch()
-        return GOOD(request)
-
-    summary = factory.run(order(), [interfere], max_attempts=1)
+    factory.at_stage("apply", lambda tree: (tree / "hello.txt").touch())
+    summary = factory.run(order(), [GOOD], max_attempts=1)
     assert stages(summary) == [Stage.STALE_CONTEXT]
     assert said(summary) == "'hello.txt' exists, empty, now, unlike when it was shown"
 
 
 def test_a_file_that_goes_after_it_was_shown_empty_is_stale(factory: Factory) -> None:
     commit_all(factory.repo, {"hello.txt": ""})
-
-    def interfere(request: Request) -> str:
-        (factory.workspace / "hello.txt").unlink()
-        return GOOD(request)
-
-    summary = factory.run(order(), [interfere], max_attempts=1)
+    factory.at_stage("apply", lambda tree: (tree / "hello.txt").unlink())
+    summary = factory.run(order(), [GOOD], max_attempts=1)
     assert said(summary) == "'hello.txt' does not exist now, unlike when it was shown"
 
 

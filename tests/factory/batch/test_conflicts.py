@@ -79,12 +79,14 @@ def test_both_makings_of_an_order_are_on_record(either_or: Factory) -> None:
     folder = either_or.run_folder / "WO-02"
     assert sorted(each.name for each in folder.iterdir() if each.is_dir()) == [
         "attempt_1",
+        "baseline",
         "landing",
         "on_the_tip",
     ]
     assert sorted(each.name for each in (folder / "on_the_tip").iterdir() if each.is_dir()) == [
         "attempt_1",
         "attempt_2",
+        "baseline",
     ]
 
 

@@ -1,0 +1,193 @@
+"""Does an acceptance command prove anything? Seen by running it where nothing is done yet.
+
+On the baseline it should fail, and also on code that keeps the order's interfaces and does
+nothing. Both runs are made in the order's own workspace before anything is written there, beside
+the model's call, so that they cost no time; the workspace is the baseline again when they are
+over. Nothing of them goes into a prompt or a commit.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from factory.checks import Judging, try_acceptance
+from factory.schemas import Flag
+from factory.tree import NotReadable, Tree
+from shared.atomic_io import make_folder, write_refused
+from shared.events import ignore
+
+if TYPE_CHECKING:
+    from factory.schemas import CmdResult
+    from factory.state import FactoryContext
+
+T = TypeVar("T")
+
+# For one command. What takes longer to fail than that is left unknown.
+_LIMIT_SECONDS: Final = 60.0
+# Once the reply is there. A model takes about that long itself; a replay must not wait for more.
+_PATIENCE_SECONDS: Final = 10.0
+_LOOK_EVERY_SECONDS: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The commands that passed on the baseline, and those that did on the empty code."""
+
+    on_baseline: tuple[str, ...] = ()
+    on_skeleton: tuple[str, ...] = ()
+
+    def flags(self) -> tuple[Flag, ...]:
+        """Return what to tell of each command, in the order's sequence."""
+        green = (
+            Flag(code="W252", command=each, message="passes before anything is written")
+            for each in self.on_baseline
+        )
+        hollow = (
+            Flag(code="W234", command=each, message="passes on code that does nothing")
+            for each in self.on_skeleton
+        )
+        return (*green, *hollow)
+
+
+class Gathering:
+    """The two runs of one order; `stop` ends them from another thread."""
+
+    def __init__(self, context: FactoryContext) -> None:
+        self._context = context
+        self._stopped = threading.Event()
+        self._on_skeleton: tuple[str, ...] | None = None
+
+    def baseline(self) -> tuple[str, ...]:
+        """Return the commands that pass on the baseline, though they are no regression tests."""
+        return self._passing("baseline", {})
+
+    def skeleton(self) -> tuple[str, ...]:
+        """Return those that pass on code that keeps the order's interfaces and does nothing.
+
+        They are tried once, however often this is asked.
+        """
+        if self._on_skeleton is None:
+            self._on_skeleton = self._try_skeleton()
+        return self._on_skeleton
+
+    def _try_skeleton(self) -> tuple[str, ...]:
+        from shared.interfaces.skeleton import build_skeleton
+
+        order = self._context.order
+        # What an interface calls its path may be anything; what the order may write was checked.
+        interfaces = [each for each in order.interfaces if each.path in order.allowed_files]
+        if not interfaces or self._is_over():
+            return ()
+        sources = _sources(self._context.workspace.tree, [each.path for each in interfaces])
+        return self._passing("hollow", build_skeleton(interfaces, sources))
+
+    def stop(self) -> None:
+        """Have the command under way killed, and no other started."""
+        self._stopped.set()
+        self._context.sandbox.end_commands()
+
+    def _is_over(self) -> bool:
+        return self._stopped.is_set() or self._context.cancelled.is_set()
+
+    def _passing(self, name: str, files: Mapping[str, str]) -> tuple[str, ...]:
+        """Try the commands with `files` in the tree, which is then the baseline again."""
+        context = self._context
+        folder = make_folder(context.folder / name)
+        try:
+            if not _write(context.workspace.tree, files):
+                return ()
+            results = try_acceptance(self._judging(folder), self._is_over)
+        finally:
+            context.workspace.reset()
+        return tuple(_unexpected(context.order.regression, results))
+
+    def _judging(self, folder: Path) -> Judging:
+        context = self._context
+        return Judging(
+            order=context.order,
+            attempt=0,
+            tree=context.workspace.tree,
+            written={},
+            sandbox=context.sandbox,
+            exempt=context.exempt,
+            timeout_seconds=min(context.timeout_seconds, _LIMIT_SECONDS),
+            retry_flaky=0,
+            emit=ignore,  # of another run of the same command nobody wants to read
+            folder=folder,
+            record_root=context.folder,
+            path_names=context.path_names,
+        )
+
+
+def beside(ask: Callable[[], T], gathering: Gathering) -> tuple[T, Evidence]:
+    """Return what `ask` returns, and what was gathered meanwhile and for a short time after.
+
+    All of it is over when this returns or raises. What `ask` raises comes first.
+    """
+    found: list[Evidence] = []
+    failed: list[BaseException] = []
+
+    def gather() -> None:
+        try:
+            found.append(Evidence(gathering.baseline(), gathering.skeleton()))
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=gather, name="evidence", daemon=True)
+    thread.start()
+    patience = 0.0
+    try:
+        answer = ask()
+        patience = _PATIENCE_SECONDS
+    finally:
+        _end(thread, gathering, patience)
+    if failed:
+        raise failed[0]
+    return answer, found[0]
+
+
+def _end(thread: threading.Thread, gathering: Gathering, patience: float) -> None:
+    ends = time.monotonic() + patience
+    try:
+        while thread.is_alive() and time.monotonic() < ends:
+            thread.join(_LOOK_EVERY_SECONDS)
+    finally:
+        while thread.is_alive():  # again: a command may have been about to start
+            gathering.stop()
+            thread.join(_LOOK_EVERY_SECONDS)
+
+
+def _unexpected(
+    regression: Sequence[str], results: Sequence[tuple[str, CmdResult]]
+) -> Iterator[str]:
+    for command, result in results:
+        if result.exit_code == 0 and command not in regression:
+            yield command
+
+
+def _sources(tree: Tree, paths: Sequence[str]) -> dict[str, str]:
+    """Return the texts of the files that are there."""
+    found: dict[str, str] = {}
+    for path in paths:
+        try:
+            found[path] = tree.read(path).decode("utf-8")
+        except (NotReadable, UnicodeDecodeError):
+            continue
+    return found
+
+
+def _write(tree: Tree, files: Mapping[str, str]) -> bool:
+    """Write files that nobody proposed; say whether there is a place for each."""
+    for path, text in files.items():
+        try:
+            tree.write(path, text.encode())
+        except NotReadable:
+            return False
+        except OSError as error:
+            raise write_refused(tree.root / path, error) from error
+    return True
