@@ -53,6 +53,8 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, 
     request = _request(state, context, shown, asked)
     folder = context.attempt_folder(attempt)
     write_text(folder / "se_prompt.txt", request.prompt, sync=False)
+    if any(each.interfaces for each in context.binding):
+        context.checker.warm_up()
     evidence = state["evidence"]
     try:
         if evidence is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -41,6 +42,19 @@ class WarmChecker:
             if self._checker is None:
                 self._checker = TypeChecker()
             return self._checker.check(files, targets, roots)
+
+    def warm_up(self) -> None:
+        """Start the process beside what is going on, so that the first question is quick."""
+        if self._checker is None and not self._closed:
+            threading.Thread(target=self._ask_nothing, name="type checker", daemon=True).start()
+
+    def _ask_nothing(self) -> None:
+        from shared.interfaces.views import ROOTS
+        from shared.interfaces.worker_process import CheckerFailed
+
+        # What is wrong with it, if anything, the first real question tells.
+        with contextlib.suppress(CheckerFailed):
+            self.check({"nothing.py": ""}, ["nothing.py"], ROOTS)
 
     def close(self) -> None:
         """End it for good."""

@@ -14,6 +14,7 @@ from shared.events import (
     BatchEnded,
     BatchStarted,
     CommandEnded,
+    CommandFlagged,
     CommandStarted,
     Event,
     ModelCallEnded,
@@ -66,6 +67,10 @@ def batch_ended(verdict: str, landed: int) -> BatchEnded:
 
 GOLDEN: list[tuple[Event, str]] = [
     (Warned("the tree is odd"), "! warning  the tree is odd\n"),
+    (
+        CommandFlagged("WO-02", "W252", "test -f a.py", "passes before anything is written"),
+        "! WO-02    W252      `test -f a.py` passes before anything is written\n",
+    ),
     (Noted("sandbox: bubblewrap"), "  note     sandbox: bubblewrap\n"),
     (
         ModelCallStarted("factory WO-02 attempt 1", "gpt-5.1", "WO-02"),

@@ -8,13 +8,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 import pytest
 
-from tests.harness import commit_all, order
+from tests.harness import commit_all, manifest, order, write_plan, writing
 from tests.llmch.command_line import own_environment, plan_reply, snapshot, start, write_reply
 from tests.planner.plans import creating, plan
 from tests.shared.llm.scripted_server import Silence, scripted_server
@@ -59,6 +60,14 @@ def living_processes() -> Iterator[str]:
             continue
 
 
+def wait_for(command: str) -> None:
+    """Return when a process of that command is there: none tells when an unjudged one starts."""
+    until = time.monotonic() + 60
+    while not any(command in each for each in living_processes()):
+        assert time.monotonic() < until, f"{command} was never run"
+        time.sleep(0.05)
+
+
 @both_signals
 def test_an_interrupt_while_the_model_is_asked_leaves_nothing(
     repo: Path, cwd: Path, order_file: Path, number: signal.Signals
@@ -90,6 +99,42 @@ def test_an_interrupt_while_a_command_runs_ends_the_command_too(
             interrupt(process, number)
     assert snapshot(repo) == before
     assert [each for each in living_processes() if sleep in each] == []
+
+
+@both_signals
+@pytest.mark.parametrize("strict", [True, False])
+def test_an_interrupt_while_acceptance_is_tried_on_the_baseline_ends_it_too(
+    repo: Path, cwd: Path, number: signal.Signals, strict: bool
+) -> None:
+    sleep = f"sleep 3{strict:d}{number}.{os.getpid()}"
+    interfaces = [{"path": "hello.py", "stub": "def hello() -> str: ...\n"}]
+    document = order(
+        allowed_files=["hello.py"], acceptance_commands=[sleep, sleep], interfaces=interfaces
+    )
+    (cwd.parent / "WO-01.json").write_text(json.dumps(document))
+    before = snapshot(repo)
+    with scripted_server(Silence()) as server:
+        command = ["run", "--repo", repo, "--work-order", "../WO-01.json", "--branch", "work"]
+        flags = ["--strict-acceptance"] if strict else []
+        with start(*command, *flags, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
+            wait_for(sleep)
+            interrupt(process, number)
+    assert [each for each in living_processes() if sleep in each] == []
+    assert snapshot(repo) == before
+    assert list(Path(os.environ["LLMCH_WORKSPACES"]).glob("*/*")) == []
+
+
+def test_an_interrupt_ends_what_is_tried_for_orders_side_by_side(repo: Path, cwd: Path) -> None:
+    sleep = f"sleep 39.{os.getpid()}"
+    orders = [writing(f"{n}.txt", n, acceptance_commands=[sleep, sleep]) for n in (1, 2)]
+    write_plan(cwd.parent / "plan", manifest(orders))
+    with scripted_server(Silence()) as server:
+        command = ["run-all", "--repo", repo, "--workdir", "../plan", "--jobs", "2"]
+        with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
+            wait_for(sleep)
+            interrupt(process, signal.SIGINT)
+    assert [each for each in living_processes() if sleep in each] == []
+    assert list(Path(os.environ["LLMCH_WORKSPACES"]).glob("*/*")) == []
 
 
 def test_a_reply_is_not_paid_for_again_after_an_interrupt(

@@ -76,6 +76,7 @@ def test_without_any_config_the_defaults_hold(tmp_path: Path) -> None:
             python=None,
             sandbox=SandboxSettings(SandboxBackend.AUTO, SandboxNet.NONE, (), (), ()),
             protected_branches=frozenset({"main", "master"}),
+            strict_acceptance=False,
             link=(),
             programs=(),
             dependencies=(),
@@ -91,6 +92,18 @@ def test_each_layer_overrules_the_one_below(tmp_path: Path) -> None:
     assert load(tmp_path, environ=variable).settings.timeout_seconds == 30
     flags = {"timeout_seconds": 40.0}
     assert load(tmp_path, environ=variable, flags=flags).settings.timeout_seconds == 40
+
+
+def test_a_switch_is_true_or_false_in_a_file_and_in_words_elsewhere(tmp_path: Path) -> None:
+    assert settings_of(tmp_path, "strict_acceptance = true").strict_acceptance
+    on = {"LLMCH_STRICT_ACCEPTANCE": "true"}
+    assert load(tmp_path, environ=on).settings.strict_acceptance
+    assert not load(
+        tmp_path, environ=on, flags={"strict_acceptance": False}
+    ).settings.strict_acceptance
+    for wrong in ('"true"', "1"):
+        with pytest.raises(InvalidInput, match="strict_acceptance must be true or false"):
+            settings_of(tmp_path, f"strict_acceptance = {wrong}")
 
 
 def test_a_flag_that_was_not_used_overrules_nothing(tmp_path: Path) -> None:
