@@ -135,10 +135,22 @@ def _binding(order: WorkOrder, earlier: Sequence[WorkOrder]) -> Iterator[WorkOrd
 
 
 def _known_to(order: WorkOrder, earlier: Sequence[WorkOrder]) -> tuple[Interface, ...]:
+    """Return what was declared of what an order needs, word for word where it still holds."""
     needed = {*order.context_files, *(each.path for each in order.preconditions)}
-    return tuple(
-        interface for each in earlier for interface in each.interfaces if interface.path in needed
-    )
+    declared = [
+        interface
+        for each in earlier
+        for interface in each.interfaces
+        if interface.path in needed or each.id in order.depends_on
+    ]
+    changed = {path for each in earlier if each.changes for path in each.allowed_files}
+    stale = changed.intersection(each.path for each in declared)
+    if not stale:
+        return tuple(declared)
+    from shared.interfaces.contracts import contracts_in_force
+
+    still = [each for each in contracts_in_force(earlier) if each.path in stale]
+    return (*(each for each in declared if each.path not in stale), *still)
 
 
 def _order_files(folder: Path) -> list[str]:

@@ -173,6 +173,56 @@ def test_a_single_order_is_bound_by_the_orders_before_it_in_its_plan(factory: Fa
     assert stages(summary) == [Stage.CONTRACT_VIOLATED, ""]
 
 
+# What the model is told of them
+
+
+def test_the_prompt_has_an_orders_own_interfaces_word_for_word(factory: Factory) -> None:
+    odd = "def add( a:int,b : int )->int : ...   # as it was planned\n"
+    factory.run(declaring(odd), [code(RIGHT)])
+    told = "These interfaces are fixed. Keep every name and signature exactly:\n\n"
+    assert f"{told}## Interface of calc.py\n```\n{odd}```\n" in factory.prompt()
+
+
+@pytest.mark.parametrize("need", ["context_files", "preconditions", "depends_on"])
+def test_the_prompt_has_the_interfaces_that_an_order_depends_on(
+    factory: Factory, need: str
+) -> None:
+    needs = {
+        "context_files": ["calc.py"],
+        "preconditions": [{"kind": "file_exists", "path": "calc.py"}],
+        "depends_on": ["WO-01"],
+    }
+    document = chain(writing("user.py", 2, **{need: needs[need]}))
+    last = [proposal({"user.py": "x = 1\n"})]
+    assert factory.run_all(document, {"WO-01": [code(RIGHT)], "WO-02": last}).verdict == "PASS"
+    told = f"These are there, and you can rely on them:\n\n## Interface of calc.py\n```\n{STUB}```"
+    assert told in factory.prompt(1)
+
+
+def test_the_prompt_has_no_interface_that_nobody_needs(factory: Factory) -> None:
+    last = [proposal({"user.py": "x = 1\n"})]
+    factory.run_all(chain(writing("user.py", 2)), {"WO-01": [code(RIGHT)], "WO-02": last})
+    assert "nterface" not in factory.prompt(1)
+
+
+def test_what_was_declared_anew_is_told_as_it_holds(factory: Factory) -> None:
+    stub = "def add(a: int, b: int, c: int) -> int: ...\n"
+    interfaces = [{"path": "calc.py", "stub": stub}]
+    second = writing("calc.py", 2, interfaces=interfaces, changes=["add"])
+    third = writing("user.py", 3, context_files=["calc.py"])
+    changed = RIGHT.replace("(a: int, b: int)", "(a: int, b: int, c: int)")
+    replies = {
+        "WO-01": [code(RIGHT)],
+        "WO-02": [code(changed)],
+        "WO-03": [proposal({"user.py": "x = 1\n"})],
+    }
+    assert factory.run_all(manifest([declaring(), second, third]), replies).verdict == "PASS"
+    told = factory.prompt(2).partition("These are there")[2]
+    assert "def add(a: int, b: int, c: int) -> int:" in told
+    assert "def add(a: int, b: int) -> int:" not in told
+    assert "class Game:" in told
+
+
 @pytest.mark.parametrize("jobs", [1, 4])
 def test_what_breaks_its_contract_only_on_the_tip_is_sent_back(factory: Factory, jobs: int) -> None:
     base = "def make() -> int:\n    return 1\n"
