@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from factory.options import RunOptions
 from factory.preflight import Repo
 from factory.sandbox import Policy, Sandbox, open_sandbox
 from factory.sandbox.dependencies import prepare as prepare_dependencies
+from factory.sandbox.interpreter import interpreter_of
 from factory.workspace import (
     Workspace,
     close_workspace,
@@ -33,6 +35,11 @@ class Bench:
     sandbox: Sandbox
     python: Path
     used: bool = False
+
+    @property
+    def reads_alike(self) -> bool:
+        """Whether its Python is of the version that runs this, so that both read the same code."""
+        return interpreter_of(self.python).tag == sys.implementation.cache_tag
 
     def path_names(self) -> Mapping[str, str]:
         """Return paths of this machine that may show up in output, and what stands for each."""

@@ -14,6 +14,7 @@ from factory.prompt import reminder
 from factory.schemas import FailureBrief, Stage
 from factory.scope import FileKind
 from factory.tree import NotReadable, Tree
+from shared.interfaces.violations import DOES_NOT_PARSE
 from shared.schemas import Interface, WorkOrder
 
 if TYPE_CHECKING:
@@ -90,6 +91,16 @@ def check_declarations(
         return ContractResult(check_conformance(declared, _Sources(tree, list_files()), checker))
     except CheckerFailed as failed:
         return ContractResult(unjudged=failed.message)
+
+
+def without_syntax(result: ContractResult) -> ContractResult:
+    """Return the result where the target's Python is another: it may read what this one can't."""
+    unread = [each for each in result.violations if each.message.startswith(DOES_NOT_PARSE)]
+    if not unread:
+        return result
+    rest = tuple(each for each in result.violations if each not in unread)
+    reasons = "; ".join(map(render_violation, unread))
+    return ContractResult(rest, result.unjudged or reasons)
 
 
 def _declares(binding: Sequence[WorkOrder]) -> bool:

@@ -47,6 +47,7 @@ class Execution:
                         known=task.loaded.known,
                         binding=task.loaded.binding,
                         checker=self.checker,
+                        reads_alike=bench.reads_alike,
                         workspace=bench.workspace,
                         sandbox=bench.sandbox,
                         client=self.client,

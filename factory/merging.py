@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from factory.benches import Benches
+from factory.benches import Bench, Benches
 from factory.checks import Judging, run_checks
 from factory.commit_facts import describe_commit
-from factory.conformance import check_declarations, render_violation
+from factory.conformance import check_declarations, render_violation, without_syntax
 from factory.options import RunOptions
 from factory.preflight import Repo
 from factory.schemas import Stage
 from factory.summary import unjudged_warning
 from factory.task import OrderTask
-from factory.tree import Tree
 from factory.verdict import Passed
 from factory.warm_checker import WarmChecker
 from shared.atomic_io import write_json
@@ -69,7 +68,7 @@ class Merging:
         folder = task.folder / "landing"
         folder.mkdir(parents=True, exist_ok=True)
         with self.benches.lend(commit) as bench:
-            if violation := self._violation(task, passed, tree, bench.workspace.tree, folder):
+            if violation := self._violation(task, passed, tree, bench, folder):
                 return SentBack(f"{Stage.CONTRACT_VIOLATED} on the tip: {violation}")
             written = {path: bench.workspace.tree.state_of(path).sha256 for path in passed.files}
             judgement = run_checks(
@@ -94,7 +93,7 @@ class Merging:
         return Merged(commit, tree)
 
     def _violation(
-        self, task: OrderTask, passed: Passed, merged: str, tree: Tree, folder: Path
+        self, task: OrderTask, passed: Passed, merged: str, bench: Bench, folder: Path
     ) -> str:
         """Return the first thing declared that the merged tree does not keep; "" for none.
 
@@ -104,8 +103,14 @@ class Merging:
         if not any(each.interfaces for each in binding):
             return ""
         contract = check_declarations(
-            binding, passed.files, tree, lambda: self.repo.git.files_of(merged), self.checker
+            binding,
+            passed.files,
+            bench.workspace.tree,
+            lambda: self.repo.git.files_of(merged),
+            self.checker,
         )
+        if not bench.reads_alike:
+            contract = without_syntax(contract)
         write_json(folder / "contract_result.json", contract.document(), sync=False)
         if contract.unjudged:
             self.emit(Warned(f"{task.name}: {unjudged_warning(contract.unjudged)}"))

@@ -14,6 +14,7 @@ from factory.conformance import (
     check_declarations,
     check_rewrites,
     is_bound,
+    without_syntax,
 )
 from factory.schemas import WriteProposal
 from factory.state import FactoryContext, FactoryState
@@ -73,6 +74,8 @@ def _judge_contract(
         lambda: workspace.git.files_of(state["tree"]),
         context.checker,
     )
+    if not context.reads_alike:
+        result = without_syntax(result)
     result = replace(result, violations=(*lost, *result.violations))
     if result.unjudged:
         context.emit(Warned(f"{order.id}: {unjudged_warning(result.unjudged)}"))

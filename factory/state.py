@@ -79,6 +79,7 @@ class FactoryContext:
     known: tuple[Interface, ...]
     binding: tuple[WorkOrder, ...]
     checker: WarmChecker
+    reads_alike: bool
     workspace: Workspace
     sandbox: Sandbox
     client: LlmClient

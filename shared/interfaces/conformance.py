@@ -25,7 +25,7 @@ from shared.interfaces.signatures import normal, shown, surely_incompatible
 from shared.interfaces.stubs import Stub, parse_stub
 from shared.interfaces.type_text import parse_type, surely_differ
 from shared.interfaces.views import ROOTS, History, View, reachable
-from shared.interfaces.violations import Violation
+from shared.interfaces.violations import DOES_NOT_PARSE, Violation
 from shared.schemas import Interface
 
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -82,7 +82,7 @@ def check_conformance(
         if module is None:
             found.append(Violation(path, "", "is declared but was not written"))
         elif module.problem is not None:
-            found.append(Violation(path, "", f"does not parse: {module.problem.message}"))
+            found.append(Violation(path, "", f"{DOES_NOT_PARSE}: {module.problem.message}"))
         else:
             tree = ast.Module(list(module.body or ()), [])
             subject = _subject(path, body, tree, is_open=module.is_open)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+DOES_NOT_PARSE: Final = "does not parse"
+"""How the message begins of a file that the Python that runs this cannot read."""
 
 
 @dataclass(frozen=True, slots=True)

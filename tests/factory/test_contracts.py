@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -292,6 +293,19 @@ def test_a_checker_that_gives_no_answer_is_told_and_proves_nothing(factory: Fact
     assert "types.py" in warning
     assert any(warning in each.message for each in factory.seen(Warned))
     assert factory.record("attempt_1/contract_result.json")["kept"] is False
+
+
+def test_code_for_another_python_is_left_to_that_one(factory: Factory) -> None:
+    tag = sys.implementation.cache_tag
+    other = factory.scratch / "python"  # answers as a later version would
+    other.write_text(f'#!/bin/sh\n{sys.executable} "$@" | sed s/{tag}/cpython-399/\n')
+    other.chmod(0o755)
+    newer = "match = defer add(a: int, b: int) -> int: ...\n"
+    stub = "def add(a: int, b: int) -> int: ...\n"
+    summary = factory.run(declaring(stub), [code(newer)], python=other)
+    assert stages(summary) == [""]
+    (warning,) = [each for each in summary.warnings if "interfaces" in each]
+    assert "calc.py: does not parse" in warning
 
 
 def test_the_same_fault_is_told_in_the_same_words_each_time(factory: Factory) -> None:

@@ -92,6 +92,34 @@ def test_json_is_one_document_with_the_promised_keys(
     assert Path(document["run_dir"], "run_summary.json").is_file()
 
 
+def test_a_command_that_proves_little_is_flagged_in_the_document(
+    run: Run, order_file: Path, server: ScriptedServer
+) -> None:
+    commands = ["test -f README.md", "test -f hello.txt"]
+    order_file.write_text(json.dumps(order(acceptance_commands=commands)))
+    said = run("--branch", "work", "--json")
+    (flag,) = said.document["flags"]
+    assert (flag["code"], flag["command"]) == ("W252", "test -f README.md")
+    assert said.document["warnings"] == [f"W252 `{flag['command']}` {flag['message']}"]
+    events = Path(said.document["run_dir"], "events.jsonl").read_text().splitlines()
+    assert [each["event"] for each in map(json.loads, events)].count("command_flagged") == 1
+
+
+@pytest.mark.parametrize("how", ["flag", "variable"])
+def test_strict_acceptance_refuses_an_order_whose_commands_prove_nothing(
+    run: Run, order_file: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    interfaces = [{"path": "hello.py", "stub": "def hello() -> str: ...\n"}]
+    weak = {"acceptance_commands": ["test -f hello.py"], "interfaces": interfaces}
+    order_file.write_text(json.dumps(order(allowed_files=["hello.py"], **weak)))
+    if how == "variable":
+        monkeypatch.setenv("LLMCH_STRICT_ACCEPTANCE", "true")
+    said = run("--branch", "work", "--json", *(["--strict-acceptance"] if how == "flag" else []))
+    assert (said.code, said.document["failure"]["stage"]) == (1, "preflight")
+    assert "W234 `test -f hello.py` passes on code that does nothing" in said.err
+    assert server.received == []
+
+
 def test_quiet_is_the_verdict_alone(run: Run, server: ScriptedServer) -> None:
     said = run("--branch", "work", "--quiet")
     assert (said.code, said.err) == (0, "")
