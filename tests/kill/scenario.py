@@ -160,14 +160,19 @@ class Scenario:
             assert changed == order["allowed_files"]
         verify_from_scratch(self.repo, self.folder / "fresh", commits)
 
-    def assert_nothing_left(self) -> None:
-        """See that the user's files are as they were but for what landed, and that all is tidy."""
+    def assert_only_landed_files_differ(self) -> None:
+        """See that the user's files are as they were, but for what is on a checked out branch."""
         now = self.files()
-        landed = {
-            f"{name}.txt": now.get(f"{name}.txt") for name in ("one", "two", "three")
-        } if self.checked_out else {}  # fmt: skip
+        landed = {}
+        if self.checked_out:
+            added = git(self.repo, "diff", "--name-only", "main", "work").split()
+            landed = {path: now.get(path) for path in added}
         assert now == {**self.before, **landed}
         assert git(self.repo, "status", "--porcelain") == ""
+
+    def assert_nothing_left(self) -> None:
+        """See that the user's files are as they were but for what landed, and that all is tidy."""
+        self.assert_only_landed_files_differ()
         assert git(self.repo, "symbolic-ref", "--short", "HEAD") == (
             "work" if self.checked_out else "main"
         )
