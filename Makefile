@@ -11,7 +11,7 @@ demo: $(READY)
 	$(BIN)/llmch demo $(NAME)
 
 test: $(READY)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(JOBS)
 
 # Opt-in: a real server and open weights, downloaded into the user's cache (1.2 GB); minutes.
 test-live-local: $(READY)

@@ -22,6 +22,7 @@ from factory.summary import Circumstances, summarise_order
 from factory.task import OrderResult, OrderTask
 from factory.uninterrupted import uninterrupted
 from factory.verdict import Errored, Failed, Passed, Verdict
+from shared.at_once import at_once
 from shared.atomic_io import make_folder, write_json
 from shared.errors import CommandFailed, LlmchError
 from shared.events import Emit, Noted, OrderEnded, OrderStarted, Warned
@@ -105,7 +106,6 @@ class Session:
             return OrderResult(Errored(error.message, error), result.records)
         with contextlib.suppress(CommandFailed):  # whether it landed, the branch itself tells
             self.journal.record(Step.LANDED, order=task.name, commit=passed.commit)
-        self._annotate(task, passed.commit, result)
         return result
 
     def conclude(self, task: OrderTask, result: OrderResult, parent: str) -> RunSummary:
@@ -121,7 +121,11 @@ class Session:
             warnings=task.loaded.warnings,
         )
         summary = summarise_order(result.verdict, about, result.records, tally)
-        write_json(task.folder / "run_summary.json", summary.model_dump(mode="json"))
+        document = summary.model_dump(mode="json")
+        at_once(
+            lambda: write_json(task.folder / "run_summary.json", document),
+            lambda: self._annotate(task, result),
+        )
         self.journal.record(
             Step.ORDER_ENDED,
             order=order.id,
@@ -168,8 +172,11 @@ class Session:
         self.branch_exists = True
         self.tip = commit
 
-    def _annotate(self, task: OrderTask, commit: str, result: OrderResult) -> None:
-        """Note how the commit came about; it has landed, whatever becomes of the note."""
+    def _annotate(self, task: OrderTask, result: OrderResult) -> None:
+        """Note how a landed commit came about; it has landed, whatever becomes of the note."""
+        if not isinstance(result.verdict, Passed):
+            return
+        commit = result.verdict.commit
         model = result.records[-1].model or "unknown"
         note = f"run: {self.folder.run_id}\nmodel: {model}\nattempts: {len(result.records)}\n"
         facts = describe_commit(task.loaded.order, identify(task.loaded.order, ""), self.date)

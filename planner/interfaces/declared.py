@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from planner.plan import Draft
 from planner.promise import promise_of
-from shared.interfaces.declarations import declarations, qualified
+from shared.interfaces.contracts import normal_changes
 from shared.interfaces.merge import merge
 from shared.interfaces.stubs import Stub, StubProblem, parse_stub
 from shared.interfaces.views import Change, History
@@ -34,9 +34,8 @@ def read_interfaces(draft: Draft) -> tuple[DeclaredInterface, ...]:
 
 
 def changed_names(draft: Draft) -> frozenset[str]:
-    """Return the names in the order's `changes`, without the call parentheses some write."""
-    names = draft.order.changes if draft.order is not None else ()
-    return frozenset(each.strip().removesuffix("()") for each in names)
+    """Return the names in the order's `changes`."""
+    return normal_changes(draft.order.changes if draft.order is not None else ())
 
 
 def fold_history(
@@ -56,9 +55,8 @@ def _change(draft: Draft, interfaces: Sequence[DeclaredInterface]) -> Change:
     for each in interfaces:
         if isinstance(each.stub, Stub):
             stubs[each.path] = merge(stubs.get(each.path, ()), each.stub.tree.body)
-    told = {name for body in stubs.values() for name in qualified(declarations(body))}
     return Change(
         writes=frozenset((*promise.files, *promise.possible)),
         stubs=stubs,
-        removed=changed_names(draft) - told,
+        changed=changed_names(draft),
     )

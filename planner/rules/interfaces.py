@@ -6,13 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from planner.interfaces.declared import changed_names
-from planner.rules.files import has_names_to_declare
 from planner.rules.model import Finding, Rule, Step, each_order, quoted
+from shared.interfaces.contracts import is_meant
 from shared.interfaces.merge import merge
 from shared.interfaces.signatures import conflicts
 from shared.interfaces.stubs import Stub, StubProblem
 from shared.interfaces.undefined import undefined_names
 from shared.paths import PathProblem, check_path, glob_characters
+from shared.python_files import has_names_to_declare
 from shared.schemas import WorkOrder
 
 
@@ -134,7 +135,7 @@ def contradicting_stubs(step: Step, order: WorkOrder) -> Iterator[Finding]:
         earlier = (before.contract or ()) if before else ()
         known = merge(earlier, within.get(each.path, ()))
         for found in conflicts(known, each.stub.tree.body):
-            if _is_meant(found.name, each.path, changed):
+            if is_meant(found.name, each.path, changed):
                 continue
             by = before and step.history.declared_by(each.path, found.name, step.draft.position - 1)
             source = step.source(by) if by else "this order"
@@ -144,16 +145,6 @@ def contradicting_stubs(step: Step, order: WorkOrder) -> Iterator[Finding]:
             )
             yield step.finding("E204", f"interfaces[{each.index}].stub", message)
         within[each.path] = merge(within.get(each.path, ()), each.stub.tree.body)
-
-
-def _is_meant(name: str, path: str, changed: frozenset[str]) -> bool:
-    """Say whether `changes` names it: plainly, by its class, or with its module in front."""
-    module = path.removesuffix(".pyi").removesuffix(".py").removesuffix("/__init__")
-    dotted = module.replace("/", ".").removeprefix("src.")
-    owner = name.split(".", 1)[0]
-    last = name.rsplit(".", 1)[-1]
-    accepted = {name, owner, last, f"{dotted}.{name}", f"{dotted}.{owner}", f"{path}:{name}"}
-    return not accepted.isdisjoint(changed)
 
 
 E204 = Rule(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 
-from planner.rules.files import has_names_to_declare, is_test_file
 from planner.rules.model import Finding, PlanView, Rule, Step, each_order, quoted
 from shared.paths import glob_characters
+from shared.python_files import has_names_to_declare, is_test_file
 from shared.schemas import WorkOrder
 
 

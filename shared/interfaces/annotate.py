@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from shared.interfaces.declarations import Declaration, declarations
-from shared.interfaces.probe import constructor_of, decorator_names, erase
+from shared.interfaces.probe import constructor_of, decorator_names, erase, type_variables
 
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _HARMLESS = frozenset({"staticmethod", "classmethod", "abstractmethod", "override"})
@@ -20,7 +20,8 @@ def annotate(
     `imports` are the stub's, made absolute; what they bind the source may not bind itself.
     """
     had = declarations(source.body)
-    body = [_annotated(each, stub) for each in source.body]
+    variables = type_variables(stub)
+    body = [_annotated(each, stub, variables) for each in source.body]
     needed = [
         statement
         for text in imports
@@ -32,17 +33,19 @@ def annotate(
     return ast.Module([*body[:at], any_, *needed, *body[at:]], [])
 
 
-def _annotated(statement: ast.stmt, stub: Mapping[str, Declaration]) -> ast.stmt:
+def _annotated(
+    statement: ast.stmt, stub: Mapping[str, Declaration], variables: frozenset[str]
+) -> ast.stmt:
     match statement:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name in stub:
-            return _annotated_function(statement, stub[name], skip_first=False)
+            return _annotated_function(statement, stub[name], variables, skip_first=False)
         case ast.ClassDef(name=name, body=body) if name in stub:
             members = dict(stub[name].members)
             if (made_by := constructor_of(stub[name])) is not None:
                 init = Declaration("__init__", "function", statement.lineno, [made_by])
                 members.setdefault("__init__", init)
             new = [
-                _annotated_function(each, members[each.name], skip_first=True)
+                _annotated_function(each, members[each.name], variables, skip_first=True)
                 if isinstance(each, _FunctionNode) and each.name in members
                 else each
                 for each in body
@@ -54,7 +57,11 @@ def _annotated(statement: ast.stmt, stub: Mapping[str, Declaration]) -> ast.stmt
 
 
 def _annotated_function(
-    node: _FunctionNode, declaration: Declaration, *, skip_first: bool
+    node: _FunctionNode,
+    declaration: Declaration,
+    variables: frozenset[str],
+    *,
+    skip_first: bool,
 ) -> _FunctionNode:
     told = declaration.nodes[-1]
     if (
@@ -73,8 +80,8 @@ def _annotated_function(
     parameters = _all(new.args)[skip_first and "staticmethod" not in decorator_names(node) :]
     for parameter in parameters:
         annotation = types.get(parameter.arg)
-        parameter.annotation = anything if annotation is None else erase(annotation)
-    new.returns = anything if told.returns is None else erase(told.returns)
+        parameter.annotation = anything if annotation is None else erase(annotation, variables)
+    new.returns = anything if told.returns is None else erase(told.returns, variables)
     return new
 
 

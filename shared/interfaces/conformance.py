@@ -10,7 +10,7 @@ from typing import Final
 
 from shared.interfaces.annotate import annotate
 from shared.interfaces.checker import Diagnostic, TypeChecker
-from shared.interfaces.declarations import Declaration, declarations
+from shared.interfaces.declarations import Declaration, declarations, plain_declarations
 from shared.interfaces.merge import merge
 from shared.interfaces.probe import (
     Probe,
@@ -21,7 +21,7 @@ from shared.interfaces.probe import (
     constructor_of,
     type_variables,
 )
-from shared.interfaces.signatures import shown, surely_incompatible
+from shared.interfaces.signatures import normal, shown, surely_incompatible
 from shared.interfaces.stubs import Stub, parse_stub
 from shared.interfaces.type_text import parse_type, surely_differ
 from shared.interfaces.views import ROOTS, History, View, reachable
@@ -40,6 +40,8 @@ _STRUCTURAL: Final = frozenset({"Protocol", "TypedDict", "NamedTuple"})
 _PLAIN_BASES: Final = frozenset(
     {"object", "ABC", "Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "Generic"}
 )
+# What a stub says of itself rather than of the code.
+_OF_THE_STUB: Final = frozenset({"__all__", "__slots__", "__match_args__", "__hash__"})
 # A class that makes attributes as it runs.
 _DYNAMIC: Final = frozenset({"setattr", "__getattr__", "__dict__", "__slots__", "vars"})
 
@@ -113,7 +115,7 @@ def _subject(path: str, body: Sequence[ast.stmt], tree: ast.Module, *, is_open: 
     return _Subject(
         path,
         module,
-        declarations(body),
+        plain_declarations(body),
         tuple(absolute_imports(body, package)),
         tree,
         declarations(tree.body),
@@ -126,10 +128,12 @@ def _subject(path: str, body: Sequence[ast.stmt], tree: ast.Module, *, is_open: 
 
 def _static(subject: _Subject) -> Iterator[Violation]:
     for name, declared in subject.stub.items():
+        if name in _OF_THE_STUB:
+            continue
         had = subject.had.get(name)
         if had is None:
-            is_variable = name in type_variables(subject.stub)
-            if declared.kind != "import" and not is_variable and not subject.is_open:
+            is_helper = name.startswith("_") or name in type_variables(subject.stub)
+            if declared.kind != "import" and not is_helper and not subject.is_open:
                 yield Violation(subject.path, name, f"`{shown(declared)}` is declared and missing")
         elif declared.kind == "class" and had.kind == "function":
             yield _unlike(subject, name, declared, had)
@@ -148,6 +152,8 @@ def _members(
     own = {*had.members, *_set_on_self(node)}
     for member, told in declared.members.items():
         here = had.members.get(member)
+        if member in _OF_THE_STUB:
+            continue
         if here is None:
             missing = is_whole and member not in own and not _is_made(member, node)
             if missing and told.kind in ("function", "variable"):
@@ -318,11 +324,13 @@ def _in_body(diagnostic: Diagnostic, subject: _Subject, text: str) -> Iterator[V
     declared = _find(subject.stub, name) if name else None
     if declared is None or node is None or declared.kind != "function":
         return
+    if name.endswith("__init__") or _is_nested(node, diagnostic.line):
+        return
     found = _RETURNED.search(diagnostic.message)
     if found is None and diagnostic.code in {"list-item", "dict-item"}:
         found = _ELEMENT.search(diagnostic.message) if _in_return(node, diagnostic.line) else None
     wrong = diagnostic.code != "return" and found is not None and _differ(found)
-    nothing = diagnostic.code == "return" and _returns_nothing(node)
+    nothing = diagnostic.code == "return" and _returns_nothing(node) and _must_return(declared)
     if wrong or nothing:
         got = f"`{found['actual']}`" if found else "nothing"
         message = f"is declared as `{shown(declared)}` and returns {got}"
@@ -343,6 +351,22 @@ def _function_at(tree: ast.Module, line: int) -> tuple[str, _FunctionNode | None
 
 def _spans(node: _FunctionNode, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def _is_nested(node: _FunctionNode, line: int) -> bool:
+    """Say whether a line is in a function inside of this one."""
+    return any(
+        isinstance(each, _FunctionNode | ast.Lambda)
+        and each is not node
+        and each.lineno <= line <= (each.end_lineno or line)
+        for each in ast.walk(node)
+    )
+
+
+def _must_return(declared: Declaration) -> bool:
+    node = declared.nodes[-1]
+    returns = node.returns if isinstance(node, _FunctionNode) else None
+    return returns is not None and "None" not in normal(returns).split(" | ")
 
 
 def _in_return(node: _FunctionNode, line: int) -> bool:

@@ -32,10 +32,21 @@ def declarations(body: Sequence[ast.stmt]) -> dict[str, Declaration]:
         for name, kind in bindings(statement):
             known = found.get(name)
             if known is None or known.kind != kind:
-                known = found[name] = Declaration(name, kind, statement.lineno)
+                known = found[name] = Declaration(name, kind, getattr(statement, "lineno", 0))
             known.nodes.append(statement)
             if isinstance(statement, ast.ClassDef):
                 known.members |= declarations(statement.body)
+    return found
+
+
+def plain_declarations(body: Sequence[ast.stmt]) -> dict[str, Declaration]:
+    """Return what is declared outside of blocks: what holds whatever is asked of the system."""
+    plain = [each for each in body if next(flat([each]), None) is each]
+    found = declarations(plain)
+    for each in found.values():
+        node = each.nodes[-1]
+        if isinstance(node, ast.ClassDef):
+            each.members = plain_declarations(node.body)
     return found
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Collection, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from shared.interfaces.declarations import declarations, target_names
 
+_ANY: Final = "_Anything"
 _N = TypeVar("_N", bound=ast.AST)
 
 
@@ -49,6 +50,28 @@ def without(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
         if dot:
             members.setdefault(owner, set()).add(member)
     return [new for each in body for new in _without(each, plain, members)]
+
+
+def loosened(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
+    """Return `body` with what binds `names` replaced by something of which nothing is known."""
+    at = _after_future_imports(body)
+    import_any = ast.ImportFrom("typing", [ast.alias("Any", _ANY)], 0)
+    return [*body[:at], import_any, *_loosened(body[at:], names)]
+
+
+def _loosened(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
+    plain = sorted(each for each in names if "." not in each)
+    left = [
+        _copy(each, body=_loosened(each.body, _members_of(each.name, names)))
+        if isinstance(each, ast.ClassDef)
+        else each
+        for each in without(body, plain)
+    ]
+    return [*left, *(ast.AnnAssign(ast.Name(each), ast.Name(_ANY), None, 1) for each in plain)]
+
+
+def _members_of(owner: str, names: Collection[str]) -> list[str]:
+    return [each.partition(".")[2] for each in names if each.startswith(f"{owner}.")]
 
 
 def _without(

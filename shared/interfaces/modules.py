@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Final
 
 from shared.interfaces.declarations import Declaration, declarations, qualified
-from shared.interfaces.merge import merge, without
+from shared.interfaces.merge import loosened, merge
 from shared.interfaces.sources import Source
 from shared.python_code import CodeProblem
 
@@ -20,26 +20,26 @@ ANYTHING: Final = "from typing import Any\ndef __getattr__(name: str) -> Any: ..
 class Module:
     """A file at one point of the chain.
 
-    `contract` has what interfaces declare of it, `removed` the qualified names that they take
-    away. `is_written` says that an order wrote to it without declaring what: it may have more
-    names than are known, and what only the source tells may have changed.
+    `contract` has what interfaces declare of it, `loose` the qualified names that an order says it
+    changes without saying how. `is_written` says that an order wrote to it without declaring what:
+    it may have more names than are known, and what only the source tells may have changed.
     """
 
     path: str
     source: Source | None = None
     contract: tuple[ast.stmt, ...] | None = None
-    removed: frozenset[str] = frozenset()
+    loose: frozenset[str] = frozenset()
     is_written: bool = False
 
     def declare(self, stub: Sequence[ast.stmt]) -> Module:
         """Return the file after an order that declares `stub` of it."""
         contract = tuple(merge(self.contract or (), stub))
         told = qualified(declarations(stub))
-        return replace(self, contract=contract, removed=self.removed - told)
+        return replace(self, contract=contract, loose=self.loose - told)
 
-    def remove(self, names: frozenset[str]) -> Module:
-        """Return the file after an order that takes these names away."""
-        return replace(self, removed=self.removed | names)
+    def loosen(self, names: frozenset[str]) -> Module:
+        """Return the file after an order that changes these names, or takes them away."""
+        return replace(self, loose=self.loose | names)
 
     def write(self) -> Module:
         """Return the file after an order that may have written anything to it."""
@@ -53,7 +53,7 @@ class Module:
         if source is None and self.contract is None:
             return None
         body = merge(source or (), self.contract or ())
-        return without(body, self.removed) if self.removed else body
+        return loosened(body, self.loose) if self.loose else body
 
     @cached_property
     def declared(self) -> dict[str, Declaration]:
@@ -63,7 +63,7 @@ class Module:
     @cached_property
     def contracted(self) -> frozenset[str]:
         """The qualified names that a contract declares."""
-        return qualified(declarations(self.contract or ())) - self.removed
+        return qualified(declarations(self.contract or ())) - self.loose
 
     @cached_property
     def is_open(self) -> bool:
@@ -104,7 +104,7 @@ class Module:
         """What a type checker reads there."""
         if self.body is None:
             return ANYTHING
-        if self.source is not None and self.contract is None and not self.removed:
+        if self.source is not None and self.contract is None and not self.loose:
             return self.source.text
         if self.checked_path.endswith(".pyi"):
             return render_stub(self.body)

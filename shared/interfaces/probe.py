@@ -221,7 +221,7 @@ class _Erased(ast.NodeTransformer):
         self._variables = variables
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return ast.Name("Any") if node.id in {*self._variables, "Self"} else node
+        return ast.Name("Any") if node.id in {*self._variables, "Self", "AnyStr"} else node
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         inner = quoted_type(node.value) if isinstance(node.value, str) else None

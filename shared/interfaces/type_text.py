@@ -32,7 +32,7 @@ _ABSTRACT: Final = {
 }
 _PROMOTED: Final = {
     "bool": {"int", "float", "complex"},
-    "int": {"float", "complex"},
+    "int": {"bool", "float", "complex"},  # `0` and `1` are used as truth values
     "float": {"complex"},
     "bytearray": {"bytes"},
 }

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from shared.interfaces.declarations import qualified
+from shared.interfaces.contracts import exactly_meant
+from shared.interfaces.declarations import declarations, qualified
 from shared.interfaces.modules import Module
 from shared.interfaces.sources import Source
 
@@ -23,13 +24,13 @@ _ENDINGS: Final = ("/__init__.pyi", "/__init__.py", ".pyi", ".py")
 class Change:
     """What one order does to the project's Python.
 
-    `writes` are the files it may write, `stubs` what it declares by path, `removed` the qualified
-    names that it takes away on purpose.
+    `writes` are the files it may write, `stubs` what it declares by path, `changed` the names that
+    it says it changes; one that it does not declare anew is no longer known.
     """
 
     writes: Collection[str] = ()
     stubs: Mapping[str, Sequence[ast.stmt]] = field(default_factory=dict)
-    removed: Collection[str] = ()
+    changed: Collection[str] = ()
 
 
 class History:
@@ -106,8 +107,10 @@ def _changed(before: Module | None, path: str, change: Change) -> Module:
     stub = change.stubs.get(path)
     after = before or Module(path)
     after = after.write() if stub is None else after.declare(stub)
-    gone = frozenset(change.removed) & qualified(after.declared) if change.removed else frozenset()
-    return after.remove(gone) if gone else after
+    if not change.changed:
+        return after
+    names = qualified(after.declared) - qualified(declarations(stub or ()))
+    return after.loosen(frozenset(n for n in names if exactly_meant(n, path, change.changed)))
 
 
 @dataclass(frozen=True, slots=True)

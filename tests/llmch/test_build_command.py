@@ -31,7 +31,7 @@ def build(say: Say, repo: Path, spec: Path) -> Build:
 
     def build(*flags: str | Path) -> Said:
         return say(
-            *("build", "--spec", spec, "--repo", repo, "--sandbox", "off"),
+            *("build", "--spec", spec, "--repo", repo, "--sandbox", "off", "--no-review"),
             *("--reply-format", "json", "--max-attempts", "1", *flags),
         )
 

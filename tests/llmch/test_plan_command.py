@@ -71,7 +71,8 @@ def test_json_is_one_document_with_the_promised_keys(
     assert said.code == 0
     assert said.document.keys() >= KEYS
     assert (said.document["ok"], said.document["attempts"]) == (True, 2)
-    assert (said.document["work_orders"], said.document["findings"]) == (2, [])
+    assert said.document["work_orders"] == 2
+    assert {each["severity"] for each in said.document["findings"]} <= {"warning"}
     assert said.document["usage"].keys() >= {
         "calls",
         "input_tokens",
@@ -127,7 +128,7 @@ def test_a_plan_that_never_becomes_valid_is_invalid(
         said = say("plan", "--spec", spec, "--max-attempts", "2", "--json")
     assert said.code == 2
     assert (said.document["ok"], said.document["output_dir"]) == (False, None)
-    assert [each["code"] for each in said.document["findings"]] == ["E101"]
+    assert "E101" in [each["code"] for each in said.document["findings"]]
     assert Path(said.document["run_dir"], "validation_errors.json").is_file()
 
 

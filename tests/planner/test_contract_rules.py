@@ -169,14 +169,19 @@ def test_a_changed_signature_holds_from_its_order_on(checker: TypeChecker) -> No
     ]
 
 
-def test_a_name_that_is_taken_away_is_unknown_from_there_on(checker: TypeChecker) -> None:
-    use = "from a import f; assert f(1) == 1"
+def test_a_name_that_changes_in_a_way_that_nobody_tells_is_uncertain(checker: TypeChecker) -> None:
+    uses = ["from a import f; assert f(1, 2)", "from a import C; assert C().m(1)"]
+    stub = "def f(x: int) -> int: ...\nclass C:\n    def m(self) -> int: ..."
     document = plan(
-        declaring(1, {"a.py": "def f(x: int) -> int: ...\ndef g() -> int: ..."}, use),
-        declaring(2, {"a.py": "def h() -> int: ..."}, changes=["f"]),
-        running(3, use),
+        declaring(1, {"a.py": stub}, *uses),
+        declaring(2, {"a.py": "def h() -> int: ..."}, changes=["f", "a.C.m"]),
+        running(3, *uses, "from a import g; assert g() == 1"),
     )
-    assert [f"{each.code} {each.order}" for each in found(document, checker, {})] == ["E211 WO-03"]
+    assert [f"{each.code} {each.order}" for each in found(document, checker, {})] == [
+        "E212 WO-01",
+        "E212 WO-01",
+        "E211 WO-03",
+    ]
 
 
 def test_a_file_without_contract_may_hold_anything(checker: TypeChecker) -> None:

@@ -186,27 +186,3 @@ def test_after_an_interrupt_the_same_call_goes_on_and_asks_nothing_twice(
     assert sorted([*first, *asked(factory)]) == [
         "WO-01", "WO-02", "WO-02", "WO-03", "WO-04", "WO-05", "WO-06",
     ]  # fmt: skip
-
-
-def test_what_another_order_was_told_before_one_failed_is_not_asked_again(
-    factory: Factory,
-) -> None:
-    """3 is made beside 2, and left pending when 2 fails: its reply is on record."""
-    made = threading.Event()
-
-    def fails_late(request: Request) -> str:
-        assert made.wait(timeout=30)
-        return "no proposal"
-
-    def reply(request: Request) -> str:
-        threading.Timer(0.3, made.set).start()
-        return answer(wrote(3), request)
-
-    document = manifest([step(1), step(2), step(3)])
-    replies = {**each_writes(1), "WO-02": [fails_late], "WO-03": [reply]}
-    summary = factory.run_all(document, replies, jobs=3, max_attempts=1)
-    assert states(summary) == ["landed", "failed", "pending"]
-    assert asked(factory).count("WO-03") == 1
-    again = factory.run_all(document, each_writes(2), jobs=3, max_attempts=1)
-    assert states(again) == ["skipped", "landed", "landed"]
-    assert asked(factory) == ["WO-02"]

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pytest
+
+from shared.interfaces.rewrite import check_rewrite
+
+BODY = "\n".join(f"def f{n}(a, b):\n    return a * b + {n}\n" for n in range(10))
+CLASS = "class Game:\n    def play(self): return 1\n    def undo(self): return 2\n    _x = 1\n"
+
+
+def lost(before: str, after: str, *changes: str, path: str = "a.py") -> list[str]:
+    return [each.name for each in check_rewrite(path, before, after, changes)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("def f(): ...", "def f(a, b): ...\ndef g(): ..."),
+        ("def f(): ...", "class f: ..."),
+        ("def f(): ...", "from .b import f"),
+        ("def f(): ...", "from .b import *"),
+        ("def f(): ...", "if x:\n    def f(): ...\nelse:\n    f = None"),
+        ("def f(): ...", "with x as f: pass"),
+        ("def _f(): ...\n_x = 1", "x = 1"),
+        ("import os\nfrom a import b", "x = 1"),
+        ("__all__ = ['f']\ndef f(): ...\ndef g(): ...", "def f(): ..."),
+        (CLASS, CLASS.replace("_x = 1", "y = 1")),
+        (CLASS, "class Game(Base):\n    def play(self): ..."),
+        ("x = (", "y = 1"),
+        ("x = 1", "y = ("),
+        ("", "x = 1"),
+    ],
+)
+def test_a_rewrite_that_keeps_all_public_names(before: str, after: str) -> None:
+    assert lost(before, after) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "names"),
+    [
+        ("def f(): ...\nclass C: ...\nX = 1", "def g(): ...", ["f", "C", "X"]),
+        ("def f(): ...", "_f = 1", ["f"]),
+        (CLASS, CLASS.replace("undo", "redo"), ["Game.undo"]),
+        (CLASS, "", ["Game"]),
+        ("__all__ = ['_f']\ndef _f(): ...", "x = 1", ["_f"]),
+    ],
+)
+def test_one_that_loses_some(before: str, after: str, names: list[str]) -> None:
+    assert lost(before, after) == names
+
+
+@pytest.mark.parametrize("changes", [["f", "Game.undo"], ["f()", "Game"], ["a.f", "a.py:Game"]])
+def test_a_loss_that_is_declared_is_none(changes: list[str]) -> None:
+    assert lost(f"def f(): ...\n{CLASS}", "class Game:\n    def play(self): ...", *changes) == []
+
+
+def test_what_a_package_passes_on_is_its_own() -> None:
+    before = "from .core import run\nimport os"
+    assert lost(before, "", path="p/__init__.py") == ["run"]
+    assert lost(before, "", path="p/a.py") == []
+
+
+def test_tests_may_come_and_go() -> None:
+    assert lost("def test_a(): ...", "def test_b(): ...", path="tests/test_a.py") == []
+
+
+@pytest.mark.parametrize("path", ["a.py", "tests/test_a.py", "README.md"])
+def test_no_file_may_shrink_by_more_than_half(path: str) -> None:
+    names = [f"f{n}" for n in range(10)]
+    short = "\n".join(BODY.splitlines()[:9])
+    (found,) = (each for each in check_rewrite(path, BODY, short) if not each.name)
+    assert found.message.startswith("shrinks to 3")
+    most = "\n".join(BODY.splitlines()[:21]) + "\n" + "\n".join(f"{n} = 1" for n in names[7:])
+    assert check_rewrite(path, BODY, most) == ()
+
+
+def test_what_moves_elsewhere_or_is_given_up_does_not_count() -> None:
+    names = [f"f{n}" for n in range(2, 10)]
+    short = "\n".join(BODY.splitlines()[:6])
+    assert lost(BODY, f"from .other import {', '.join(names)}\n{short}") == []
+    assert lost(BODY, short, *names) == []
+
+
+def test_a_short_file_may_change_as_it_likes() -> None:
+    assert lost("# one\n# two\n# three\nx = 1\n", "x = 1\n") == []
