@@ -112,6 +112,11 @@ class Scenario:
     def result(self) -> Json:
         return json.loads((self.folder / "result.json").read_text())
 
+    @property
+    def account(self) -> list[str]:
+        """What operations of the last run with faults there were, and which was refused."""
+        return (self.folder / "account").read_text().splitlines()
+
     def files(self) -> Files:
         return fingerprint(self.repo)
 
@@ -182,6 +187,12 @@ class Scenario:
         assert list((self.repo / ".git").rglob("*.lock")) == []
         assert git(self.repo, "for-each-ref", "refs/llmch") == ""
         assert list(self.workspaces.iterdir()) == []
+        assert list((self.folder / "artifacts").rglob(".*.tmp")) == []
+        assert sorted(os.listdir(self.repo / ".git/llmch")) == [
+            "journal.jsonl",
+            "lock",
+            "state.json",
+        ]
         assert self.processes() == []
         with (self.repo / ".git/llmch/lock").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
