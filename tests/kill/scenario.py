@@ -188,11 +188,8 @@ class Scenario:
         assert git(self.repo, "for-each-ref", "refs/llmch") == ""
         assert list(self.workspaces.iterdir()) == []
         assert list((self.folder / "artifacts").rglob(".*.tmp")) == []
-        assert sorted(os.listdir(self.repo / ".git/llmch")) == [
-            "journal.jsonl",
-            "lock",
-            "state.json",
-        ]
+        state = {each.name for each in (self.repo / ".git/llmch").iterdir()}
+        assert state == {"journal.jsonl", "lock", "state.json"}
         assert self.processes() == []
         with (self.repo / ".git/llmch/lock").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

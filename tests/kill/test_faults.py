@@ -5,20 +5,42 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shared.errors import ExitCode
+from tests.kill.scale import FULL
 from tests.kill.scenario import Scenario
 from tests.kill.zygote import Zygote
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
+SAMPLE = 6
 SHARES = 6  # of all operations, so that they can be tried side by side
-STEP = int(os.environ.get("STEPX", "20"))
-"""With `make test-kill` every operation is refused, else one in so many."""
 WORDS = tuple(os.strerror(each) for each in ERRORS)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Which operation is refused, and whether all that follow are refused as well."""
+
+    at: int
+    lasting: bool
+
+    @property
+    def errno(self) -> int:
+        return ERRORS[(self.at + self.lasting) % len(ERRORS)]
+
+    def account(self, scenario: Scenario) -> dict[str, Any]:
+        """Return what the driver is told."""
+        account = str(scenario.folder / "account")
+        return {"at": self.at, "errno": self.errno, "lasting": self.lasting, "account": account}
+
+
+NONE = Fault(0, lasting=False)
 
 
 @pytest.fixture(scope="module")
@@ -27,19 +49,17 @@ def operations(
 ) -> int:
     """How many operations there are to refuse."""
     scenario = Scenario.of(tmp_path_factory.mktemp("probe"), template_repo, zygote)
-    assert scenario.run(faults=faults(scenario, 0)) == 0
+    assert scenario.run(faults=NONE.account(scenario)) == 0
     scenario.assert_done()
     return len(scenario.account)
 
 
-def faults(scenario: Scenario, at: int) -> dict[str, Any]:
-    """Return the fault at an operation: which error, and whether it lasts, goes by its number."""
-    return {
-        "at": at,
-        "errno": ERRORS[at % len(ERRORS)],
-        "lasting": at // len(ERRORS) % 2 == 1,
-        "account": str(scenario.folder / "account"),
-    }
+def to_try(operations: int) -> list[Fault]:
+    """Return every operation refused alone and with all that follow, or some of each."""
+    all_there_are = [
+        Fault(at, lasting) for at in range(1, operations + 1) for lasting in (False, True)
+    ]
+    return all_there_are if FULL else all_there_are[:: len(all_there_are) // SAMPLE | 1]
 
 
 @pytest.mark.parametrize("share", range(SHARES))
@@ -47,26 +67,27 @@ def test_an_operation_that_is_refused(
     tmp_path: Path, template_repo: Path, zygote: Zygote, operations: int, share: int
 ) -> None:
     failed: list[AssertionError] = []
-    for at in range(1, operations + 1, STEP)[share::SHARES]:
-        folder = tmp_path / str(at)
+    for number, fault in enumerate(to_try(operations)[share::SHARES]):
+        folder = tmp_path / str(number)
         folder.mkdir()
-        scenario = Scenario.of(folder, template_repo, zygote, checked_out=at % 2 == 0)
+        scenario = Scenario.of(folder, template_repo, zygote, checked_out=number % 2 == 0)
         try:
-            refused_and_run_again(scenario, at)
+            refused_and_run_again(scenario, fault)
         except AssertionError as failure:
-            failure.add_note(f"{faults(scenario, at)}, {scenario.account[-3:]}, {scenario.result}")
+            failure.add_note(f"{fault}, {scenario.account[-3:]}, {scenario.result}")
             failed.append(failure)
+        else:
+            shutil.rmtree(folder)
     if failed:
         raise ExceptionGroup(f"{len(failed)} operations", failed)
 
 
-def refused_and_run_again(scenario: Scenario, at: int) -> None:
-    told = faults(scenario, at)
-    code = scenario.run(faults=told)
+def refused_and_run_again(scenario: Scenario, fault: Fault) -> None:
+    code = scenario.run(faults=fault.account(scenario))
     assert_said_in_words(scenario, code)
     scenario.assert_only_landed_files_differ()
     assert_nothing_is_torn(scenario)
-    if not told["lasting"]:
+    if not fault.lasting:
         assert list(scenario.workspaces.glob("*")) == []
     asked, recorded = scenario.calls(), scenario.on_record()
     assert scenario.run() == 0
