@@ -8,6 +8,7 @@ from pathlib import Path
 
 from planner.openai_client import PlannerModel
 from planner.run import PlanOptions
+from planner.target import Allowed
 from shared.settings import RoleSettings, Settings
 
 
@@ -62,7 +63,13 @@ def plan_options(args: argparse.Namespace, settings: Settings, *, review: bool) 
         template=args.template,
         overwrite=args.overwrite,
         require_coverage=args.require_coverage,
+        allowed=allowed_by(settings),
     )
+
+
+def allowed_by(settings: Settings) -> Allowed:
+    """Return the programs and packages that commands may use beyond what the repo declares."""
+    return Allowed(settings.programs, settings.dependencies)
 
 
 def planning_model(role: RoleSettings) -> PlannerModel:

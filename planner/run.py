@@ -16,8 +16,10 @@ from planner.projection import exempted_orders
 from planner.prompt_template import Template, default_doctrine, load_template
 from planner.repo import open_repo
 from planner.repo_hints import read_repo_hints
+from planner.repo_sources import RepoSources
 from planner.spec import Spec, read_spec
 from planner.summary import errors_document, succeeded, summary_document
+from planner.target import NOTHING_MORE, Allowed
 from planner.validation import Report
 from shared.atomic_io import make_folder, write_json
 from shared.errors import (
@@ -49,6 +51,7 @@ class PlanOptions:
     template: Path | None = None
     overwrite: bool = False
     require_coverage: bool = False
+    allowed: Allowed = NOTHING_MORE
     reviewer: PlannerModel | None = None
     """The model that reviews a valid plan; none does where this is `None`."""
 
@@ -130,6 +133,7 @@ def plan_document(result: PlanResult) -> dict[str, Any]:
 def _gather(options: PlanOptions, spec: Spec) -> CompileInputs:
     template = load_template(options.template)
     files: tuple[str, ...] = ()
+    sources: Mapping[str, str] = {}
     hints = ""
     if options.repo is not None:
         git = open_repo(options.repo)
@@ -139,9 +143,10 @@ def _gather(options: PlanOptions, spec: Spec) -> CompileInputs:
                 "choose a folder outside of it",
             )
         files = git.tracked_files()
+        sources = RepoSources(git.folder, files)
         hints = read_repo_hints(git.folder, files, spec.text, HINT_CHARACTERS).text
     doctrine, required = default_doctrine(), options.require_coverage
-    return CompileInputs(spec, template, doctrine, files, hints, required)
+    return CompileInputs(spec, template, doctrine, files, hints, required, sources, options.allowed)
 
 
 def _compile(

@@ -11,7 +11,7 @@ from factory.options import RunOptions
 from factory.preflight import Place
 from llmch.arguments import add_model_arguments, add_output_arguments, add_record_arguments
 from llmch.console import Console
-from planner.cli import add_review_arguments, planning_model
+from planner.cli import add_review_arguments, allowed_by, planning_model
 from shared.errors import ExitCode
 
 
@@ -63,6 +63,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
             max_attempts=settings.planner_attempts,
             repo=args.repo,
             template=args.template,
+            allowed=allowed_by(settings),
         ),
         place.common_dir,
         replace(planner_source, purse=purse),

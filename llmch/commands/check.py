@@ -32,13 +32,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     """Judge the plan; 0 where no error is left, 2 where one is."""
+    from llmch.wiring import settings_for
+    from planner.cli import allowed_by
     from planner.manifest_folder import read_plan_folder
     from planner.repo import open_repo
+    from planner.repo_sources import RepoSources
     from planner.validation import judge
 
     plan = read_plan_folder(args.dir)
-    files = open_repo(args.repo).tracked_files() if args.repo else ()
-    document = judge(plan, files).to_json()
+    allowed = allowed_by(settings_for(args, console, {}, repo=args.repo))
+    if args.repo:
+        git = open_repo(args.repo)
+        files = git.tracked_files()
+        report = judge(plan, files, RepoSources(git.folder, files), allowed=allowed)
+    else:
+        report = judge(plan, allowed=allowed)
+    document = report.to_json()
     console.findings(_Shown(**finding) for finding in document["findings"])
     counts = (
         _counted(len(plan.drafts), "work order"),
