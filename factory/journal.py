@@ -11,13 +11,13 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from shared.errors import Busy, PreflightRefused
+from shared.errors import Busy, CommandFailed, PreflightRefused
 
 _FORMAT = 1
 _KILL_AT = "LLMCH_TEST_KILL_AT"
@@ -49,54 +49,82 @@ class Entry:
 class Journal:
     """The journal of the run under way; one writer, who holds the repo's lock."""
 
-    def __init__(self, descriptor: int, watch: Callable[[Entry], None]) -> None:
+    def __init__(self, path: Path, descriptor: int, watch: Callable[[Entry], None]) -> None:
+        self._path = path
         self._descriptor = descriptor
         self._watch = watch
         self._lock = threading.Lock()
+        self._size = 0
 
     def record(self, step: Step, *, sync: bool = False, **facts: Any) -> None:
-        """Append a record. Raises `PreflightRefused` where the disk refuses."""
+        """Append a record, whole or not at all. Raises `CommandFailed` where the disk refuses.
+
+        With the first one, the journal takes the place of the last run's.
+        """
         line = json.dumps({"format": _FORMAT, "step": step, **facts}, default=str) + "\n"
         try:
             with self._lock:
-                os.write(self._descriptor, line.encode("utf-8", "backslashreplace"))
+                self._append(line.encode("utf-8", "backslashreplace"))
                 self._watch(Entry(step, facts))
             if sync:
                 os.fsync(self._descriptor)
         except OSError as error:
-            raise PreflightRefused(
-                f"cannot write the run's journal: {error.strerror}", "free some space"
+            raise CommandFailed(
+                f"cannot write the run's journal: {error.strerror}",
+                "free some space; the same command again goes on from here",
             ) from error
         _die_if_told(step)
+
+    @property
+    def begun(self) -> bool:
+        """Whether it holds a record yet."""
+        return self._size > 0
+
+    def _append(self, line: bytes) -> None:
+        first = not self.begun
+        try:
+            rest = line
+            while rest:  # a disk that is nearly full takes a part
+                rest = rest[os.write(self._descriptor, rest) :]
+        except OSError:
+            os.ftruncate(self._descriptor, self._size)
+            raise
+        self._size += len(line)
+        if first:
+            os.replace(_draft_of(self._path), self._path)  # noqa: PTH105  # as all calls here
 
 
 @contextlib.contextmanager
 def open_journal(
     common_dir: Path, watch: Callable[[Entry], None] = lambda entry: None
 ) -> Iterator[Journal]:
-    """Begin the journal of a run in place of the last one's, and say at its end that it ended.
+    """Begin the journal of a run, and say at its end that it ended.
 
-    `watch` is told of every record.
-
-    An exception is an end too: what was opened is closed by then. Only a process that is killed
-    leaves a journal without an end.
+    `watch` is told of every record. An exception is an end too: what was opened is closed by then.
+    Only a process that is killed leaves a journal without an end. What the last run left is in its
+    journal alone, so that stays until this one has something to say.
     """
     path = journal_path(common_dir)
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW
-        descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(_draft_of(path), flags, 0o644)
     except OSError as error:
         raise PreflightRefused(
             f"cannot write {path}: {error.strerror}", "make the repo's git folder writable"
         ) from error
-    journal = Journal(descriptor, watch)
+    journal = Journal(path, descriptor, watch)
     try:
         yield journal
     finally:
         # A full disk must not hide what ended the run; the next start then clears up once more.
-        with contextlib.suppress(PreflightRefused):
-            journal.record(Step.RUN_ENDED)
+        with contextlib.suppress(CommandFailed):
+            if journal.begun:
+                journal.record(Step.RUN_ENDED)
         os.close(descriptor)
+
+
+def _draft_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.new")
 
 
 def journal_path(common_dir: Path) -> Path:
@@ -119,7 +147,7 @@ def read_journal(path: Path) -> tuple[Entry, ...]:
     return tuple(_parse(line, path, number) for number, line in enumerate(lines[:-1], 1))
 
 
-def unfinished(entries: tuple[Entry, ...]) -> bool:
+def unfinished(entries: Sequence[Entry]) -> bool:
     """Return whether the run did not come to its own end."""
     return bool(entries) and entries[-1].step is not Step.RUN_ENDED
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,35 +14,64 @@ from shared.errors import Busy, PreflightRefused
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@contextlib.contextmanager
-def hold(common_dir: Path) -> Iterator[None]:
-    """Hold the repo for as long as the block runs.
+_PATIENCE_SECONDS = 30.0  # for the git of a run that was killed to come to its end
+_LOOK_EVERY_SECONDS = 0.05
 
-    Raises `Busy` with the holder's pid where another run has it.
+
+@contextlib.contextmanager
+def hold(common_dir: Path) -> Iterator[int]:
+    """Hold the repo for as long as the block runs, or what inherits the descriptor it is given.
+
+    Raises `Busy` with the holder's pid where another run has it. A run that was killed still has
+    it while its git goes on, and that is waited for.
     """
     folder = common_dir / "llmch"
     try:
         folder.mkdir(exist_ok=True)
         # Not truncated on open: it holds the other run's pid until the lock is ours.
-        descriptor = os.open(folder / "lock", _FLAGS, 0o644)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(folder / "lock", flags, 0o644)
     except OSError as error:
         raise PreflightRefused(
             f"cannot write to {folder}: {error.strerror}", "make the repo's git folder writable"
         ) from error
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pid = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
-            raise Busy(
-                f"another run (pid {pid}) is working on this repo",
-                "wait for it to end; `llmch status` shows where it stands",
-            ) from None
+        _lock(descriptor)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = _pid_in(descriptor)
+            if pid is None or _lives(pid) or time.monotonic() > until:
+                raise Busy(
+                    f"another run (pid {pid or 'unknown'}) is working on this repo",
+                    "wait for it to end; `llmch status` shows where it stands",
+                ) from None
+        time.sleep(_LOOK_EVERY_SECONDS)
+
+
+def _pid_in(descriptor: int) -> int | None:
+    text = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
 def holder(common_dir: Path) -> int | None:
@@ -53,8 +83,7 @@ def holder(common_dir: Path) -> int | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        pid = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
-        return int(pid) if pid.isdigit() else 0
+        return _pid_in(descriptor) or 0
     finally:
         os.close(descriptor)
     return None

@@ -25,8 +25,7 @@ def _pass(state: FactoryState, context: FactoryContext) -> dict[str, Any]:
     assert proposal is not None, "only a proposal can pass"
     context.emit(StageStarted(order.id, state["attempt"], "commit"))
     files = tuple(sorted(proposal.paths))
-    commit = context.workspace.commit(state["tree"], context.commit_facts)
-    drift = context.workspace.drift(commit, files)
+    commit, drift = context.workspace.commit(state["tree"], files, context.commit_facts)
     if drift:
         context.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
     record = _record(state, context, drift=drift)

@@ -1,100 +1,150 @@
-"""Picks up after a run that came to no end of its own: killed, or cut off with the power."""
+"""Picks up after the latest run: what it left behind where it was killed, and what it was told."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from factory.half_landing import HalfLanding, undo_half_landing
 from factory.journal import Entry, Step, journal_path, read_journal, unfinished
 from factory.workspace import close_workspace
 from shared.atomic_io import write_json
-from shared.errors import CommandFailed
+from shared.errors import Busy
 from shared.events import Emit, Noted
 from shared.git import Git
+from shared.llm.resume import Earlier
+
+_RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
+_EARLIER_RUNS = 100  # whose replies are looked through; each was cut off before it was done
 
 
 @dataclass(frozen=True, slots=True)
-class Leftover:
-    """What an earlier run leaves for the next one: the transcript of what it asked."""
+class _LastRun:
+    """What the journal of the latest run tells of it."""
 
-    transcript: Path | None
+    run_id: str
+    folder: Path
+    earlier: tuple[Earlier, ...]
+    """Its own transcript, and those it was handed on while its work was not done."""
+    roots: tuple[Path, ...]
+    """The working trees it opened."""
+    landed: Sequence[Mapping[str, Any]]
+    half_landing: HalfLanding | None
+    last_step: Step
+    cut_off: bool
 
 
-def recover(git: Git, common_dir: Path, emit: Emit) -> Leftover:
-    """Clear away what the latest run left behind, finish its records, and return what is of use.
+def recover(git: Git, common_dir: Path, emit: Emit) -> tuple[Earlier, ...]:
+    """Clear away what the latest run left behind, finish its records, and return what it was told.
 
     The caller holds the repo's lock, so that run is over. A commit that was about to land either
     has landed, which the branch itself shows, or is forgotten: its replies are on record, so it
     is made again at no cost. Raises `Busy` where the journal cannot be understood.
     """
-    entries = read_journal(journal_path(common_dir))
+    path = journal_path(common_dir)
+    entries = read_journal(path)
+    try:
+        last = _last_run(entries)
+    except (KeyError, TypeError, ValueError, AttributeError) as fault:
+        raise Busy(
+            f"{path} tells of what cannot be: {fault}",
+            "`llmch reset` ends the run it belongs to and keeps all commits",
+        ) from fault
+    if last is None:
+        return ()
+    if last.cut_off:
+        emit(Noted(f"run {last.run_id} was cut off; clearing up after it"))
+    # Also after a run that came to its end: its clearing up may have been interrupted.
+    for root in last.roots:
+        if last.cut_off or root.parent.exists():
+            close_workspace(git, root)
+            with contextlib.suppress(OSError):
+                root.parent.parent.rmdir()
+    if last.half_landing is not None:
+        undo_half_landing(git, common_dir, last.half_landing)
+    _finish_records(last)
+    return tuple(each for each in last.earlier if each.transcript.is_file())
+
+
+def workspaces_of(entries: Sequence[Entry]) -> Iterator[Path]:
+    """Yield the working trees that a journal says were opened.
+
+    Only those with a path of the form that a run gives them: they are removed as a whole, and
+    the journal is no safer than the repo that it lies in.
+    """
     begun = next((each for each in entries if each.step is Step.RUN_BEGUN), None)
+    run_id = str(begun.facts.get("run_id")) if begun else ""
+    for entry in entries:
+        if entry.step is Step.WORKSPACE_OPENING:
+            root = Path(str(entry.facts.get("root")))
+            number, run = root.parent, root.parent.parent
+            linked = root.is_symlink() or number.is_symlink() or run.is_symlink()
+            named = _RUN_ID.fullmatch(run_id) and run.name == run_id and number.name.isdigit()
+            if root.is_absolute() and named and not linked and ".." not in root.parts:
+                yield root
+
+
+def _last_run(entries: Sequence[Entry]) -> _LastRun | None:
+    begun = next((each.facts for each in entries if each.step is Step.RUN_BEGUN), None)
     if begun is None:
-        return Leftover(None)
-    if unfinished(entries):
-        emit(Noted(f"run {begun.facts['run_id']} was cut off; clearing up after it"))
-        for entry in entries:
-            if entry.step is Step.WORKSPACE_OPENING:
-                root = Path(entry.facts["root"])
-                close_workspace(git, root)
-                with contextlib.suppress(OSError):
-                    root.parent.parent.rmdir()
-        _undo_half_checkout(git, entries)
-        _finish_records(Path(begun.facts["folder"]), entries)
-    transcript = Path(begun.facts["transcript"])
-    return Leftover(transcript if transcript.is_file() and not _gave_up(entries) else None)
-
-
-def _gave_up(entries: tuple[Entry, ...]) -> bool:
-    """Say whether an order used up its attempts: asked for again, it is tried with new replies."""
-    return any(
-        entry.step is Step.ORDER_ENDED and entry.facts["verdict"] == "FAIL" for entry in entries
+        return None
+    ended = [each.facts for each in entries if each.step is Step.ORDER_ENDED]
+    landed = [each.facts for each in entries if each.step is Step.LANDED]
+    # An order that used up its attempts and is asked for again is tried with new replies.
+    gave_up = frozenset(str(each["order"]) for each in ended if each["verdict"] == "FAIL")
+    done = {each["id"] for each in begun.get("orders", ())} <= {each["order"] for each in landed}
+    handed_on = () if done else tuple(_parse_earlier(each) for each in begun.get("earlier", ()))
+    return _LastRun(
+        run_id=str(begun["run_id"]),
+        folder=Path(begun["folder"]),
+        earlier=(Earlier(Path(begun["transcript"]), gave_up), *handed_on)[:_EARLIER_RUNS],
+        roots=tuple(workspaces_of(entries)),
+        landed=[{"work_order": each["order"], "commit": each["commit"]} for each in landed],
+        half_landing=_half_landing(entries),
+        last_step=entries[-1].step,
+        cut_off=unfinished(entries),
     )
 
 
-def _finish_records(folder: Path, entries: tuple[Entry, ...]) -> None:
-    """Say in the run's own folder how it ended, where that folder is still there."""
-    if not folder.is_dir():
+def _half_landing(entries: Sequence[Entry]) -> HalfLanding | None:
+    """Return the landing without an end, which is the last if there is one."""
+    steps = [each for each in entries if each.step in (Step.LANDING, Step.LANDED)]
+    if not steps or steps[-1].step is Step.LANDED:
+        return None
+    facts = steps[-1].facts
+    return HalfLanding(str(facts["branch"]), str(facts["old"]), str(facts["new"]))
+
+
+def render_earlier(earlier: Sequence[Earlier]) -> list[dict[str, Any]]:
+    """Return what a run was handed on, for its journal."""
+    return [{"transcript": str(each.transcript), "anew": sorted(each.anew)} for each in earlier]
+
+
+def _parse_earlier(document: Mapping[str, Any]) -> Earlier:
+    return Earlier(Path(document["transcript"]), frozenset(map(str, document["anew"])))
+
+
+def _finish_records(last: _LastRun) -> None:
+    """Say in the run's own folder how it ended, where it could not say so itself."""
+    head = last.folder / "run.json"
+    try:
+        document = json.loads(head.read_text("utf-8"))
+        if document["run_id"] != last.run_id or document["status"] != "running":
+            return
+    except (OSError, ValueError, KeyError, TypeError):
         return
-    landed = [entry.facts for entry in entries if entry.step is Step.LANDED]
     summary: Mapping[str, Any] = {
         "verdict": "ERROR",
         "state": "killed",
         "cause": "the process ended without notice; this was written by the next start",
-        "last_step": entries[-1].step,
-        "landed": [{"work_order": each["order"], "commit": each["commit"]} for each in landed],
+        "last_step": last.last_step,
+        "landed": last.landed,
     }
-    if not (folder / "run_summary.json").exists():
-        write_json(folder / "run_summary.json", summary)
-    head = folder / "run.json"
-    try:
-        document = json.loads(head.read_text("utf-8"))
-    except (OSError, ValueError):
-        document = {}
+    if not (last.folder / "run_summary.json").exists():
+        write_json(last.folder / "run_summary.json", summary)
     write_json(head, {**document, "status": "killed", "summary": summary})
-
-
-def _undo_half_checkout(git: Git, entries: tuple[Entry, ...]) -> None:
-    """Take back a fast-forward of the user's tree that was cut off in the middle.
-
-    Only where each changed file is byte for byte what the landing commit holds: then nothing of
-    the user's is in it. Else the tree is left alone, and preflight says that it is dirty.
-    """
-    last = next((each for each in reversed(entries) if each.step is Step.LANDING), None)
-    if last is None or last.facts["old"] == last.facts["new"]:
-        return
-    changes = git.changes()
-    paths = (*changes.changed, *changes.untracked)
-    if not paths or changes.branch != last.facts["branch"] or changes.head != last.facts["old"]:
-        return
-    if all(git.same_as(last.facts["new"], path) for path in paths):
-        for path in changes.untracked:
-            (git.folder / path).unlink(missing_ok=True)
-        try:
-            git.run("reset", "--hard", "--quiet", last.facts["old"])
-        except CommandFailed:
-            return

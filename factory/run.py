@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,14 @@ from factory.journal import Step, open_journal
 from factory.lock import hold
 from factory.options import RunOptions
 from factory.orders import LoadedOrder, PlanFacts, decide_exempt, read_order
-from factory.preflight import Repo, Target, choose_target, find_repo, inspect_repo
-from factory.recovery import Leftover, recover
+from factory.preflight import (
+    Repo,
+    Target,
+    choose_target,
+    find_repo,
+    inspect_repo,
+)
+from factory.recovery import recover, render_earlier
 from factory.schemas import RunSummary
 from factory.session import Session, open_session
 from factory.summary import public_json
@@ -23,6 +29,7 @@ from factory.task import OrderTask
 from shared.atomic_io import make_folder, write_json
 from shared.errors import InvalidInput
 from shared.events import Emit, Warned
+from shared.llm.resume import Earlier
 from shared.llm.stack import ModelSource, open_model, transcript_of
 from shared.run_context import Recording, new_run_folder, new_run_id, recorded_run
 
@@ -64,16 +71,17 @@ class HeldRepo:
     """A repo that no other run can take, and what the run before left for this one."""
 
     repo: Repo
-    leftover: Leftover
+    earlier: tuple[Earlier, ...]
 
 
 @contextlib.contextmanager
 def hold_repo(options: RunOptions, emit: Emit) -> Iterator[HeldRepo]:
     """Hold the repo, clear up after a run that was cut off, and see that it can be worked on."""
     place = find_repo(options.repo, allow_repo_filters=options.allow_repo_filters)
-    with hold(place.common_dir):
-        leftover = recover(place.git, place.common_dir, emit)
-        yield HeldRepo(inspect_repo(place), leftover)
+    with hold(place.common_dir) as lock:
+        place = replace(place, git=place.git.holding(lock))
+        earlier = recover(place.git, place.common_dir, emit)
+        yield HeldRepo(inspect_repo(place), earlier)
 
 
 @contextlib.contextmanager
@@ -91,7 +99,6 @@ def begin_run(
     repo = held.repo
     folder = new_run_folder(options.artifacts, "factory", run_id)
     with contextlib.ExitStack() as opened:
-        recording = opened.enter_context(recorded_run(folder, head, emit))
         journal = opened.enter_context(open_journal(repo.common_dir, StateFile(repo.common_dir)))
         journal.record(
             Step.RUN_BEGUN,
@@ -103,10 +110,10 @@ def begin_run(
             branch=target.branch,
             base=target.tip,
             transcript=str(transcript_of(source, folder.path)),
+            earlier=render_earlier(held.earlier),
         )
-        model = opened.enter_context(
-            open_model(source, folder.path, recording.emit, held.leftover.transcript)
-        )
+        recording = opened.enter_context(recorded_run(folder, head, emit))
+        model = opened.enter_context(open_model(source, folder.path, recording.emit, held.earlier))
         session = opened.enter_context(
             open_session(options, repo, target, model, folder, journal, recording.emit)
         )

@@ -20,9 +20,11 @@ from factory.preflight import Repo, Target
 from factory.schemas import RunSummary
 from factory.summary import Circumstances, summarise_order
 from factory.task import OrderResult, OrderTask
+from factory.uninterrupted import uninterrupted
 from factory.verdict import Errored, Failed, Passed, Verdict
+from shared.at_once import at_once
 from shared.atomic_io import make_folder, write_json
-from shared.errors import LlmchError
+from shared.errors import CommandFailed, LlmchError
 from shared.events import Emit, Noted, OrderEnded, OrderStarted, Warned
 from shared.git import NO_COMMIT, GitFailed
 from shared.llm.stack import Model
@@ -66,29 +68,45 @@ class Session:
         document = order.model_dump(mode="json")
         write_json(make_folder(task.folder) / "work_order.json", document, sync=False)
 
-    def land(self, task: OrderTask, result: OrderResult) -> OrderResult | SentBack:
-        """Bring what passed onto the branch; return the result as it landed, or why it can't.
+    def fit(self, task: OrderTask, result: OrderResult) -> OrderResult | SentBack:
+        """Return the result as it can land on the tip, or why it has to be made again there.
+
+        What failed on an older base is sent back too: an order before it may be what it lacked,
+        and where nothing has changed for it, the replies on record answer it once more. An error
+        on the way is an `Errored` result.
+        """
+        verdict = result.verdict
+        if task.base == self.tip:
+            return result
+        match verdict:
+            case Failed(brief):
+                return SentBack(f"{brief.stage} on an older state")
+            case Passed(files=files):
+                try:
+                    merged = self.merging.onto(self.tip, task, verdict)
+                except LlmchError as error:
+                    return OrderResult(Errored(error.message, error), result.records)
+                if isinstance(merged, SentBack):
+                    return merged
+                return OrderResult(Passed(merged.commit, merged.tree, files), result.records)
+            case Errored():
+                return result
+
+    def land(self, task: OrderTask, result: OrderResult) -> OrderResult:
+        """Move the branch to what passed on its tip, and return the result as it is then.
 
         An error of landing itself (the branch was moved by someone else) is an `Errored` result.
-        What failed on an older base is sent back too: an order before it may be what it lacked,
-        and where nothing has changed for it, the replies on record answer it once more.
         """
         passed = result.verdict
-        if isinstance(passed, Failed) and task.base != self.tip:
-            return SentBack(f"{passed.brief.stage} on an older state")
         if not isinstance(passed, Passed):
             return result
         try:
-            if task.base != self.tip:
-                merged = self.merging.onto(self.tip, task, passed)
-                if isinstance(merged, SentBack):
-                    return merged
-                passed = Passed(merged.commit, merged.tree, passed.files)
             self._move_branch(task, passed.commit)
         except LlmchError as error:
             return OrderResult(Errored(error.message, error), result.records)
-        self._annotate(task, passed.commit, result)
-        return OrderResult(passed, result.records)
+        with contextlib.suppress(CommandFailed):  # whether it landed, the branch itself tells
+            self.journal.record(Step.LANDED, order=task.name, commit=passed.commit)
+        return result
 
     def conclude(self, task: OrderTask, result: OrderResult, parent: str) -> RunSummary:
         """Write and announce what became of an order; `parent` is what its commit stands on."""
@@ -103,7 +121,11 @@ class Session:
             warnings=task.loaded.warnings,
         )
         summary = summarise_order(result.verdict, about, result.records, tally)
-        write_json(task.folder / "run_summary.json", summary.model_dump(mode="json"))
+        document = summary.model_dump(mode="json")
+        at_once(
+            lambda: write_json(task.folder / "run_summary.json", document),
+            lambda: self._annotate(task, result),
+        )
         self.journal.record(
             Step.ORDER_ENDED,
             order=order.id,
@@ -120,13 +142,14 @@ class Session:
         parent = self.tip
         self.begin(task)
         try:
-            result = self.land(task, self.execution.make(task))
+            result = self.execution.make(task)
         except BaseException as error:
             cause = "interrupted" if isinstance(error, KeyboardInterrupt) else repr(error)
             self.conclude(task, OrderResult(Errored(cause), ()), parent)
             raise
-        assert not isinstance(result, SentBack), "what was made on the tip needs no merging"
-        return self.conclude(task, result, parent), error_of(result)
+        with uninterrupted():
+            result = self.land(task, result)
+            return self.conclude(task, result, parent), error_of(result)
 
     def push(self) -> None:
         """Push the branch where the user asked for it; a refusal is told and changes nothing."""
@@ -146,12 +169,14 @@ class Session:
             Step.LANDING, sync=True, order=task.name, branch=self.branch, old=old, new=commit
         )
         self.landing.land(commit, old)
-        self.journal.record(Step.LANDED, order=task.name, commit=commit)
         self.branch_exists = True
         self.tip = commit
 
-    def _annotate(self, task: OrderTask, commit: str, result: OrderResult) -> None:
-        """Note how the commit came about; it has landed, whatever becomes of the note."""
+    def _annotate(self, task: OrderTask, result: OrderResult) -> None:
+        """Note how a landed commit came about; it has landed, whatever becomes of the note."""
+        if not isinstance(result.verdict, Passed):
+            return
+        commit = result.verdict.commit
         model = result.records[-1].model or "unknown"
         note = f"run: {self.folder.run_id}\nmodel: {model}\nattempts: {len(result.records)}\n"
         facts = describe_commit(task.loaded.order, identify(task.loaded.order, ""), self.date)
@@ -217,7 +242,8 @@ def open_session(
             branch_exists=target.exists,
         )
     finally:
-        benches.close()
+        with uninterrupted():
+            benches.close()
 
 
 def _import_ahead() -> None:

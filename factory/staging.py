@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from factory.schemas import FileWrite, Stage, WriteProposal
 from factory.scope import Violation
+from shared.at_once import at_once
 from shared.git import Git, GitFailed, TreeEntry
 
 _REGULAR_MODES = frozenset({"100644", "100755"})
@@ -26,8 +27,7 @@ def stage_proposal(git: Git, proposal: WriteProposal) -> tuple[str, tuple[Violat
     """
     try:
         git.stage(proposal.paths)
-        tree = git.write_tree()
-        entries = git.entries_of(tree, proposal.paths)
+        tree, entries = at_once(git.write_tree, lambda: git.staged_entries(proposal.paths))
     except GitFailed as failed:
         return "", tuple(_refused_by_git(git, proposal.paths, failed))
     altered = [each for each in proposal.writes if not _is_stored_as_proposed(each, entries)]

@@ -15,6 +15,7 @@ from pathlib import Path
 from factory.leftovers import Listing, discard, find_leftovers
 from factory.tree import Tree
 from factory.wording import printable
+from shared.at_once import at_once
 from shared.errors import CommandFailed
 from shared.git import CommitFacts, Git
 
@@ -79,30 +80,36 @@ class Workspace:
                 discard(self.temporary.iterdir(), beside=self.root.parent)
             if not seen.exact:
                 discard(find_leftovers(self.root, seen.listing), beside=self.root.parent)
-        if seen.exact:
-            self.git.detach_head(self.baseline)
-        else:
+        if not seen.exact:
             self.git.reset(self.baseline)
 
-    def commit(self, tree: str, facts: CommitFacts) -> str:
-        """Return the id of a commit of `tree` on the baseline.
+    def commit(
+        self, tree: str, paths: Sequence[str], facts: CommitFacts
+    ) -> tuple[str, tuple[str, ...]]:
+        """Return the id of a commit of `tree` on the baseline, and what here is other than it.
 
-        No ref moves: the commit lands, or is forgotten, later.
-        """
-        return self.git.write_commit(tree, self.baseline, facts)
-
-    def drift(self, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
-        """Return what differs from `commit`, made here by writing `paths`, but ignored files.
-
-        Names that are no text are given with escapes. The commands must be over: where nothing
-        at all differs, ignored files included, a reset to that commit will leave the files alone.
+        `tree` is the baseline with `paths` written; of other files those that git ignores are not
+        told. Names that are no text are given with escapes. No ref moves but HEAD of this tree:
+        the commit lands, or is forgotten, later. The commands must be over: where nothing at all
+        differs, ignored files included, a reset to that commit has nothing left to do.
         """
         listing = self._look_up(self.baseline).listing.with_files(paths)
+
+        def commit_and_look() -> tuple[str, bool]:
+            commit = self.git.write_commit(tree, self.baseline, facts)
+            self.git.detach_head(commit)
+            return commit, bool(find_leftovers(self.root, listing))
+
         with self._refusals_told():
-            exact = not find_leftovers(self.root, listing) and self.git.is_exactly(commit)
+            # Both look at every file, git at what is in it and we at what else there is.
+            (commit, littered), unchanged = at_once(
+                commit_and_look, lambda: self.git.is_exactly(tree)
+            )
+        exact = unchanged and not littered
         self._seen = _Seen(commit, listing, exact)
-        if exact:
-            return ()
+        return commit, () if exact else self._drift(paths)
+
+    def _drift(self, paths: Sequence[str]) -> tuple[str, ...]:
         changes = self.git.changes(own_tree=True)
         differing = {*changes.changed, *changes.untracked}.difference(paths)
         return tuple(sorted(map(printable, differing)))

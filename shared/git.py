@@ -111,10 +111,14 @@ class CommitFacts:
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """Git in one folder. Methods raise `GitFailed` unless they say otherwise."""
+    """Git in one folder. Methods raise `GitFailed` unless they say otherwise.
+
+    `held` are descriptors that git has open as long as it runs.
+    """
 
     folder: Path
     config: tuple[Setting, ...] = ()
+    held: tuple[int, ...] = ()
     environment: Mapping[str, str] = field(default_factory=lambda: clean_environment(os.environ))
 
     def at(self, folder: Path) -> Git:
@@ -124,6 +128,10 @@ class Git:
     def with_config(self, entries: Iterable[Setting]) -> Git:
         """Return the same git with more settings."""
         return replace(self, config=(*self.config, *entries))
+
+    def holding(self, descriptor: int) -> Git:
+        """Return the same git, holding what `descriptor` locks also after we are gone."""
+        return replace(self, held=(*self.held, descriptor))
 
     def try_run(
         self,
@@ -140,6 +148,7 @@ class Git:
                 env={**self.environment, **settings, **(environment or {})},
                 timeout_seconds=TIMEOUT_SECONDS,
                 stdin=stdin,
+                pass_fds=self.held,
             )
         except (ToolMissing, ToolFailed) as error:
             raise CommandFailed(str(error), "install git, or see that the folder exists") from error
@@ -211,14 +220,14 @@ class Git:
         )  # fmt: skip
         return _parse_status(output.split("\0"))
 
-    def is_exactly(self, commit: str) -> bool:
-        """Return whether index and tracked files are those of `commit`.
+    def is_exactly(self, tree: str) -> bool:
+        """Return whether index and tracked files are those of `tree`, or of a commit.
 
         One look at each file: a false may also mean one that was touched and is still the same.
         """
         return not self.run(
             "diff-index", "--name-only", "-z", "--no-ext-diff", "--ignore-submodules=dirty",
-            commit, "--",
+            tree, "--",
         )  # fmt: skip
 
     def commit_of(self, name: str) -> str:
@@ -311,23 +320,24 @@ class Git:
         self.run("reset", "--hard", "--quiet", commit)
 
     def stage(self, paths: Sequence[str]) -> None:
-        """Put the named files, and nothing else, into the index."""
+        """Put the named files, and nothing else, into the index, ignored or not.
+
+        With very many files in it, `git add` takes half as long again.
+        """
         names = "".join(path + "\0" for path in paths).encode()
-        self.run("add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=names)
+        self.run("update-index", "--add", "-z", "--stdin", stdin=names)
 
     def write_tree(self) -> str:
         """Return the id of the index as a tree."""
         return self.run("write-tree")
 
+    def staged_entries(self, paths: Sequence[str]) -> Mapping[str, TreeEntry]:
+        """Return what the index holds at each of `paths` that it has."""
+        return _parse_entries(self.run("ls-files", "--stage", "-z", "--", *paths))
+
     def entries_of(self, tree: str, paths: Sequence[str]) -> Mapping[str, TreeEntry]:
         """Return what a tree holds at each of `paths` that it has."""
-        output = self.run("ls-tree", "-z", "--", tree, *paths)
-        found = {}
-        for record in filter(None, output.split("\0")):
-            facts, _, path = record.partition("\t")
-            mode, _, object_id = facts.split(" ")
-            found[path] = TreeEntry(mode, object_id)
-        return found
+        return _parse_entries(self.run("ls-tree", "-z", "--", tree, *paths))
 
     def attributes_of(
         self, paths: Sequence[str], names: Sequence[str]
@@ -405,7 +415,8 @@ class Git:
     def push(self, remote: str, branch: str) -> Finished:
         """Push `branch` and set its upstream, as the user's own git would but for its hooks."""
         environment = {k: v for k, v in self.environment.items() if k != _PROTOCOLS}
-        return replace(self, environment=environment).try_run(
+        # What a credential helper leaves running must not hold anything.
+        return replace(self, environment=environment, held=()).try_run(
             "push", "--set-upstream", remote, f"refs/heads/{branch}"
         )
 
@@ -502,6 +513,16 @@ def _as_environment(settings: Sequence[Setting]) -> dict[str, str]:
     for number, (key, value) in enumerate(settings):
         found[f"GIT_CONFIG_KEY_{number}"] = key
         found[f"GIT_CONFIG_VALUE_{number}"] = value
+    return found
+
+
+def _parse_entries(output: str) -> dict[str, TreeEntry]:
+    """Read records of `ls-files` ("mode id stage") or `ls-tree` ("mode type id") by path."""
+    found = {}
+    for record in filter(None, output.split("\0")):
+        facts, _, path = record.partition("\t")
+        mode, *rest = facts.split(" ")
+        found[path] = TreeEntry(mode, max(rest, key=len))
     return found
 
 

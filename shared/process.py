@@ -47,8 +47,11 @@ def run_tool(
     env: Mapping[str, str],
     timeout_seconds: float,
     stdin: bytes = b"",
+    pass_fds: Sequence[int] = (),
 ) -> Finished:
     """Run a trusted tool, such as git, to its end or its deadline, with exactly `env`.
+
+    It has `pass_fds` open too, also when this process is no more.
 
     The tool gets a session of its own, so that it can neither ask on the terminal nor outlive
     its deadline: then its whole group is killed and `timed_out` is set. Raises `ToolMissing` or
@@ -56,7 +59,8 @@ def run_tool(
     """
     started = time.monotonic()
     source = subprocess.PIPE if stdin else _NOWHERE
-    with _start(argv, cwd, env, stdin=source, output=subprocess.PIPE) as process:
+    pipe = subprocess.PIPE
+    with _start(argv, cwd, env, stdin=source, output=pipe, pass_fds=pass_fds) as process:
         timed_out = False
         try:
             stdout, stderr = process.communicate(stdin or None, timeout_seconds)

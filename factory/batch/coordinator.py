@@ -36,7 +36,8 @@ from factory.summary import (
     usage_record,
 )
 from factory.task import OrderResult, OrderTask
-from factory.verdict import Errored, Passed
+from factory.uninterrupted import uninterrupted
+from factory.verdict import Passed
 from shared.atomic_io import write_json
 from shared.errors import LlmchError
 from shared.events import BatchEnded, BatchStarted, Emit, Noted, OrderSkipped, Warned
@@ -198,28 +199,30 @@ class _Batch:
     def _land_in_turn(self) -> None:
         while (position := self._schedule.next_to_land()) is not None:
             task, result = self._made.pop(position)
-            parent = self._session.tip
-            landed = self._session.land(task, result)
-            if isinstance(landed, SentBack):
-                landed = self._make_again(position, task, landed)
-            self._summaries[position] = self._session.conclude(task, landed, parent)
-            if isinstance(landed.verdict, Passed):
-                self._schedule.land(position, landed.verdict.commit)
-                continue
-            self._schedule.fail(position)
-            if error := error_of(landed):
-                self._error = error
-                self._schedule.stop()
+            fitting = self._session.fit(task, result)
+            if isinstance(fitting, SentBack):
+                fitting = self._make_again(task, fitting)
+            with uninterrupted():
+                self._land(position, task, fitting)
 
-    def _make_again(self, position: int, task: OrderTask, back: SentBack) -> OrderResult:
-        """Make an order anew on the tip. Nothing else lands meanwhile, so once is enough."""
+    def _land(self, position: int, task: OrderTask, result: OrderResult) -> None:
+        parent = self._session.tip
+        landed = self._session.land(task, result)
+        if isinstance(landed.verdict, Passed):
+            self._schedule.land(position, landed.verdict.commit)
+        else:
+            self._schedule.fail(position)
+        if error := error_of(landed):
+            self._error = error
+            self._schedule.stop()
+        self._summaries[position] = self._session.conclude(task, landed, parent)
+
+    def _make_again(self, task: OrderTask, back: SentBack) -> OrderResult:
+        """Make an order anew on the tip. Nothing else lands meanwhile, so it fits there."""
         self._session.emit(Noted(f"{task.name}: sent back to be made on the tip: {back.reason}"))
         again = replace(task, base=self._session.tip, folder=task.folder / "on_the_tip")
         self._session.begin(again)
-        result = self._session.land(again, self._session.execution.make(again))
-        if isinstance(result, SentBack):
-            return OrderResult(Errored(result.reason), ())
-        return result
+        return self._session.execution.make(again)
 
     def _summary(self, position: int) -> RunSummary:
         if position in self._summaries:
@@ -227,7 +230,8 @@ class _Batch:
         state: Literal["skipped", "blocked", "pending"]
         commit, warnings = None, self._orders[position].warnings
         match self._schedule.progress[position]:
-            case Progress.SKIPPED:
+            # One that landed has a summary of its own, unless the disk refused that.
+            case Progress.SKIPPED | Progress.LANDED:
                 state, commit = "skipped", self._schedule.commits[position]
             case Progress.BLOCKED:
                 cause = self._orders[self._schedule.causes[position]].order.id

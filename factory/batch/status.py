@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,28 +12,50 @@ from typing import Any
 from pydantic_core import to_json
 
 from factory.batch.state import IllegalTransition, OrderStatus, RunStatus, advance, project
-from factory.journal import Entry, journal_path, read_journal
+from factory.journal import Entry, Step, journal_path, read_journal
 from factory.lock import holder
 from shared.errors import Busy
 
+# Often enough for anyone who looks, and orders whose stages take milliseconds don't wait for it.
+_MOMENT_SECONDS = 0.1
 _USAGE = ("calls", "input_tokens", "output_tokens")
 
 
 class StateFile:
-    """Keeps `state.json`, the projection of the journal, for whoever watches a run."""
+    """Keeps `state.json`, the projection of the journal, for whoever watches a run.
+
+    What is there is never torn, and never older than a moment. Nothing waits for it, and it may
+    fail: the journal is the truth, and this can be made from it at any time.
+    """
 
     def __init__(self, common_dir: Path) -> None:
         self._path = state_path(common_dir)
+        self._lock = threading.Lock()
         self._status: RunStatus | None = None
+        self._pending: threading.Timer | None = None
 
     def __call__(self, entry: Entry) -> None:
-        """Take one more record and put the new state in place, atomically."""
-        self._status = advance(self._status, entry)
+        """Take one more record; the new state is written soon, at the run's end at once."""
+        with self._lock:
+            self._status = advance(self._status, entry)
+            if entry.step is Step.RUN_ENDED:
+                self._write()
+            elif self._pending is None:
+                self._pending = threading.Timer(_MOMENT_SECONDS, self._write_pending)
+                self._pending.daemon = True
+                self._pending.start()
+
+    def _write_pending(self) -> None:
+        with self._lock:
+            if self._pending is not None:
+                self._write()
+
+    def _write(self) -> None:
+        self._pending = None
         temporary = self._path.with_suffix(".tmp")
-        # Not synced: the journal is the truth, and this can be made from it at any time.
-        # Written anew at every step of every order, so by what is quickest.
-        temporary.write_bytes(to_json(self._status))
-        os.replace(temporary, self._path)  # noqa: PTH105  # one call a step
+        with contextlib.suppress(OSError):
+            temporary.write_bytes(to_json(self._status))
+            temporary.replace(self._path)
 
 
 def state_path(common_dir: Path) -> Path:

@@ -218,21 +218,25 @@ class _Watch:
             data = os.read(fd, _CHUNK)
         except ConnectionResetError:  # the supervisor died before it had read its job
             data = b""
-        if not data:
-            self._poll.unregister(fd)
-            self._open.remove(fd)
-            if fd not in self._streams and self._last_moment is None:
-                self._last_moment = time.monotonic() + GRACE_SECONDS
-        elif fd not in self._streams:
+        if fd not in self._streams:
             self._reply += data
+            if not data or data.endswith(b"\n"):  # its exit need not be waited for
+                self._close(fd)
+                self._last_moment = self._last_moment or time.monotonic() + GRACE_SECONDS
+        elif not data:
+            self._close(fd)
         elif capture := self._streams[fd]:
             capture.add(data)
             self._room -= len(data)
             if self._room < 0 and self._last_moment is None:
                 self.end(Stop.OUTPUT)
 
+    def _close(self, fd: int) -> None:
+        self._poll.unregister(fd)
+        self._open.remove(fd)
+
     def _exit(self) -> Exit:
-        if not self._reply:
+        if not self._reply.endswith(b"\n"):
             lost = "" if self._stop else "its supervisor was killed"
             return Exit(status=signal.SIGKILL, stop=self._stop, failure=lost, clean=False)
         report: warden.Report = json.loads(self._reply)

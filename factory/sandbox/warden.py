@@ -124,7 +124,7 @@ def _supervise(fds: list[int]) -> NoReturn:
         control = socket.socket(fileno=fds[2])
         report = _run(_read_job(control), control, fds)
         with contextlib.suppress(OSError):  # llmch may be gone
-            control.sendall(json.dumps(report).encode())
+            control.sendall(json.dumps(report).encode() + b"\n")
         code = 0
     finally:
         os._exit(code)

@@ -1,9 +1,21 @@
-"""Takes up the replies of an earlier run: what was paid for once is not asked again."""
+"""Takes up the replies of earlier runs: what was paid for once is not asked again."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
 from shared.llm.client import Completion, LlmClient, Request
 from shared.llm.transcript import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The transcript of an earlier run; `anew` are the orders that are asked anew all the same."""
+
+    transcript: Path
+    anew: frozenset[str] = frozenset()
 
 
 class ResumingClient:
@@ -12,10 +24,15 @@ class ResumingClient:
     It belongs inside the recording client, so that the reply goes on record in this run too.
     """
 
-    def __init__(self, inner: LlmClient, earlier: Transcript) -> None:
+    def __init__(
+        self, inner: LlmClient, earlier: Sequence[tuple[Transcript, frozenset[str]]]
+    ) -> None:
         self._inner = inner
-        self._earlier = earlier
+        self._earlier = tuple(earlier)
 
     def complete(self, request: Request) -> Completion:
-        """Return the reply on record, else the inner client's."""
-        return self._earlier.lookup(request) or self._inner.complete(request)
+        """Return the reply on record, that of the first transcript that has one, or ask."""
+        for transcript, anew in self._earlier:
+            if request.place.order not in anew and (recorded := transcript.lookup(request)):
+                return recorded
+        return self._inner.complete(request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from shared.llm.prices import KNOWN_PRICES, Prices
 from shared.llm.recording import RecordingClient, ReplayClient
 from shared.llm.records import describe_origin
 from shared.llm.redaction import secret_values
-from shared.llm.resume import ResumingClient
+from shared.llm.resume import Earlier, ResumingClient
 from shared.llm.retry import Patience, RetryPolicy, SystemClock
 from shared.llm.second_chance import SecondChanceClient
 from shared.llm.transcript import Transcript
@@ -66,12 +66,12 @@ class Model:
 
 @contextlib.contextmanager
 def open_model(
-    source: ModelSource, folder: Path, emit: Emit, earlier: Path | None = None
+    source: ModelSource, folder: Path, emit: Emit, earlier: Sequence[Earlier] = ()
 ) -> Iterator[Model]:
     """Open the model for a run that records in `folder`, and close what is open at the end.
 
-    What the transcript at `earlier` holds is not asked again. Raises `InvalidInput` where a
-    transcript cannot be read or used.
+    What the transcripts of `earlier` runs hold (newest first) is not asked again. Raises
+    `InvalidInput` where a transcript cannot be read or used.
     """
     meter = Meter()
     with contextlib.ExitStack() as opened:
@@ -97,12 +97,12 @@ def _open_record(path: Path, source: ModelSource, emit: Emit) -> Transcript:
     origin = {**source.origin, "date": _today()} if source.dated else source.origin
     today = _today if source.dated else None
     transcript = Transcript.open(path, origin, secrets=secrets, today=today)
-    _tell_doubts(transcript, emit)
+    _tell_doubts([transcript], emit)
     return transcript
 
 
-def _tell_doubts(transcript: Transcript, emit: Emit) -> None:
-    for place in transcript.uncertain:
+def _tell_doubts(transcripts: Sequence[Transcript], emit: Emit) -> None:
+    for place in dict.fromkeys(place for each in transcripts for place in each.uncertain):
         emit(
             Warned(
                 f"the call of {place} was begun but its reply is not on record: possibly paid for"
@@ -120,7 +120,7 @@ def _recording(
     transcript: Transcript,
     opened: contextlib.ExitStack,
     emit: Emit,
-    earlier: Path | None,
+    earlier: Sequence[Earlier],
 ) -> RecordingClient:
     """Stack the layers in the order that keeps their promises.
 
@@ -134,9 +134,13 @@ def _recording(
     capped = CappedClient(live, source.purse or Purse(source.budget), source.prices)
     patience = Patience(RetryPolicy(), SystemClock(), emit)
     inner: LlmClient = SecondChanceClient(capped, patience)
-    if earlier is not None and earlier != transcript.path:
-        before = Transcript.read(earlier)
-        _tell_doubts(before, emit)
+    before = [
+        (Transcript.read(each.transcript), each.anew)
+        for each in earlier
+        if each.transcript != transcript.path
+    ]
+    if before:
+        _tell_doubts([each for each, _ in before], emit)
         inner = ResumingClient(inner, before)
     return RecordingClient(inner, transcript)
 

@@ -220,6 +220,15 @@ def test_the_canary_sings_where_git_is_not_told_otherwise(
     assert (target.scratch / "ran").exists()
 
 
+@pytest.mark.parametrize("name", ["filters", "drivers", "hooks", "a submodule", "signatures"])
+def test_nothing_is_started_where_orders_are_merged_either(target: Factory, name: str) -> None:
+    HOSTILE[name](target.repo, canary(target))
+    (target.scratch / "ran").unlink(missing_ok=True)
+    summary = target.run_all(write_plan(target.scratch / "plan", PLAN), REPLIES, jobs=2)
+    assert summary.verdict == "PASS"
+    assert not (target.scratch / "ran").exists()
+
+
 def test_clearing_up_after_a_crash_starts_nothing_either(target: Factory) -> None:
     HOSTILE["filters"](target.repo, canary(target))
     head = git(target.repo, "rev-parse", "HEAD")

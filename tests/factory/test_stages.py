@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -248,16 +246,6 @@ def test_an_empty_file_is_filled_by_the_hash_it_was_shown_with(factory: Factory)
 
 
 # write_failed
-
-
-@contextmanager
-def file_size_limit(limit: int) -> Iterator[None]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_disk_that_refuses_a_file_ends_the_order_without_a_retry(factory: Factory) -> None:

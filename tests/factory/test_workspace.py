@@ -154,29 +154,32 @@ def test_a_reset_takes_back_whatever_a_command_did(
     workspace.reset()
     assert fingerprint(workspace.root) == before
     assert git(workspace.root, "rev-parse", "HEAD") == workspace.baseline
-    assert workspace.drift(workspace.baseline, ()) == ()
+    assert git(workspace.root, "status", "--porcelain", "--ignored") == ""
     assert sorted(each.name for each in workspace.root.parent.iterdir()) == [
         "repo",
         "repo.private",
     ]
 
 
-def commit_made_in(workspace: Workspace) -> str:
-    """Write a file as an order does, and return its commit."""
-    workspace.tree.write("made/module.py", b"MADE = 1\n")
-    workspace.git.stage(["made/module.py"])
-    facts = CommitFacts("made\n", "llmch", "llmch@localhost", "1700000000 +0000")
-    return workspace.commit(workspace.git.write_tree(), facts)
+MADE = "made/module.py"
+FACTS = CommitFacts("made\n", "llmch", "llmch@localhost", "1700000000 +0000")
+
+
+def stage_in(workspace: Workspace) -> str:
+    """Write and stage a file as an order does, and return the tree."""
+    workspace.tree.write(MADE, b"MADE = 1\n")
+    workspace.git.stage([MADE])
+    return workspace.git.write_tree()
 
 
 @pytest.mark.parametrize("leave", LEFTOVERS, ids=lambda each: each.__name__)
 def test_the_next_order_starts_from_exactly_the_commit_whatever_was_left_beside_it(
     workspace: Workspace, leave: Callable[[Path], None]
 ) -> None:
-    commit = commit_made_in(workspace)
+    tree = stage_in(workspace)
     expected = fingerprint(workspace.root)
     leave(workspace.root)
-    workspace.drift(commit, ["made/module.py"])
+    commit, _ = workspace.commit(tree, [MADE], FACTS)
     workspace.baseline = commit
     workspace.reset()
     assert fingerprint(workspace.root) == expected
@@ -184,40 +187,55 @@ def test_the_next_order_starts_from_exactly_the_commit_whatever_was_left_beside_
     assert git(workspace.root, "diff-index", "--cached", commit) == ""
 
 
+def test_a_commit_has_the_tree_and_stands_on_the_baseline(workspace: Workspace) -> None:
+    tree = stage_in(workspace)
+    commit, drift = workspace.commit(tree, [MADE], FACTS)
+    assert git(workspace.root, "rev-parse", f"{commit}^{{tree}}", f"{commit}^") == (
+        f"{tree}\n{workspace.baseline}"
+    )
+    assert drift == ()
+
+
 def test_a_tree_that_is_the_commit_already_is_not_checked_out_again(workspace: Workspace) -> None:
-    commit = commit_made_in(workspace)
-    assert workspace.drift(commit, ["made/module.py"]) == ()
+    commit, _ = workspace.commit(stage_in(workspace), [MADE], FACTS)
     workspace.baseline = commit
     with counting() as counts:
         workspace.reset()
-    assert counts.processes == 1  # HEAD moves
+    assert counts.processes == 0
     assert git(workspace.root, "rev-parse", "HEAD") == commit
 
 
 def test_what_was_seen_of_a_tree_is_forgotten_once_it_is_used(workspace: Workspace) -> None:
-    commit = commit_made_in(workspace)
+    commit, _ = workspace.commit(stage_in(workspace), [MADE], FACTS)
     expected = fingerprint(workspace.root)
-    workspace.drift(commit, ["made/module.py"])
     workspace.baseline = commit
     workspace.reset()
-    (workspace.root / "made/module.py").write_text("tampered")
+    (workspace.root / MADE).write_text("tampered")
     workspace.reset()
     assert fingerprint(workspace.root) == expected
 
 
+def test_a_commit_that_is_forgotten_leaves_nothing_for_another(workspace: Workspace) -> None:
+    before = fingerprint(workspace.root)
+    workspace.commit(stage_in(workspace), [MADE], FACTS)
+    workspace.reset()
+    assert fingerprint(workspace.root) == before
+    assert git(workspace.root, "rev-parse", "HEAD") == workspace.baseline
+
+
 def test_what_changed_beside_a_commit_is_drift_but_for_ignored_files(workspace: Workspace) -> None:
-    commit = commit_made_in(workspace)
+    tree = stage_in(workspace)
     (workspace.root / "README.md").write_text("changed")
     (workspace.root / "new").mkdir()
     (workspace.root / "new/file").write_text("x")
     (workspace.root / "seen.log").write_text("ignored")
-    assert workspace.drift(commit, ["made/module.py"]) == ("README.md", "new/file")
+    assert workspace.commit(tree, [MADE], FACTS)[1] == ("README.md", "new/file")
 
 
 def test_a_file_that_was_only_touched_is_no_drift(workspace: Workspace) -> None:
-    commit = commit_made_in(workspace)
+    tree = stage_in(workspace)
     os.utime(workspace.root / "README.md", (1, 1))
-    assert workspace.drift(commit, ["made/module.py"]) == ()
+    assert workspace.commit(tree, [MADE], FACTS)[1] == ()
 
 
 @pytest.mark.parametrize("leave", LEFTOVERS, ids=lambda each: each.__name__)

@@ -1,0 +1,55 @@
+"""`state.json` follows the journal: soon while a run goes on, exactly at its end."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from pathlib import Path
+
+from factory.batch.state import project
+from factory.batch.status import StateFile, state_path
+from factory.journal import Entry, Step, journal_path, read_journal
+from tests.fakes import proposal
+from tests.harness import Factory, manifest, writing
+
+_BEGUN = Entry(
+    Step.RUN_BEGUN,
+    {
+        "run_id": "01RUN",
+        "pid": 1,
+        "branch": "work",
+        "base": "0" * 40,
+        "folder": "/somewhere",
+        "started": "2024-01-01T00:00:00+00:00",
+    },
+)
+
+
+def test_at_the_end_of_a_run_it_is_the_projection_of_the_journal(factory: Factory) -> None:
+    plan = manifest([writing("one.txt", 1), writing("two.txt", 2)])
+    replies = {
+        f"WO-0{n}": [proposal({f"{name}.txt": name})] for n, name in ((1, "one"), (2, "two"))
+    }
+    factory.run_all(plan, replies)
+    common = factory.repo / ".git"
+    status = project(read_journal(journal_path(common)))
+    assert status is not None
+    assert json.loads(state_path(common).read_text()) == dataclasses.asdict(status)
+    assert status.ended
+
+
+def test_while_a_run_goes_on_it_is_written_without_being_asked_again(tmp_path: Path) -> None:
+    (tmp_path / "llmch").mkdir()
+    StateFile(tmp_path)(_BEGUN)
+    deadline = time.monotonic() + 10
+    while not state_path(tmp_path).exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert json.loads(state_path(tmp_path).read_text())["run_id"] == "01RUN"
+
+
+def test_a_run_goes_on_where_it_cannot_be_written(tmp_path: Path) -> None:
+    state = StateFile(tmp_path)  # without the folder
+    state(_BEGUN)
+    state(Entry(Step.RUN_ENDED, {}))
+    assert not state_path(tmp_path).exists()

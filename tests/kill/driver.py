@@ -1,0 +1,125 @@
+"""One `run-all` in a process of its own, with a scripted model that keeps its account on disk.
+
+What it is told comes as JSON, because it may have been told to die at any moment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from factory.batch.coordinator import run_all
+from factory.llm import ModelChoice
+from factory.options import RunOptions, SandboxChoice
+from factory.sandbox import Backend
+from shared.errors import LlmchError
+from shared.events import Event, Warned
+from shared.llm.client import Completion, Request, Usage
+from shared.llm.reply_format import ReplyFormat
+from shared.llm.stack import Mode, ModelSource
+from tests.fakes import proposal
+
+INTERNAL = 70
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the driver is told to do."""
+
+    repo: str
+    plan: str
+    artifacts: str
+    calls: str
+    """Where each call that reaches the model is noted, before it is answered."""
+    result: str
+    jobs: int
+    replies: Mapping[str, list[dict[str, str]]]
+    """For each order what its n-th attempt writes, by path."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    latency: float = 0.0
+    sandbox: str = Backend.OFF.value
+    kill_after: float | None = None
+    """Seconds after which the process is killed."""
+    kill_tree: bool = False
+    """Whether all it has started dies with it, as when the power goes."""
+    faults: Mapping[str, Any] | None = None
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+class CountingModel:
+    """Answers by order and attempt, so that a second process goes on as the first would have."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+
+    def complete(self, request: Request) -> Completion:
+        place = request.place
+        assert place.order is not None
+        note(Path(self._order.calls), f"{place.order} {place.attempt}")
+        time.sleep(self._order.latency)
+        files = self._order.replies[place.order][place.attempt - 1]
+        usage = Usage(calls=1, input_tokens=100, output_tokens=10)
+        return Completion(text=proposal(files)(request), model=request.model, usage=usage)
+
+
+def note(path: Path, line: str) -> None:
+    """Append a line in one write, past whatever was done to Python's files."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.write(descriptor, f"{line}\n".encode())
+    os.close(descriptor)
+
+
+def perform(order: Order) -> int:
+    """Run the plan and return the exit code that the command line would."""
+    os.environ.update(order.environment)
+    warnings: list[str] = []
+
+    def watch(event: Event) -> None:
+        if isinstance(event, Warned):
+            warnings.append(event.message)
+
+    outcome: dict[str, Any] = {}
+    try:
+        summary = run_all(
+            Path(order.plan), options_of(order), source_of(CountingModel(order)), watch
+        )
+        outcome = {"states": [each.state for each in summary.orders], "verdict": summary.verdict}
+        code = 0 if summary.verdict == "PASS" else 1
+    except LlmchError as error:
+        outcome, code = {"error": error.message, "hint": error.hint}, int(error.exit_code)
+    except KeyboardInterrupt:
+        outcome, code = {"error": "interrupted"}, 130
+    except Exception as error:  # a bug: the test says so
+        import traceback
+
+        outcome, code = {"error": repr(error), "traceback": traceback.format_exc()}, INTERNAL
+    Path(order.result).write_text(json.dumps({**outcome, "warnings": warnings}))
+    return code
+
+
+def options_of(order: Order) -> RunOptions:
+    return RunOptions(
+        repo=Path(order.repo),
+        artifacts=Path(order.artifacts),
+        models=ModelChoice(lambda attempt: "scripted", reply_format=ReplyFormat.JSON),
+        sandbox=SandboxChoice(Backend(order.sandbox)),
+        python=Path(sys.executable),
+        branch="work",
+        jobs=order.jobs,
+        max_attempts=3,
+    )
+
+
+def source_of(model: CountingModel) -> ModelSource:
+    return ModelSource(Mode.LIVE, lambda emit: model)
+
+
+Perform = Callable[[Order], int]

@@ -1,0 +1,240 @@
+"""Three orders on a repo with a user's files in it, and all that must hold when they are done."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import time
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from tests.harness import Json, fingerprint, git, manifest, write_plan, writing
+from tests.kill.driver import Order
+from tests.kill.zygote import Zygote
+
+# Judges the whole: each file says what it was written for, and 3 repeats what 1 says.
+VERIFY = """\
+for file in one two three; do
+    test ! -e $file.txt || grep -q "^$file, right$" $file.txt || exit 1
+done
+test ! -e three.txt || grep -q "$(cat one.txt)" three.txt
+"""
+RIGHT = {
+    "WO-01": [{"one.txt": "one, right\n"}],
+    "WO-02": [{"two.txt": "two, wrong\n"}, {"two.txt": "two, right\n"}],
+    "WO-03": [{"three.txt": "three, right\none, right\n"}],
+}
+ORDERS = tuple(RIGHT)
+DOUBT = re.compile(r"the call of factory (?P<order>\S+) attempt (?P<attempt>\d+) was begun")
+PATIENCE_SECONDS = 10.0
+Files: TypeAlias = dict[str, tuple[str, int, str]]
+
+
+def three_orders() -> list[Json]:
+    """1 and 2 stand alone, 3 is made on what 1 wrote; 2 is right at the second attempt."""
+    return [
+        writing("one.txt", 1, acceptance_commands=["test -s one.txt"]),
+        writing("two.txt", 2, acceptance_commands=["grep -q right two.txt"]),
+        writing(
+            "three.txt", 3, context_files=["one.txt"], acceptance_commands=["grep one three.txt"]
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A repo of a user's, whose branch `work` is checked out or not there yet."""
+
+    folder: Path
+    zygote: Zygote
+    jobs: int
+    checked_out: bool
+    before: Files
+
+    @classmethod
+    def of(
+        cls,
+        folder: Path,
+        template: Path,
+        zygote: Zygote,
+        *,
+        jobs: int = 1,
+        checked_out: bool = False,
+    ) -> Scenario:
+        repo = Path(shutil.copytree(template, folder / "repo", symlinks=True))
+        (repo / "scripts/verify.sh").write_text(VERIFY)
+        git(repo, "commit", "--quiet", "--all", "--message=verify")
+        (repo / "data").mkdir()
+        (repo / "data/private.bin").write_bytes(b"\0\1")
+        (repo / ".env").write_text("SECRET=1\n")
+        (repo / ".env").chmod(0o600)
+        if checked_out:
+            git(repo, "switch", "--quiet", "--create", "work")
+        write_plan(folder / "plan", manifest(three_orders()))
+        return cls(folder, zygote, jobs, checked_out, fingerprint(repo))
+
+    @property
+    def repo(self) -> Path:
+        return self.folder / "repo"
+
+    @property
+    def workspaces(self) -> Path:
+        return self.folder / "workspaces"
+
+    def run(self, environment: dict[str, str] | None = None, **changes: Any) -> int:
+        """Run the plan in a process of its own and return its exit code."""
+        order = Order(
+            repo=str(self.repo),
+            plan=str(self.folder / "plan"),
+            artifacts=str(self.folder / "artifacts"),
+            calls=str(self.folder / "calls"),
+            result=str(self.folder / "result.json"),
+            jobs=self.jobs,
+            replies=RIGHT,
+            environment={
+                "LLMCH_WORKSPACES": str(self.workspaces),
+                "HOME": os.environ["HOME"],
+                "LLMCH_TEST_KILL_AT": "",
+                **(environment or {}),
+            },
+        )
+        (self.folder / "result.json").unlink(missing_ok=True)
+        return self.zygote.perform(replace(order, **changes))
+
+    @property
+    def result(self) -> Json:
+        return json.loads((self.folder / "result.json").read_text())
+
+    def files(self) -> Files:
+        return fingerprint(self.repo)
+
+    def calls(self) -> Counter[str]:
+        """Return how often the model was asked for each order and attempt, by all runs so far."""
+        path = self.folder / "calls"
+        return Counter(path.read_text().splitlines() if path.exists() else [])
+
+    def on_record(self) -> set[str]:
+        """Return for which orders and attempts a reply is in a transcript."""
+        transcripts = (self.folder / "artifacts" / "factory").glob("*/transcript.jsonl")
+        return {place for path in transcripts for place in answered(path)}
+
+    def doubts(self) -> set[str]:
+        """Return which calls the last run said were possibly paid for."""
+        found = [DOUBT.match(each) for each in self.result["warnings"]]
+        return {f"{each['order']} {each['attempt']}" for each in found if each}
+
+    def assert_nothing_was_paid_for_twice(self, before: Counter[str], recorded: set[str]) -> None:
+        """See that a run asked only for what was not on record before it, and owned up to that."""
+        asked = self.calls() - before
+        assert not {place for place in asked if place in recorded}
+        repeated = {place for place in asked if before[place]}
+        assert repeated <= self.doubts()
+        assert len(repeated) <= self.jobs
+        assert self.calls().keys() == {"WO-01 1", "WO-02 1", "WO-02 2", "WO-03 1"}
+
+    # What must hold
+
+    def assert_done(self) -> None:
+        """See that all orders have landed, once each, and that nothing else has changed."""
+        self.assert_landed()
+        self.assert_nothing_left()
+        self.assert_told()
+
+    def assert_landed(self) -> None:
+        base = git(self.repo, "rev-parse", "main")
+        log = git(self.repo, "log", "--reverse", "--format=%H %P", f"{base}..work").splitlines()
+        commits = [line.split()[0] for line in log]
+        assert [line.split()[1:] for line in log] == [[each] for each in [base, *commits[:-1]]]
+        trailer = "--format=%(trailers:key=Llmch-Work-Order,valueonly,separator=%x20)"
+        told = git(self.repo, "log", "--reverse", trailer, f"{base}..work").split()
+        assert told == list(ORDERS)
+        for commit, order in zip(commits, three_orders(), strict=True):
+            changed = git(self.repo, "diff", "--name-only", f"{commit}^", commit).split()
+            assert changed == order["allowed_files"]
+        verify_from_scratch(self.repo, self.folder / "fresh", commits)
+
+    def assert_nothing_left(self) -> None:
+        """See that the user's files are as they were but for what landed, and that all is tidy."""
+        now = self.files()
+        landed = {
+            f"{name}.txt": now.get(f"{name}.txt") for name in ("one", "two", "three")
+        } if self.checked_out else {}  # fmt: skip
+        assert now == {**self.before, **landed}
+        assert git(self.repo, "status", "--porcelain") == ""
+        assert git(self.repo, "symbolic-ref", "--short", "HEAD") == (
+            "work" if self.checked_out else "main"
+        )
+        git(self.repo, "fsck", "--no-dangling", "--strict")
+        assert git(self.repo, "worktree", "list", "--porcelain").count("worktree ") == 1
+        assert not (self.repo / ".git" / "worktrees").exists()
+        assert list((self.repo / ".git").rglob("*.lock")) == []
+        assert git(self.repo, "for-each-ref", "refs/llmch") == ""
+        assert list(self.workspaces.iterdir()) == []
+        assert self.processes() == []
+        with (self.repo / ".git/llmch/lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def assert_told(self) -> None:
+        """See that every run that began left a summary and an end."""
+        for folder in (self.folder / "artifacts" / "factory").glob("*/"):
+            if (folder / "run.json").exists():
+                assert json.loads((folder / "run.json").read_text())["status"] != "running"
+                assert (folder / "run_summary.json").exists()
+        journal = (self.repo / ".git/llmch/journal.jsonl").read_text().splitlines()
+        assert json.loads(journal[-1])["step"] == "run_ended"
+
+    def processes(self) -> list[str]:
+        """Return what still runs in this folder after a moment of patience."""
+        until = time.monotonic() + PATIENCE_SECONDS
+        while (found := running_in(self.folder)) and time.monotonic() < until:
+            time.sleep(0.05)
+        return found
+
+
+def answered(transcript: Path) -> list[str]:
+    """Return the orders and attempts answered in a transcript; a torn last line is none."""
+    places: dict[str, str] = {}
+    found = []
+    for line in transcript.read_bytes().split(b"\n")[:-1]:
+        record = json.loads(line)
+        if record["record"] == "intent":
+            place = record["place"]
+            places[record["key"]] = f"{place['order']} {place['attempt']}"
+        elif record["record"] == "response":
+            found.append(places[record["key"]])
+    return found
+
+
+def verify_from_scratch(repo: Path, fresh: Path, commits: list[str]) -> None:
+    """Clone, and for each commit run the verification and its order's acceptance."""
+    shutil.rmtree(fresh, ignore_errors=True)
+    git(repo, "clone", "--quiet", "--no-checkout", str(repo), str(fresh))
+    for commit, order in zip(commits, three_orders(), strict=True):
+        git(fresh, "checkout", "--quiet", "--detach", commit)
+        for command in ("bash scripts/verify.sh", *order["acceptance_commands"]):
+            done = subprocess.run(shlex.split(command), cwd=fresh, capture_output=True, check=False)
+            assert done.returncode == 0, f"{order['id']}: {command}"
+
+
+def running_in(folder: Path) -> list[str]:
+    """Return the command lines of processes that are in `folder` or were told of it."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            where = str((entry / "cwd").readlink())
+            said = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if where.startswith(str(folder)) or str(folder) in said:
+            found.append(f"{entry.name} {said}")
+    return found
+
+
+ROOT = Path(__file__).parents[2]

@@ -1,0 +1,114 @@
+"""SIGKILL right after each record of the journal; then the same command again, and all is right."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from factory.journal import Step
+from tests.kill.scenario import Scenario
+from tests.kill.zygote import Zygote
+
+KILLED = -9
+# How often each step is on record in an undisturbed run, with one job and with four.
+TIMES = {
+    1: {
+        Step.RUN_BEGUN: 1,
+        Step.WORKSPACE_OPENING: 1,
+        Step.WORKSPACE_OPENED: 1,
+        Step.ORDER_BEGUN: 3,
+        Step.STAGE: 18,
+        Step.ATTEMPT_FAILED: 1,
+        Step.LANDING: 3,
+        Step.LANDED: 3,
+        Step.ORDER_ENDED: 3,
+        Step.RUN_ENDED: 1,
+    }
+}
+TIMES[4] = TIMES[1] | {Step.WORKSPACE_OPENING: 2, Step.WORKSPACE_OPENED: 2}
+ALL = "LLMCH_TEST_MOMENTS" in os.environ  # as `make test-kill` asks for
+
+New = Callable[..., Scenario]
+
+
+@pytest.fixture
+def new(tmp_path: Path, template_repo: Path, zygote: Zygote) -> New:
+    def new(**changes: object) -> Scenario:
+        return Scenario.of(tmp_path, template_repo, zygote, **changes)  # type: ignore[arg-type]
+
+    return new
+
+
+def moments(jobs: int) -> Iterator[str]:
+    """Yield every step and its count; stages, which are many, only where all is asked for."""
+    for step, times in TIMES[jobs].items():
+        if ALL or step is not Step.STAGE:
+            yield from (f"{step}:{count}" for count in range(1, times + 1))
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_the_steps_of_an_undisturbed_run_are_these(new: New, jobs: int) -> None:
+    scenario = new(jobs=jobs)
+    assert scenario.run() == 0
+    journal = (scenario.repo / ".git/llmch/journal.jsonl").read_text().splitlines()
+    assert Counter(json.loads(line)["step"] for line in journal) == TIMES[jobs]
+    assert set(TIMES[jobs]) == set(Step)
+    scenario.assert_done()
+
+
+@pytest.mark.parametrize(
+    ("jobs", "moment"), [(jobs, moment) for jobs in TIMES for moment in moments(jobs)]
+)
+def test_killed_at_a_step(new: New, jobs: int, moment: str) -> None:
+    killed_and_run_again(new(jobs=jobs, checked_out=True), moment)
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+@pytest.mark.parametrize("step", [Step.LANDING, Step.LANDED])
+def test_killed_where_a_branch_lands_that_nobody_has_checked_out(
+    new: New, jobs: int, step: Step
+) -> None:
+    killed_and_run_again(new(jobs=jobs), f"{step}:2")
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_killed_again_and_again_a_stage_later_each_time(new: New, jobs: int) -> None:
+    """What the first run was told outlives all that were killed before they asked for it again."""
+    scenario = new(jobs=jobs)
+    kills = 0
+    while (code := scenario.run({"LLMCH_TEST_KILL_AT": f"stage:{kills + 1}"})) == KILLED:
+        assert scenario.files() == scenario.before
+        kills += 1
+    assert code == 0
+    assert kills >= 5
+    scenario.assert_done()
+    if jobs == 1:  # with several, a kill may come while another order is being asked for
+        assert set(scenario.calls().values()) == {1}
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_what_was_told_outlives_runs_that_are_killed_at_once(new: New, jobs: int) -> None:
+    scenario = new(jobs=jobs)
+    assert scenario.run({"LLMCH_TEST_KILL_AT": "landing:1"}) == KILLED
+    asked, recorded = scenario.calls(), scenario.on_record()
+    for moment in ("run_begun", "workspace_opening", "order_begun", "stage"):
+        assert scenario.run({"LLMCH_TEST_KILL_AT": moment}) == KILLED
+    assert scenario.run() == 0
+    scenario.assert_done()
+    scenario.assert_nothing_was_paid_for_twice(asked, recorded)
+
+
+def killed_and_run_again(scenario: Scenario, moment: str) -> None:
+    before = scenario.before
+    assert scenario.run({"LLMCH_TEST_KILL_AT": moment}) == KILLED
+    if not scenario.checked_out:
+        assert scenario.files() == before
+    asked, recorded = scenario.calls(), scenario.on_record()
+    assert scenario.run() == 0, scenario.result
+    scenario.assert_done()
+    scenario.assert_nothing_was_paid_for_twice(asked, recorded)
