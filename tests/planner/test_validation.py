@@ -48,8 +48,12 @@ STUBS = st.sampled_from(
         "def f(a: int) -> str: ...",
         "class C(Base):\n    def m(self) -> 'C': ...",
         "def f(",
+        "from b import *",
+        "```\nx: Missing\n```",
+        "f = g = 1; a, *b = 2",
+        "x: '" + "[" * 70,
+        "\0",
     ]
-    + ["from b import *", "```\nx: Missing\n```", "f = g = 1; a, *b = 2", "x: '" + "[" * 70, "\0"]
 )
 INTERFACES = st.lists(
     st.fixed_dictionaries({"path": st.sampled_from(["a.py", "b.pyi", "../a", "*", "types.py"]),
