@@ -30,6 +30,7 @@ from shared.errors import (
     ReplyUnparseable,
 )
 from shared.events import Emit, PlanEnded, PlanStarted
+from shared.hashing import canonical_json, sha256_bytes
 from shared.llm.client import LlmClient
 from shared.llm.stack import ModelSource, open_model
 from shared.llm.usage import Tally, usage_counted, usage_document
@@ -83,7 +84,7 @@ def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResul
         check_export(options.outdir, overwrite=options.overwrite)
     inputs = _gather(options, spec)
     run_id = new_run_id()
-    digest = _identity(options, spec, inputs.template)
+    digest = _compile_hash(options, spec, inputs.template)
     folder = new_run_folder(options.artifacts, "planner", run_id)
     with (
         recorded_run(folder, _head(options, inputs, digest), emit) as recording,
@@ -99,15 +100,27 @@ def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResul
     return result
 
 
-def compile_identity(options: PlanOptions) -> str:
-    """Return the hash that names this compilation: equal for equal inputs.
+def plan_identity(options: PlanOptions) -> str:
+    """Return the hash of what decides whether a plan on file is the one that is asked for now.
 
-    Raises `InvalidInput` where spec or template cannot be used.
+    That is what it was compiled from, and what it had to pass beside the rules. The repo is not:
+    it changes as the plan's orders land. Nor is the review: a plan that was accepted without one
+    stays accepted. Raises `InvalidInput` where spec or template cannot be used.
     """
-    return _identity(options, read_spec(options.spec), load_template(options.template))
+    compiled = _compile_hash(options, read_spec(options.spec), load_template(options.template))
+    return sha256_bytes(
+        canonical_json(
+            {
+                "compile_hash": compiled,
+                "require_coverage": options.require_coverage,
+                "programs": sorted(options.allowed.programs),
+                "dependencies": sorted(options.allowed.dependencies),
+            }
+        )
+    )
 
 
-def _identity(options: PlanOptions, spec: Spec, template: Template) -> str:
+def _compile_hash(options: PlanOptions, spec: Spec, template: Template) -> str:
     return compile_hash(
         spec=spec.sha256,
         template=template.sha256,
@@ -274,4 +287,5 @@ def _settings(options: PlanOptions) -> dict[str, Any]:
         "max_output_tokens": options.model.max_output_tokens,
         "reviewer": options.reviewer.model if options.reviewer else None,
         "max_attempts": options.max_attempts,
+        "require_coverage": options.require_coverage,
     }
