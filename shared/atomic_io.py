@@ -5,12 +5,12 @@ A write goes to a temporary name in the same folder, is synced, and takes its pl
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -95,10 +95,49 @@ def remove_drafts(folder: Path) -> None:
 
     Nobody may be writing there. What the system keeps from us stays.
     """
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         for draft in folder.rglob(".*.tmp"):
             if _DRAFT.fullmatch(draft.name):
                 draft.unlink()
+
+
+def replace_files(folder: Path, files: Mapping[str, bytes], gone: Collection[str] = ()) -> None:
+    """Put `files` into `folder` and take `gone` out of it: all of that, or nothing of it.
+
+    Raises `CommandFailed` where the disk refuses, with everything as it was before. Only a crash
+    among the last renames can leave a part; what stood there then lies in the hidden folder.
+    """
+    staging = folder / f".{os.getpid()}.tmp"
+    new, old = staging / "new", staging / "old"
+    try:
+        with ExitStack() as undo:
+            undo.callback(_discard, staging, new, old)
+            new.mkdir(parents=True)
+            old.mkdir()
+            for name, data in files.items():
+                (new / name).write_bytes(data)
+            _sync_all(new, files)
+            for name in (*files, *gone):
+                place = folder / name
+                if place.exists() or place.is_symlink():
+                    place.rename(old / name)
+                    undo.callback((old / name).rename, place)
+                if name in files:
+                    (new / name).rename(place)
+                    undo.callback(place.unlink)
+            sync_folder(folder)
+            undo.pop_all()
+    except OSError as error:
+        raise write_refused(folder, error) from error
+    shutil.rmtree(staging, ignore_errors=True)
+
+
+def _discard(staging: Path, new: Path, old: Path) -> None:
+    """Remove the staging folder, but never what could not be put back in its place."""
+    shutil.rmtree(new, ignore_errors=True)
+    with suppress(OSError):
+        old.rmdir()
+        staging.rmdir()
 
 
 def sync_folder(folder: Path) -> None:

@@ -11,7 +11,7 @@ from factory.options import RunOptions
 from factory.preflight import Place
 from llmch.arguments import add_model_arguments, add_output_arguments, add_record_arguments
 from llmch.console import Console
-from planner.cli import add_review_arguments, planning_model
+from planner.cli import add_acceptance_arguments, allowed_by, planning_model
 from shared.errors import ExitCode
 
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
     parser.add_argument("--model", metavar="M", help="the model that plans")
     parser.add_argument("--reasoning-effort", metavar="E", help="minimal, low, medium or high")
-    add_review_arguments(parser)
+    add_acceptance_arguments(parser)
     add_batch_arguments(parser)
     add_run_arguments(parser)
     add_record_arguments(parser)
@@ -71,6 +71,8 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
             max_attempts=settings.planner_attempts,
             repo=args.repo,
             template=args.template,
+            require_coverage=args.require_coverage,
+            allowed=allowed_by(settings),
         ),
         place.common_dir,
         replace(planner_source, purse=purse),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from planner.rules.model import Finding, PlanView, Rule, Step, each_order, quoted
 from shared.paths import glob_characters
 from shared.python_files import has_names_to_declare, is_test_file
 from shared.schemas import WorkOrder
+
+_WORD = re.compile(r"\w+")
 
 
 def unreadable_context(step: Step, order: WorkOrder) -> Iterator[Finding]:
@@ -68,8 +72,10 @@ E246 = Rule(
 
 
 def unused_modules(view: PlanView) -> Iterator[Finding]:
-    if any(step.draft.order is None for step in view.steps):
+    orders = [step.draft.order for step in view.steps]
+    if None in orders:
         return  # what cannot be read may use anything
+    uses = _uses(view)
     for step in view.steps:
         order = step.draft.order
         assert order is not None, "looked at above"
@@ -78,7 +84,7 @@ def unused_modules(view: PlanView) -> Iterator[Finding]:
             for index, path in enumerate(order.allowed_files)
             if has_names_to_declare(path) and _creates(step, path)
         ]
-        if mine and not any(_is_used(path, step, view) for _, path in mine):
+        if mine and not any(uses.of(path, step.draft.position) for _, path in mine):
             # Where one of its files is used, that one may use the others.
             for index, path in mine:
                 message = f"{quoted(path)} is created here and used by no command and no order"
@@ -90,26 +96,50 @@ def _creates(step: Step, path: str) -> bool:
     return first == step.draft.position
 
 
-def _is_used(path: str, step: Step, view: PlanView) -> bool:
-    name = posixpath.basename(path).removesuffix(".py")
+@dataclass(frozen=True, slots=True)
+class _Uses:
+    """The last order that mentions each word where it uses something, by what it is a use of.
+
+    An order's own commands and tests use its files; what it says of itself does not.
+    """
+
+    own: Mapping[str, int]
+    others: Mapping[str, int]
+    required: frozenset[str]
+
+    def of(self, path: str, position: int) -> bool:
+        """Say whether a module that the order at `position` creates is used."""
+        name = posixpath.basename(path).removesuffix(".py")
+        return (
+            path in self.required
+            or self.own.get(name, 0) >= position
+            or self.others.get(name, 0) > position
+        )
+
+
+def _uses(view: PlanView) -> _Uses:
+    own: dict[str, int] = {}
+    others: dict[str, int] = {}
+    for step in view.steps:  # later ones overwrite earlier ones
+        order = step.draft.order
+        assert order is not None, "the caller has looked"
+        tests = [path for path in order.allowed_files if is_test_file(path)]
+        own.update(_at(step.draft.position, (*order.acceptance_commands, *tests)))
+        told = (order.title, order.intent, order.notes or "")
+        needed = (each.path for each in order.preconditions)
+        stubs = (each.stub for each in order.interfaces)
+        texts = (*told, *order.context_files, *order.allowed_files, *needed, *stubs)
+        others.update(_at(step.draft.position, texts))
     contract = view.plan.contract
-    if contract and any(each.path == path for each in contract.requires):
-        return True
-    return any(name in text for other in view.steps for text in _mentions(other, step))
+    required = frozenset(each.path for each in contract.requires) if contract else frozenset()
+    return _Uses(own, others, required)
 
 
-def _mentions(other: Step, creator: Step) -> Iterator[str]:
-    """Yield what could show that `other` uses a file of `creator`."""
-    order = other.draft.order
-    assert order is not None, "looked at above"
-    if other.draft.position >= creator.draft.position:
-        yield from order.acceptance_commands
-        yield from (path for path in order.allowed_files if is_test_file(path))
-    if other.draft.position > creator.draft.position:
-        yield from (order.title, order.intent, order.notes or "")
-        yield from (*order.context_files, *order.allowed_files)
-        yield from (each.path for each in order.preconditions)
-        yield from (each.stub for each in order.interfaces)
+def _at(position: int, texts: Iterable[str]) -> dict[str, int]:
+    """Return the position for each word of the texts, and for what a test by that name tests."""
+    words = {word for text in texts for word in _WORD.findall(text)}
+    tested = {each.removeprefix("test_").removesuffix("_test") for each in words}
+    return dict.fromkeys(words | tested, position)
 
 
 W245 = Rule(

@@ -49,6 +49,15 @@ def test_a_landed_order_is_found_by_its_trailer(
     assert f"commit {tip[:10]}" in alone.out
 
 
+def test_another_plans_order_of_the_same_id_does_not_count(
+    say: Say, plan_folder: Path, factory: Factory
+) -> None:
+    other = order(1, covers=["R1"], title="Say something else")
+    assert factory.run(other, [proposal({"hello.txt": "hello\n"})]).verdict == "PASS"
+    said = say("report", "--coverage", plan_folder, "--repo", factory.repo, "--json")
+    assert said.document["requirements"][0]["orders"][0]["commits"] == []
+
+
 def test_an_order_without_requirements_has_no_such_trailer(say: Say, factory: Factory) -> None:
     factory.run(order(1), [proposal({"hello.txt": "hello\n"})])
     assert say("report", "--coverage", factory.repo, "--json").document["requirements"] == []
