@@ -18,7 +18,7 @@ REQUIREMENTS = [
 
 @pytest.fixture
 def plan_folder(tmp_path: Path) -> Path:
-    document = manifest([order(1, covers=["R1"])])
+    document = manifest([order(1, covers=["R1", "R1"])])
     return write_plan(tmp_path / "plan", {**document, "requirements": REQUIREMENTS})
 
 
