@@ -36,8 +36,15 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     from factory.summary import public_json
     from llmch.building import plan_once
     from llmch.consent import with_consent
-    from llmch.wiring import model_source, planning_source, reviews_plan, settings_for
+    from llmch.wiring import (
+        inputs_first,
+        model_source,
+        planning_source,
+        reviews_plan,
+        settings_for,
+    )
     from planner.run import PlanOptions, plan_document
+    from planner.spec import read_spec
     from shared.llm.budget import Purse
 
     flags = {
@@ -48,8 +55,9 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     }
     settings = settings_for(args, console, flags, repo=args.repo, spec=args.spec)
     review = reviews_plan(args)
-    planner_source = planning_source(args, settings, review=review)
-    factory_source = model_source(args, settings, settings.factory)
+    with inputs_first(lambda: read_spec(args.spec), lambda: find_repo(args.repo)):
+        planner_source = planning_source(args, settings, review=review)
+        factory_source = model_source(args, settings, settings.factory)
     purse = Purse(planner_source.budget)  # one budget for both
     place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     options = run_options(args, settings)

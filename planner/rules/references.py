@@ -45,16 +45,19 @@ E243 = Rule(
 )
 
 
-def unknown_dependencies(step: Step, order: WorkOrder) -> Iterator[Finding]:
-    known = [draft.raw.get("id") for draft in step.plan.drafts]
-    told: set[str] = set()
-    for index, needed in enumerate(order.depends_on):
-        if needed in told:
+def unknown_dependencies(view: PlanView) -> Iterator[Finding]:
+    ids = (draft.raw.get("id") for draft in view.plan.drafts)
+    known = {each for each in ids if isinstance(each, str)}
+    for step in view.steps:
+        order = step.draft.order
+        if order is None:
             continue
-        told.add(needed)
-        if needed == order.id or needed not in known:
-            fault = "is the order itself" if needed == order.id else "is no order of this plan"
-            yield step.finding("E246", f"depends_on[{index}]", f"{quoted(needed)} {fault}")
+        for index, needed in enumerate(order.depends_on):
+            if needed in order.depends_on[:index]:
+                continue  # told already
+            if needed == order.id or needed not in known:
+                fault = "is the order itself" if needed == order.id else "is no order of this plan"
+                yield step.finding("E246", f"depends_on[{index}]", f"{quoted(needed)} {fault}")
 
 
 E246 = Rule(
@@ -64,7 +67,7 @@ E246 = Rule(
     bad='{"depends_on": ["WO-07"]}',
     good="""{"work_orders": [{"id": "WO-01"}, {"id": "WO-02", "depends_on": ["WO-01"]}]}""",
     remedy="Name the id of an order of this plan, or leave the entry out: order by number is kept.",
-    check=each_order(unknown_dependencies),
+    check=unknown_dependencies,
 )
 
 

@@ -112,6 +112,11 @@ class Scenario:
     def result(self) -> Json:
         return json.loads((self.folder / "result.json").read_text())
 
+    @property
+    def account(self) -> list[str]:
+        """What operations of the last run with faults there were, and which was refused."""
+        return (self.folder / "account").read_text().splitlines()
+
     def files(self) -> Files:
         return fingerprint(self.repo)
 
@@ -160,14 +165,19 @@ class Scenario:
             assert changed == order["allowed_files"]
         verify_from_scratch(self.repo, self.folder / "fresh", commits)
 
-    def assert_nothing_left(self) -> None:
-        """See that the user's files are as they were but for what landed, and that all is tidy."""
+    def assert_only_landed_files_differ(self) -> None:
+        """See that the user's files are as they were, but for what is on a checked out branch."""
         now = self.files()
-        landed = {
-            f"{name}.txt": now.get(f"{name}.txt") for name in ("one", "two", "three")
-        } if self.checked_out else {}  # fmt: skip
+        landed = {}
+        if self.checked_out:
+            added = git(self.repo, "diff", "--name-only", "main", "work").split()
+            landed = {path: now.get(path) for path in added}
         assert now == {**self.before, **landed}
         assert git(self.repo, "status", "--porcelain") == ""
+
+    def assert_nothing_left(self) -> None:
+        """See that the user's files are as they were but for what landed, and that all is tidy."""
+        self.assert_only_landed_files_differ()
         assert git(self.repo, "symbolic-ref", "--short", "HEAD") == (
             "work" if self.checked_out else "main"
         )
@@ -177,6 +187,9 @@ class Scenario:
         assert list((self.repo / ".git").rglob("*.lock")) == []
         assert git(self.repo, "for-each-ref", "refs/llmch") == ""
         assert list(self.workspaces.iterdir()) == []
+        assert list((self.folder / "artifacts").rglob(".*.tmp")) == []
+        state = {each.name for each in (self.repo / ".git/llmch").iterdir()}
+        assert state == {"journal.jsonl", "lock", "state.json"}
         assert self.processes() == []
         with (self.repo / ".git/llmch/lock").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

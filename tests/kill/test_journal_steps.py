@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from factory.journal import Step
+from tests.kill.scale import FULL
 from tests.kill.scenario import Scenario
 from tests.kill.zygote import Zygote
 
@@ -31,7 +31,6 @@ TIMES = {
     }
 }
 TIMES[4] = TIMES[1] | {Step.WORKSPACE_OPENING: 2, Step.WORKSPACE_OPENED: 2}
-ALL = "LLMCH_TEST_MOMENTS" in os.environ  # as `make test-kill` asks for
 
 New = Callable[..., Scenario]
 
@@ -44,11 +43,15 @@ def new(tmp_path: Path, template_repo: Path, zygote: Zygote) -> New:
     return new
 
 
-def moments(jobs: int) -> Iterator[str]:
-    """Yield every step and its count; stages, which are many, only where all is asked for."""
-    for step, times in TIMES[jobs].items():
-        if ALL or step is not Step.STAGE:
-            yield from (f"{step}:{count}" for count in range(1, times + 1))
+def moments() -> Iterator[tuple[int, str]]:
+    """Yield every time of every step with one job and with four; or each step once."""
+    if FULL:
+        for jobs, steps in TIMES.items():
+            for step, times in steps.items():
+                yield from ((jobs, f"{step}:{count}") for count in range(1, times + 1))
+    else:
+        for number, (step, times) in enumerate(TIMES[1].items()):
+            yield (1, 4)[number % 2], f"{step}:{1 + times // 2}"
 
 
 @pytest.mark.parametrize("jobs", [1, 4])
@@ -61,22 +64,22 @@ def test_the_steps_of_an_undisturbed_run_are_these(new: New, jobs: int) -> None:
     scenario.assert_done()
 
 
-@pytest.mark.parametrize(
-    ("jobs", "moment"), [(jobs, moment) for jobs in TIMES for moment in moments(jobs)]
-)
+@pytest.mark.parametrize(("jobs", "moment"), list(moments()))
 def test_killed_at_a_step(new: New, jobs: int, moment: str) -> None:
     killed_and_run_again(new(jobs=jobs, checked_out=True), moment)
 
 
-@pytest.mark.parametrize("jobs", [1, 4])
-@pytest.mark.parametrize("step", [Step.LANDING, Step.LANDED])
+@pytest.mark.parametrize(
+    ("jobs", "step"),
+    [(1, Step.LANDING), (4, Step.LANDED), *((1, Step.LANDED), (4, Step.LANDING))[: 2 * FULL]],
+)
 def test_killed_where_a_branch_lands_that_nobody_has_checked_out(
     new: New, jobs: int, step: Step
 ) -> None:
     killed_and_run_again(new(jobs=jobs), f"{step}:2")
 
 
-@pytest.mark.parametrize("jobs", [1, 4])
+@pytest.mark.parametrize("jobs", [1, 4][: 1 + FULL])
 def test_killed_again_and_again_a_stage_later_each_time(new: New, jobs: int) -> None:
     """What the first run was told outlives all that were killed before they asked for it again."""
     scenario = new(jobs=jobs)
@@ -91,7 +94,7 @@ def test_killed_again_and_again_a_stage_later_each_time(new: New, jobs: int) -> 
         assert set(scenario.calls().values()) == {1}
 
 
-@pytest.mark.parametrize("jobs", [1, 4])
+@pytest.mark.parametrize("jobs", [4, 1][: 1 + FULL])
 def test_what_was_told_outlives_runs_that_are_killed_at_once(new: New, jobs: int) -> None:
     scenario = new(jobs=jobs)
     assert scenario.run({"LLMCH_TEST_KILL_AT": "landing:1"}) == KILLED

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import stat
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from shared.atomic_io import (
     make_folder,
+    remove_drafts,
     render_json,
     replace_files,
     write_bytes,
@@ -77,6 +82,34 @@ def test_files_are_made_as_the_umask_says(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+
+
+def test_those_who_write_one_file_at_once_do_not_meet(tmp_path: Path) -> None:
+    texts = [str(number) * 10_000 for number in range(8)]
+    with ThreadPoolExecutor(len(texts)) as pool:
+        for _ in range(10):
+            list(pool.map(lambda text: write_text(tmp_path / "a", text, sync=False), texts))
+            assert (tmp_path / "a").read_text() in texts
+
+
+DIES_BEFORE_ITS_RENAME = """
+import os, signal, sys
+from pathlib import Path
+from shared.atomic_io import write_bytes
+os.replace = lambda *arguments: os.kill(os.getpid(), signal.SIGKILL)
+write_bytes(Path(sys.argv[1]), b"whole")
+"""
+
+
+def test_what_a_killed_writer_left_can_be_removed_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep/.mine.tmp").write_text("precious")
+    (tmp_path / "link").symlink_to("deep")
+    writer = [sys.executable, "-c", DIES_BEFORE_ITS_RENAME, str(tmp_path / "deep/a")]
+    assert subprocess.run(writer, check=False).returncode == -signal.SIGKILL
+    assert len(list((tmp_path / "deep").iterdir())) == 2
+    remove_drafts(tmp_path)
+    assert [each.name for each in (tmp_path / "deep").iterdir()] == [".mine.tmp"]
 
 
 @pytest.mark.usefixtures("full_disk")
