@@ -9,7 +9,7 @@ from typing import Final
 
 from planner.projection import Projection
 from planner.rules.model import Finding, PlanView, Rule, Step, quoted
-from shared.commands import Command, ScriptRun
+from shared.commands import SHELLS, Command, ScriptRun
 
 _PYTHON = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
 _ALWAYS: Final = frozenset(
@@ -73,7 +73,7 @@ def _is_allowed(command: Command, step: Step, toolchains: Callable[[], Mapping[s
     program, position = command.program, step.draft.position
     if program in _ALWAYS or program in step.target.allowed.programs or _PYTHON.fullmatch(program):
         return True
-    if isinstance(command.run, ScriptRun):
+    if isinstance(command.run, ScriptRun) and program not in SHELLS:
         return True  # a file of the repo: whether it is there is another rule's question
     if program not in _BY_FILE:
         return False

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from tests.bench.contracts import measure_contracts
 from tests.bench.looking import measure_looking
 from tests.bench.planning import measure_planning
 from tests.bench.rows import Section, render_table, table_document
@@ -24,6 +25,7 @@ from tests.bench.start import measure_start
 _SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "start": measure_start,
     "planning": measure_planning,
+    "contracts": measure_contracts,
     "run": measure_run,
     "run-all": measure_run_all,
     "jobs": measure_side_by_side,
