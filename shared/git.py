@@ -230,6 +230,11 @@ class Git:
             tree, "--",
         )  # fmt: skip
 
+    def has_staged(self, commit: str) -> bool:
+        """Return whether the index is that of `commit`, whatever the files are."""
+        done = self.try_run("diff-index", "--cached", "--quiet", "--no-ext-diff", commit, "--")
+        return done.exit_code == 0
+
     def commit_of(self, name: str) -> str:
         """Return the id of the commit `name` stands for, or an empty string."""
         done = self.try_run(
@@ -318,6 +323,10 @@ class Git:
     def reset(self, commit: str) -> None:
         """Make HEAD, index and tracked files exactly `commit`; untracked ones in the way go."""
         self.run("reset", "--hard", "--quiet", commit)
+
+    def reset_keeping(self, commit: str) -> None:
+        """Make HEAD, index and files `commit`, but no file that was changed: then nothing is."""
+        self.run("reset", "--keep", "--quiet", commit)
 
     def stage(self, paths: Sequence[str]) -> None:
         """Put the named files, and nothing else, into the index, ignored or not.
