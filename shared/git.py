@@ -297,11 +297,15 @@ class Git:
         """Return whether `older` is `newer` or among its ancestors."""
         return self.try_run("merge-base", "--is-ancestor", older, newer).exit_code == 0
 
-    def same_as(self, commit: str, path: str) -> bool:
-        """Return whether the file at `path` holds what `commit` has there, filters applied."""
-        stored = self.try_run("rev-parse", "--verify", "--quiet", f"{commit}:{path}")
-        actual = self.try_run("hash-object", "--", path)
-        return not stored.exit_code and not actual.exit_code and stored.stdout == actual.stdout
+    def files_between(self, old: str, new: str) -> frozenset[str]:
+        """Return the paths that differ between two commits."""
+        output = self.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
+        return frozenset(filter(None, output.split("\0")))
+
+    def content_of(self, commit: str, path: str) -> bytes | None:
+        """Return what a checkout of `commit` has at `path`, filters applied; `None` for no file."""
+        done = self.try_run("cat-file", "--filters", f"{commit}:{path}")
+        return None if done.exit_code else done.stdout
 
     def holds_file(self, commit: str, path: str) -> bool:
         """Return whether `commit` has a file at `path`."""
