@@ -36,6 +36,12 @@ _FIXED_CONFIG: tuple[Setting, ...] = (
     ("advice.detachedHead", "false"),
 )
 
+# By default git leaves it to the system when new objects and refs reach the disk, and a power loss
+# may keep the ref of a commit that is gone. What is landed is synced in this order: its objects,
+# the journal's record, the index of a checkout that follows, the ref.
+_SYNCED: tuple[Setting, ...] = (("core.fsync", "committed"),)
+_ALL_SYNCED: tuple[Setting, ...] = (("core.fsync", "all"),)
+
 # A driver that fails with another code than 1 to 128 is broken to git, not in conflict; and that
 # is what becomes of binary files here.
 _TEXT_MERGE = "git merge-file -q %A %O %B || exit 1"
@@ -338,11 +344,11 @@ class Git:
         With very many files in it, `git add` takes half as long again.
         """
         names = "".join(path + "\0" for path in paths).encode()
-        self.run("update-index", "--add", "-z", "--stdin", stdin=names)
+        self.with_config(_SYNCED).run("update-index", "--add", "-z", "--stdin", stdin=names)
 
     def write_tree(self) -> str:
         """Return the id of the index as a tree."""
-        return self.run("write-tree")
+        return self.with_config(_SYNCED).run("write-tree")
 
     def staged_entries(self, paths: Sequence[str]) -> Mapping[str, TreeEntry]:
         """Return what the index holds at each of `paths` that it has."""
@@ -374,7 +380,7 @@ class Git:
                 ("DATE", facts.date),
             )
         }
-        return self.run(
+        return self.with_config(_SYNCED).run(
             "commit-tree", tree, "-p", parent, stdin=facts.message.encode(), environment=who
         )
 
@@ -383,7 +389,7 @@ class Git:
 
         Merge drivers are programs, so whatever files are to be merged by one are merged as text.
         """
-        plain = self.with_config(without_merge_drivers(self.read_config()))
+        plain = self.with_config((*without_merge_drivers(self.read_config()), *_SYNCED))
         done = plain.try_run("merge-tree", "--write-tree", "--no-messages", ours, theirs)
         if done.exit_code not in (0, 1) or done.timed_out:
             raise GitFailed(done)
@@ -396,7 +402,9 @@ class Git:
         """
         if old == NO_COMMIT:
             old = "0" * len(new)  # as many as the repo's kind of hash has digits
-        done = self.try_run("update-ref", "--create-reflog", "-m", reason, ref, new, old)
+        done = self.with_config(_SYNCED).try_run(
+            "update-ref", "--create-reflog", "-m", reason, ref, new, old
+        )
         return done.exit_code == 0
 
     def detach_head(self, commit: str) -> None:
@@ -412,7 +420,7 @@ class Git:
 
         Ignored files in the way are kept: git would overwrite them silently by default.
         """
-        return self.try_run(
+        return self.with_config(_ALL_SYNCED).try_run(
             "merge", "--ff-only", "--no-overwrite-ignore", "--quiet", "--no-autostash", commit
         )
 
