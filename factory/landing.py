@@ -7,7 +7,7 @@ from pathlib import Path
 
 from factory.preflight import checkout_of
 from shared.errors import CommandFailed
-from shared.git import Checkout, Git
+from shared.git import Checkout, Git, GitFailed
 from shared.git_heads import surely_not_checked_out
 
 _TRIES = 3  # each but the first because a user switched branches within some milliseconds
@@ -58,12 +58,23 @@ class Landing:
             return True
         if done.exit_code == 0:
             # Another branch was switched to at that moment, and it was that which moved.
-            _take_back(place, new)
+            self._take_back(place, new)
             return False
         if tip == old and self._checkout() != checkout:
             return False
         said = done.stderr.decode(errors="replace").strip()
         raise self._kept_aside(new, f"{checkout.path} could not follow: {said}")
+
+    def _take_back(self, place: Git, new: str) -> None:
+        """Bring what was moved by mistake back to where it was; local changes stay as they are."""
+        before = place.commit_of("ORIG_HEAD")  # as git merge has left it
+        if place.commit_of("HEAD") != new or not before:
+            return
+        try:
+            place.reset_keeping(before)
+        except GitFailed as failed:
+            reason = f"another was checked out in {place.folder} just then, and moved in its place"
+            raise self._kept_aside(new, f"{reason}; {failed.message}") from failed
 
     def _overtaken(self, new: str, old: str) -> bool:
         """Take the move back where someone checked the branch out just before, and tell so.
@@ -90,10 +101,3 @@ class Landing:
             f"branch {self.branch!r} was left as it is: {reason}",
             f"the verified commit is kept: `git merge {kept}`, or `git cherry-pick {kept}`",
         )
-
-
-def _take_back(place: Git, new: str) -> None:
-    """Bring what was moved by mistake back to where it was; local changes stay as they are."""
-    before = place.commit_of("ORIG_HEAD")  # as git merge has left it
-    if place.commit_of("HEAD") == new and before:
-        place.reset_keeping(before)

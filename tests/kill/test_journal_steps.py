@@ -98,12 +98,12 @@ def test_killed_again_and_again_a_stage_later_each_time(new: New, jobs: int) -> 
 def test_what_was_told_outlives_runs_that_are_killed_at_once(new: New, jobs: int) -> None:
     scenario = new(jobs=jobs)
     assert scenario.run({"LLMCH_TEST_KILL_AT": "landing:1"}) == KILLED
-    asked, recorded = scenario.calls(), scenario.on_record()
+    asked = scenario.account_of_calls()
     for moment in ("run_begun", "workspace_opening", "order_begun", "stage"):
         assert scenario.run({"LLMCH_TEST_KILL_AT": moment}) == KILLED
     assert scenario.run() == 0
     scenario.assert_done()
-    scenario.assert_nothing_was_paid_for_twice(asked, recorded)
+    scenario.assert_calls_are_accounted_for(asked)
 
 
 def killed_and_run_again(scenario: Scenario, moment: str) -> None:
@@ -111,7 +111,7 @@ def killed_and_run_again(scenario: Scenario, moment: str) -> None:
     assert scenario.run({"LLMCH_TEST_KILL_AT": moment}) == KILLED
     if not scenario.checked_out:
         assert scenario.files() == before
-    asked, recorded = scenario.calls(), scenario.on_record()
+    asked = scenario.account_of_calls()
     assert scenario.run() == 0, scenario.result
     scenario.assert_done()
-    scenario.assert_nothing_was_paid_for_twice(asked, recorded)
+    scenario.assert_calls_are_accounted_for(asked)
