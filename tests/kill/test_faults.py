@@ -18,7 +18,7 @@ from tests.kill.scenario import Scenario
 from tests.kill.zygote import Zygote
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
-SAMPLE = 6
+SAMPLE = 4
 SHARES = 6  # of all operations, so that they can be tried side by side
 WORDS = tuple(os.strerror(each) for each in ERRORS)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import fingerprint, git
+from tests.kill.scale import FULL
 from tests.kill.scenario import Scenario
 from tests.kill.zygote import Zygote
 
@@ -39,7 +40,9 @@ def the_workspace_is_a_link(workspace: Path, decoy: Path) -> None:
     workspace.symlink_to(decoy)
 
 
-FORGERIES = [pointing_elsewhere, a_repo_of_its_own, a_link_elsewhere, none, the_workspace_is_a_link]
+FORGERIES = [pointing_elsewhere, the_workspace_is_a_link]
+if FULL:
+    FORGERIES += [a_repo_of_its_own, a_link_elsewhere, none]
 
 
 @pytest.fixture

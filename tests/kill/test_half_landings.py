@@ -243,7 +243,7 @@ def test_where_nothing_is_to_be_taken_back_nothing_changes(
     assert fingerprint(following.repo) == found
 
 
-@pytest.mark.parametrize("seed", range(60 if FULL else 2))
+@pytest.mark.parametrize("seed", range(100 if FULL else 2))
 def test_git_is_killed_at_a_random_moment_of_a_fast_forward(repo: Path, seed: int) -> None:
     files = {f"{number % 7}/{number}.txt": f"{number}\n" * 2000 for number in range(MANY)}
     following = Following.of(repo, files)
