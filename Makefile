@@ -5,13 +5,18 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 JOBS   ?= auto
 
-.PHONY: demo test test-live-local record check bench format lock clean
+.PHONY: demo test test-kill test-live-local record check bench format lock clean
 
 demo: $(READY)
 	$(BIN)/llmch demo $(NAME)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n $(JOBS)
+
+# Kills runs at every journalled step and at 200 random moments, and refuses each of their writes,
+# renames and new folders: some 1,200 scenarios, about half an hour on two cores.
+test-kill: $(READY)
+	LLMCH_TEST_KILL=full $(BIN)/python -m pytest tests/kill -n $(JOBS)
 
 # Opt-in: a real server and open weights, downloaded into the user's cache (1.2 GB); minutes.
 test-live-local: $(READY)

@@ -22,6 +22,7 @@ from factory.workspace import (
     close_workspace,
     dependencies_root,
     open_workspace,
+    workspace_refused,
     workspaces_root,
 )
 from shared.events import Emit, Noted
@@ -111,7 +112,10 @@ class Benches:
             if self._python is None:
                 self._python = self._interpreter(workspace)
             policy = self._policy(workspace, self._python)
-            sandbox = open_sandbox(self._options.sandbox.backend, policy)
+            try:
+                sandbox = open_sandbox(self._options.sandbox.backend, policy)
+            except OSError as error:
+                raise workspace_refused(root.parent, error) from error
             if len(self._roots) == 1:
                 self._emit(Noted(sandbox.describe()))
             return Bench(workspace, sandbox, self._python)

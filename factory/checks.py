@@ -6,13 +6,13 @@ Used on what a proposal wrote, and again on what a landing merged.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from factory.excerpt import stable_excerpt
 from factory.prompt import reminder
 from factory.sandbox import Cause, Ended, Sandbox
-from factory.schemas import CmdResult, FailureBrief, Stage
+from factory.schemas import CmdResult, FailureBrief, SandboxRecord, Stage
 from factory.scope import FileKind, FileState
 from factory.tree import Tree
 from factory.verification import Check, parse_check, verification_of
@@ -169,8 +169,17 @@ def _result(ended: Ended, judging: Judging, note: str) -> CmdResult:
         stdout_path=relative(ended.stdout.log),
         stderr_path=relative(ended.stderr.log),
         duration_seconds=round(ended.duration_seconds, 3),
-        sandbox=ended.backend,
+        sandbox=_contained_by(judging.sandbox),
         note=note or ended.reason,
+    )
+
+
+def _contained_by(sandbox: Sandbox) -> SandboxRecord:
+    return SandboxRecord(
+        backend=sandbox.backend,
+        version=sandbox.version,
+        guarantees={str(name): held for name, held in sandbox.guarantees.items()},
+        limits=asdict(sandbox.limits),
     )
 
 

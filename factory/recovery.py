@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from factory.half_landing import HalfLanding, undo_half_landing
 from factory.journal import Entry, Step, journal_path, read_journal, unfinished
+from factory.schemas import Stage
 from factory.workspace import close_workspace
-from shared.atomic_io import write_json
+from shared.atomic_io import remove_drafts, write_json
 from shared.errors import Busy
 from shared.events import Emit, Noted
 from shared.git import Git
@@ -83,7 +84,7 @@ def workspaces_of(entries: Sequence[Entry]) -> Iterator[Path]:
         if entry.step is Step.WORKSPACE_OPENING:
             root = Path(str(entry.facts.get("root")))
             number, run = root.parent, root.parent.parent
-            linked = root.is_symlink() or number.is_symlink() or run.is_symlink()
+            linked = number.is_symlink() or run.is_symlink()  # one at `root` is not followed
             named = _RUN_ID.fullmatch(run_id) and run.name == run_id and number.name.isdigit()
             if root.is_absolute() and named and not linked and ".." not in root.parts:
                 yield root
@@ -95,20 +96,32 @@ def _last_run(entries: Sequence[Entry]) -> _LastRun | None:
         return None
     ended = [each.facts for each in entries if each.step is Step.ORDER_ENDED]
     landed = [each.facts for each in entries if each.step is Step.LANDED]
-    # An order that used up its attempts and is asked for again is tried with new replies.
-    gave_up = frozenset(str(each["order"]) for each in ended if each["verdict"] == "FAIL")
+    gave_up = frozenset(_gave_up(ended))
     done = {each["id"] for each in begun.get("orders", ())} <= {each["order"] for each in landed}
-    handed_on = () if done else tuple(_parse_earlier(each) for each in begun.get("earlier", ()))
+    handed_on = () if done else begun.get("earlier", ())
     return _LastRun(
         run_id=str(begun["run_id"]),
         folder=Path(begun["folder"]),
-        earlier=(Earlier(Path(begun["transcript"]), gave_up), *handed_on)[:_EARLIER_RUNS],
+        earlier=(
+            Earlier(Path(begun["transcript"]), gave_up),
+            *(_parse_earlier(each, gave_up) for each in handed_on),
+        )[:_EARLIER_RUNS],
         roots=tuple(workspaces_of(entries)),
         landed=[{"work_order": each["order"], "commit": each["commit"]} for each in landed],
         half_landing=_half_landing(entries),
         last_step=entries[-1].step,
         cut_off=unfinished(entries),
     )
+
+
+def _gave_up(ended: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the orders whose replies did not do: asked for again, they are tried with new ones.
+
+    Where the disk refused to write, or the plan was not met, no reply is to blame.
+    """
+    for each in ended:
+        if each["verdict"] == "FAIL" and Stage(each["failure"]).retryable:
+            yield str(each["order"])
 
 
 def _half_landing(entries: Sequence[Entry]) -> HalfLanding | None:
@@ -125,12 +138,16 @@ def render_earlier(earlier: Sequence[Earlier]) -> list[dict[str, Any]]:
     return [{"transcript": str(each.transcript), "anew": sorted(each.anew)} for each in earlier]
 
 
-def _parse_earlier(document: Mapping[str, Any]) -> Earlier:
-    return Earlier(Path(document["transcript"]), frozenset(map(str, document["anew"])))
+def _parse_earlier(document: Mapping[str, Any], gave_up: frozenset[str]) -> Earlier:
+    """Return what was handed on, less what has failed since: the same replies are in both."""
+    anew = gave_up.union(map(str, document["anew"]))
+    return Earlier(Path(document["transcript"]), anew)
 
 
 def _finish_records(last: _LastRun) -> None:
     """Say in the run's own folder how it ended, where it could not say so itself."""
+    if _RUN_ID.fullmatch(last.folder.name) and last.folder.name == last.run_id:
+        remove_drafts(last.folder)
     head = last.folder / "run.json"
     try:
         document = json.loads(head.read_text("utf-8"))

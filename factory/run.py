@@ -27,11 +27,11 @@ from factory.session import Session, open_session
 from factory.summary import public_json
 from factory.task import OrderTask
 from shared.atomic_io import make_folder, write_json
-from shared.errors import InvalidInput
+from shared.errors import InvalidInput, LlmchError
 from shared.events import Emit, Warned
 from shared.llm.resume import Earlier
 from shared.llm.stack import ModelSource, open_model, transcript_of
-from shared.run_context import Recording, new_run_folder, new_run_id, recorded_run
+from shared.run_context import Recording, RunFolder, new_run_folder, new_run_id, recorded_run
 
 
 def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) -> RunSummary:
@@ -113,6 +113,7 @@ def begin_run(
             earlier=render_earlier(held.earlier),
         )
         recording = opened.enter_context(recorded_run(folder, head, emit))
+        opened.enter_context(_summary_in_any_case(folder))
         model = opened.enter_context(open_model(source, folder.path, recording.emit, held.earlier))
         session = opened.enter_context(
             open_session(options, repo, target, model, folder, journal, recording.emit)
@@ -123,6 +124,20 @@ def begin_run(
                 Warned(f"filters of the repo's own config do not run here: {names}; see README")
             )
         yield session, recording
+
+
+@contextlib.contextmanager
+def _summary_in_any_case(folder: RunFolder) -> Iterator[None]:
+    """Leave a summary also where the run ends before there is anything of an order to tell."""
+    try:
+        yield
+    except BaseException as error:
+        path = folder.path / "run_summary.json"
+        if not path.exists():
+            cause = error.message if isinstance(error, LlmchError) else repr(error)
+            with contextlib.suppress(LlmchError):  # what ended the run is told, not the disk
+                write_json(path, {"verdict": "ERROR", "state": "failed", "cause": cause})
+        raise
 
 
 def default_branch(plan: PlanFacts | None, run_id: str) -> str:

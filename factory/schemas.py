@@ -69,6 +69,18 @@ class FailureBrief(_Record):
     log: str | None = None
 
 
+class SandboxRecord(_Record):
+    """What contained a command: `guarantees` says of each by name whether it held.
+
+    `limits` are for the command with its children, in bytes, seconds and processes.
+    """
+
+    backend: str
+    version: str
+    guarantees: dict[str, bool]
+    limits: dict[str, int]
+
+
 class CmdResult(_Record):
     """How one command ended. `*_trunc` hold head and tail of the output, the paths all of it."""
 
@@ -80,7 +92,7 @@ class CmdResult(_Record):
     stdout_path: str
     stderr_path: str
     duration_seconds: float
-    sandbox: str
+    sandbox: SandboxRecord
     note: str = ""
     flaky: bool = False
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -140,10 +141,7 @@ def open_workspace(repo: Git, root: Path, commit: str) -> Workspace:
         private.mkdir(mode=0o700, parents=True)
         root.parent.chmod(0o700)
     except OSError as error:
-        raise CommandFailed(
-            f"cannot make a workspace at {root.parent}: {error.strerror or error}",
-            "free space there, or set LLMCH_WORKSPACES to another folder",
-        ) from error
+        raise workspace_refused(root.parent, error) from error
     workspace = Workspace(repo, root, private, commit)
     try:
         workspace.git.at(repo.folder).open_worktree(root, commit)
@@ -159,10 +157,23 @@ def close_workspace(repo: Git, root: Path) -> None:
 
     Commits made in it stay in the repo's object store.
     """
-    with contextlib.suppress(OSError):  # what the system keeps from us must not hide the verdict
-        discard(root.parent.iterdir(), beside=root.parent)
-        root.parent.rmdir()
+    # What the system keeps from us must not hide the verdict: the next start tries again.
+    with contextlib.suppress(OSError, RecursionError):
+        try:
+            discard(root.parent.iterdir(), beside=root.parent)
+        except OSError:  # a disk may be too full for one more folder
+            shutil.rmtree(root.parent)
+        else:
+            root.parent.rmdir()
     repo.forget_worktree(root)
+
+
+def workspace_refused(folder: Path, error: OSError) -> CommandFailed:
+    """Return the error that says where no workspace can be made, and why."""
+    return CommandFailed(
+        f"cannot make a workspace at {folder}: {error.strerror or error}",
+        "free space there, or set LLMCH_WORKSPACES to another folder",
+    )
 
 
 def workspaces_root(environ: Mapping[str, str] = os.environ) -> Path:

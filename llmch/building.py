@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner.io import MANIFEST_NAME
-from planner.run import PlanOptions, PlanResult, compile_identity, run_plan
+from planner.run import PlanOptions, PlanResult, plan_identity, run_plan
 from shared.atomic_io import make_folder, write_json
 from shared.events import Emit, Noted
 from shared.llm.stack import ModelSource
@@ -24,9 +24,9 @@ class BuildPlan:
 def plan_once(options: PlanOptions, common_dir: Path, source: ModelSource, emit: Emit) -> BuildPlan:
     """Return the plan for these inputs: the one this repo was built from before, else a new one.
 
-    Equal are spec, template, model and effort. Raises as `planner.run.run_plan` does.
+    `planner.run.plan_identity` says what counts. Raises as `planner.run.run_plan` does.
     """
-    identity = compile_identity(options)
+    identity = plan_identity(options)
     known = _read(_path(common_dir)).get(identity)
     if known and (Path(known) / MANIFEST_NAME).is_file():
         emit(Noted(f"going on with the plan in {known}"))

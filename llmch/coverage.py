@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from factory.commit_facts import covered_requirements
+from factory.commit_facts import covered_requirements, landed_orders
 from planner.manifest_folder import read_plan_folder
 from planner.plan import Plan
 from shared.git import Git
+from shared.hashing import order_key
 
 _MAX_COMMITS = 10_000  # of a branch, newest first: far more than any plan has orders
 
@@ -58,7 +59,7 @@ def coverage_of_plan(folder: Path, git: Git | None) -> tuple[CoveredRequirement,
 def coverage_of_repo(git: Git) -> tuple[CoveredRequirement, ...]:
     """Return the requirements that commits of any branch say they cover, by id."""
     orders: dict[str, list[CoveringOrder]] = {}
-    for (name, order, title), commits in sorted(_landed(git).items()):
+    for (name, order, title), commits in sorted(_claimed(git).items()):
         orders.setdefault(name, []).append(CoveringOrder(order, title, (), commits))
     return tuple(CoveredRequirement(name, orders=tuple(each)) for name, each in orders.items())
 
@@ -90,27 +91,42 @@ def _row_lines(row: CoveredRequirement) -> Iterator[str]:
 
 
 def _covering(
-    plan: Plan, name: str, landed: Mapping[tuple[str, str, str], tuple[str, ...]]
+    plan: Plan, name: str, landed: Mapping[tuple[str, str], Sequence[str]]
 ) -> Iterator[CoveringOrder]:
     for draft in plan.drafts:
         order = draft.order
         if order is not None and name in order.covers:
-            commits = tuple(
-                commit
-                for (requirement, label, _), found in landed.items()
-                for commit in found
-                if (requirement, label) == (name, order.id)
-            )
+            commits = tuple(landed.get((order.id, order_key(order)), ()))
             yield CoveringOrder(order.id, order.title, order.acceptance_commands, commits)
 
 
-def _landed(git: Git) -> dict[tuple[str, str, str], tuple[str, ...]]:
+def _landed(git: Git) -> dict[tuple[str, str], list[str]]:
+    """Return the commits of all branches by the order that each landed: its id and its key.
+
+    Another plan's order of the same id is another order.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    for commit, message in _messages(git).items():
+        for identity in landed_orders([(commit, message)]):
+            found.setdefault((identity.work_order, identity.key), []).append(commit)
+    return found
+
+
+def _claimed(git: Git) -> dict[tuple[str, str, str], tuple[str, ...]]:
     """Return the commits of all branches by requirement, order and subject."""
-    found: dict[tuple[str, str, str], dict[str, None]] = {}
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for commit, message in _messages(git).items():
+        for order, name in covered_requirements(message):
+            title = message.partition("\n")[0].removeprefix(f"{order}: ")
+            found.setdefault((name, order, title), []).append(commit)
+    return {key: tuple(dict.fromkeys(commits)) for key, commits in found.items()}
+
+
+def _messages(git: Git) -> dict[str, str]:
+    """Return the message of each commit of any branch."""
     tips = git.run("for-each-ref", "--format=%(objectname)", "refs/heads").split()
-    for tip in dict.fromkeys(tips):
-        for commit, message in git.messages(tip, limit=_MAX_COMMITS):
-            for order, name in covered_requirements(message):
-                title = message.partition("\n")[0].removeprefix(f"{order}: ")
-                found.setdefault((name, order, title), {})[commit] = None
-    return {key: tuple(commits) for key, commits in found.items()}
+    return {
+        commit: message
+        for tip in dict.fromkeys(tips)
+        for commit, message in git.messages(tip, limit=_MAX_COMMITS)
+    }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from shared.errors import InvalidInput
+from shared.errors import InvalidInput, ModelUnavailable
 from shared.events import Emit, Warned
 from shared.llm.access import check_access
 from shared.llm.budget import Budget
@@ -40,6 +41,20 @@ def settings_for(
     for warning in loaded.warnings:
         emit(Warned(warning))
     return loaded.settings
+
+
+@contextlib.contextmanager
+def inputs_first(*readings: Callable[[], object]) -> Iterator[None]:
+    """Have a fault in an input told before a missing key, which is of no use to it.
+
+    The inputs are read here only where the key is missing: else the run itself reads them.
+    """
+    try:
+        yield
+    except ModelUnavailable:
+        for read in readings:
+            read()
+        raise
 
 
 def model_source(args: argparse.Namespace, settings: Settings, role: RoleSettings) -> ModelSource:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from planner.openai_client import PlannerModel
 from planner.run import PlanOptions
+from planner.target import Allowed
 from shared.settings import RoleSettings, Settings
 
 
@@ -22,15 +23,15 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="M", help="the model that plans")
     parser.add_argument("--reasoning-effort", metavar="E", help="minimal, low, medium or high")
     parser.add_argument("--max-output-tokens", type=int, metavar="N", help="room for the reply")
-    parser.add_argument(
-        "--require-coverage", action="store_true", help="each requirement needs an order"
-    )
-    add_review_arguments(parser)
+    add_acceptance_arguments(parser)
     parser.add_argument("--print-summary", action="store_true", help="print compile_summary.json")
 
 
-def add_review_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what says whether, and by which model, a valid plan is reviewed."""
+def add_acceptance_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what a plan has to pass beside the rules: coverage, and the review of a valid one."""
+    parser.add_argument(
+        "--require-coverage", action="store_true", help="each requirement needs an order"
+    )
     parser.add_argument(
         "--review", action=argparse.BooleanOptionalAction, default=None,
         help="have a valid plan reviewed by a model (yes; in a replay, where it is on record)",
@@ -62,7 +63,13 @@ def plan_options(args: argparse.Namespace, settings: Settings, *, review: bool) 
         template=args.template,
         overwrite=args.overwrite,
         require_coverage=args.require_coverage,
+        allowed=allowed_by(settings),
     )
+
+
+def allowed_by(settings: Settings) -> Allowed:
+    """Return the programs and packages that commands may use beyond what the repo declares."""
+    return Allowed(settings.programs, settings.dependencies)
 
 
 def planning_model(role: RoleSettings) -> PlannerModel:

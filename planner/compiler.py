@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from planner.bootstrap import skip_bootstrap
@@ -18,10 +18,12 @@ from planner.reviewer import MAX_ROUNDS, Claim, Review, read_review, review_prom
 from planner.rules.catalogue import RULE_BY_CODE
 from planner.rules.model import Finding
 from planner.spec import Spec
+from planner.target import NOTHING_MORE, Allowed
 from planner.validation import Report, judge, render_finding
 from shared.atomic_io import write_json, write_text
 from shared.errors import Interrupted, LlmchError
 from shared.events import Emit, PlanAttemptStarted, PlanJudged, PlanRepaired, PlanReviewed, Warned
+from shared.interfaces.checker import TypeChecker
 from shared.llm.client import Completion, LlmClient, ReplyFailed, Role
 from shared.llm.recording import NotOnRecord
 from shared.llm.reply import extract_json_object
@@ -39,6 +41,8 @@ class CompileInputs:
     repo_files: Collection[str]
     repo_hints: str
     require_coverage: bool = False
+    sources: Mapping[str, str] = field(default_factory=dict)
+    allowed: Allowed = NOTHING_MORE
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +81,13 @@ def compile_plan(
     Raises what the model layer raises where asking again would not help; but not for a plan that
     is valid already.
     """
-    compilation = _Compilation(inputs, model, client, folder, emit, max_attempts)
-    last: Judged | None = None
-    for last in compilation.until_valid(compilation.first_prompt, 1):
-        yield last
-    if reviewer is not None and last is not None and last.ok:
-        yield from compilation.reviewed(last, reviewer)
+    with TypeChecker() as checker:
+        compilation = _Compilation(inputs, model, client, folder, emit, max_attempts, checker)
+        last: Judged | None = None
+        for last in compilation.until_valid(compilation.first_prompt, 1):
+            yield last
+        if reviewer is not None and last is not None and last.ok:
+            yield from compilation.reviewed(last, reviewer)
 
 
 def chosen(attempts: Sequence[Judged]) -> Judged | None:
@@ -102,6 +107,7 @@ class _Compilation:
         folder: Path,
         emit: Emit,
         max_attempts: int,
+        checker: TypeChecker,
     ) -> None:
         self._inputs = inputs
         self._model = model
@@ -109,6 +115,7 @@ class _Compilation:
         self._folder = folder
         self._emit = emit
         self._max_attempts = max_attempts
+        self._checker = checker
         self.first_prompt = render(
             inputs.template,
             inputs.spec.text,
@@ -191,7 +198,7 @@ class _Compilation:
         plan = _traced(skip_bootstrap(parse_response(text), repo_files), self._inputs)
         if plan.is_json:
             self._write(f"manifest_raw_attempt_{attempt}.json", extract_json_object(text))
-        mended = mend(plan, lambda each: judge(each, repo_files))
+        mended = mend(plan, self._report)
         if mended.fixes:
             # Labels and fields of the findings are those of the mended plan.
             text = json.dumps(mended.plan.document, indent=1, ensure_ascii=False)
@@ -201,6 +208,16 @@ class _Compilation:
         errors = self._folder / f"validation_errors_attempt_{attempt}.json"
         write_json(errors, report.to_json(), sync=False)
         return Judged(attempt, mended.plan, report, reply=text, fixes=mended.fixes)
+
+    def _report(self, plan: Plan) -> Report:
+        inputs = self._inputs
+        return judge(
+            plan,
+            inputs.repo_files,
+            inputs.sources,
+            allowed=inputs.allowed,
+            checker=self._checker,
+        )
 
     def _write(self, name: str, text: str) -> None:
         write_text(self._folder / name, text, sync=False)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from planner.requirements import Requirement
 from shared.hashing import canonical_json, manifest_sha256, sha256_bytes
 from shared.schemas import SCHEMA_VERSION, VerifyContract, WorkOrder
+from shared.strict_json import JsonValue
+
+Entry = dict[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +61,20 @@ def build_manifest(
         document["requirements"] = [asdict(each) for each in requirements]
     if require_coverage:
         document["require_coverage"] = True
-    digest = manifest_sha256(document)
-    for provenance in _provenances(document):
-        provenance["manifest_sha256"] = digest
-    return document
+    return _sealed(document)
+
+
+def reseal(document: Entry, exempt: Sequence[bool]) -> Entry:
+    """Return a manifest as it was read, with other exemptions and with a hash that recomputes.
+
+    `exempt` says it order by order. All else stays as it is written there; what has no provenance
+    gets none.
+    """
+    orders = document["work_orders"]
+    assert isinstance(orders, list), "`exempt` has one entry for each"
+    marked = [_marked(*each) for each in zip(orders, exempt, strict=True)]
+    whole = {**document, "work_orders": marked}
+    return _sealed(_attesting(whole, bootstrap=any(exempt)))
 
 
 def _order_document(order: WorkOrder, origin: Origin) -> dict[str, Any]:
@@ -79,5 +92,29 @@ def _provenance(origin: Origin, *, bootstrap: bool) -> dict[str, Any]:
     }
 
 
-def _provenances(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [document["provenance"], *(order["provenance"] for order in document["work_orders"])]
+def _marked(order: JsonValue, exempt: bool) -> JsonValue:
+    if not isinstance(order, dict):
+        return order
+    if exempt or "verify_exempt" in order:
+        order = {**order, "verify_exempt": exempt}
+    return _attesting(order, bootstrap=exempt)
+
+
+def _sealed(document: Entry) -> Entry:
+    """Return the document with its hash in every provenance; the hash does not cover itself."""
+    digest = manifest_sha256(document)
+    orders = document["work_orders"]
+    assert isinstance(orders, list), "a manifest has orders"
+    sealed = [
+        _attesting(each, manifest_sha256=digest) if isinstance(each, dict) else each
+        for each in orders
+    ]
+    return _attesting({**document, "work_orders": sealed}, manifest_sha256=digest)
+
+
+def _attesting(document: Entry, **attested: JsonValue) -> Entry:
+    """Return an order or a manifest whose provenance, if it has one, says this as well."""
+    provenance = document.get("provenance")
+    if not isinstance(provenance, dict):
+        return document
+    return {**document, "provenance": {**provenance, **attested}}

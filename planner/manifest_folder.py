@@ -22,7 +22,7 @@ def read_plan_folder(folder: Path) -> Plan:
     """
     if not folder.is_dir():
         raise InvalidInput(f"{folder} is no folder", "name a folder with a plan's files")
-    names = _plan_files(folder)
+    names = list_plan_files(folder)
     if not names:
         raise InvalidInput(
             f"{folder} holds no work orders", "make some: `llmch plan --spec SPEC --outdir DIR`"
@@ -45,11 +45,14 @@ def holds_plan(folder: Path) -> bool:
 
     Raises `InvalidInput` where it cannot be read.
     """
-    return folder.is_dir() and bool(_plan_files(folder))
+    return folder.is_dir() and bool(list_plan_files(folder))
 
 
-def _plan_files(folder: Path) -> list[str]:
-    """Return the names of a plan's files, orders by number and the manifest last."""
+def list_plan_files(folder: Path) -> list[str]:
+    """Return the names of a plan's files, orders by number and the manifest last.
+
+    Raises `InvalidInput` where the folder cannot be read.
+    """
     try:
         found = {each.name for each in folder.iterdir()}
     except OSError as error:

@@ -26,7 +26,10 @@ Entry = dict[str, JsonValue]
 _MEANT_ID = re.compile(r"(?:WO)?[-_ ]?0*([1-9][0-9]{0,8})", re.IGNORECASE | re.ASCII)
 _ANY_ID = re.compile(r"WO-[0-9]+")
 _INDEXED = re.compile(r"(allowed_files|context_files|acceptance_commands)\[([0-9]+)\]")
-_CONDITION = re.compile(r"(preconditions|postconditions)\[([0-9]+)\]\.path")
+_WITH_PATH = re.compile(r"(preconditions|postconditions|interfaces)\[([0-9]+)\]\.path")
+
+
+_OF_PATHS = frozenset({"E005", "E202"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +69,13 @@ class Mended:
 def mend(plan: Plan, judge: Judge) -> Mended:
     """Return the plan with all faults mended that have one certain remedy, judged again.
 
-    Paths and ids come first, because the other rules read an order only once it fits the schema.
+    Paths and ids come first, because the other rules read an order only once it fits the schema;
+    paths twice, because only then is it known where the interfaces belong.
     A step that brings a new error is not taken: then the remedy was not certain.
     """
     mended = Mended(plan, judge(plan))
-    for step in (_normalise_paths, _renumber, _promise_files, _drop_verification):
+    steps = (_normalise_paths, _normalise_paths, _renumber, _promise_files, _drop_verification)
+    for step in steps:
         mended = _taken(mended, step(mended.plan, mended.report.errors), judge, step)
     return mended
 
@@ -111,10 +116,10 @@ def _normalise_paths(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry]
         return None
     fixes: list[Fix] = []
     for finding in errors:
-        if finding.code != "E005" or not finding.position:
+        if finding.code not in _OF_PATHS or not finding.position:
             continue
         order = orders[finding.position - 1]
-        match = _CONDITION.fullmatch(finding.field) or _INDEXED.fullmatch(finding.field)
+        match = _WITH_PATH.fullmatch(finding.field) or _INDEXED.fullmatch(finding.field)
         if match is None or match[1] == "acceptance_commands":
             continue
         listed, index = order.get(match[1]), int(match[2])
@@ -126,7 +131,7 @@ def _normalise_paths(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry]
             continue
         mended: JsonValue = {**entry, "path": path} if isinstance(entry, dict) else path
         order[match[1]] = [*listed[:index], mended, *listed[index + 1 :]]
-        fixes.append(Fix("E005", finding.order, finding.field, str(given), path))
+        fixes.append(Fix(finding.code, finding.order, finding.field, str(given), path))
     return orders, fixes
 
 

@@ -6,8 +6,6 @@ any size: nothing is imported, no link is followed, and only files that may be s
 
 from __future__ import annotations
 
-import os
-import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from pathlib import Path
 
 from planner.prompt_template import fenced
 from planner.relevance import definition_score, path_score, spec_stems
+from planner.repo_sources import RepoSources
 from planner.signatures import outline
 from shared.paths import PathProblem, check_path
 
@@ -23,10 +22,8 @@ from shared.paths import PathProblem, check_path
 MAX_READ_FILES = 400
 MAX_READ_BYTES = 4_000_000
 MAX_PARSED_CHARACTERS = 1_000_000
-MAX_SOURCE_BYTES = 200_000
 MIN_BLOCK = 200  # characters; less tells nothing of a module
 MODULE_SHARE = 6  # one large module takes at most this part of the room: others count too
-MAX_DEPTH = 40  # folders above a file that is read
 
 # What a plan nearly always depends on, shown before all else where the repo has it.
 LANDMARKS = (
@@ -209,49 +206,14 @@ def _read_modules(root: Path, paths: Sequence[str]) -> list[_Module]:
 
 
 def _sources(root: Path, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
-    folders: dict[str, bool] = {"": True}
+    sources = RepoSources(root)
     tried = 0
     for path in paths:
-        if not path.endswith(".py") or path.count("/") > MAX_DEPTH:
+        if not path.endswith(".py"):
             continue
         tried += 1
         if tried > MAX_READ_FILES:
             return
-        if not _behind_no_link(root, path, folders):
-            continue
-        source = _read_source(root / path)
+        source = sources.read(path)
         if source is not None:
             yield path, source
-
-
-def _behind_no_link(root: Path, path: str, folders: dict[str, bool]) -> bool:
-    """Say whether every folder above `path` is a real one; `folders` remembers the answers."""
-    parts = path.split("/")[:-1]
-    for count in range(1, len(parts) + 1):
-        folder = "/".join(parts[:count])
-        if folder not in folders:
-            try:
-                folders[folder] = stat.S_ISDIR((root / folder).lstat().st_mode)
-            except (OSError, ValueError):
-                folders[folder] = False
-        if not folders[folder]:
-            return False
-    return True
-
-
-def _read_source(file: Path) -> str | None:
-    """Return the file's text, or `None` for a link, a FIFO, a huge file, or what is no UTF-8."""
-    try:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        descriptor = os.open(file, flags)
-    except (OSError, ValueError):
-        return None
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_SOURCE_BYTES:
-            return None
-        return os.read(descriptor, MAX_SOURCE_BYTES).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        return None
-    finally:
-        os.close(descriptor)

@@ -16,8 +16,10 @@ from planner.projection import exempted_orders
 from planner.prompt_template import Template, default_doctrine, load_template
 from planner.repo import open_repo
 from planner.repo_hints import read_repo_hints
+from planner.repo_sources import RepoSources
 from planner.spec import Spec, read_spec
 from planner.summary import errors_document, succeeded, summary_document
+from planner.target import NOTHING_MORE, Allowed
 from planner.validation import Report
 from shared.atomic_io import make_folder, write_json
 from shared.errors import (
@@ -28,6 +30,7 @@ from shared.errors import (
     ReplyUnparseable,
 )
 from shared.events import Emit, PlanEnded, PlanStarted
+from shared.hashing import canonical_json, sha256_bytes
 from shared.llm.client import LlmClient
 from shared.llm.stack import ModelSource, open_model
 from shared.llm.usage import Tally, usage_counted, usage_document
@@ -49,6 +52,7 @@ class PlanOptions:
     template: Path | None = None
     overwrite: bool = False
     require_coverage: bool = False
+    allowed: Allowed = NOTHING_MORE
     reviewer: PlannerModel | None = None
     """The model that reviews a valid plan; none does where this is `None`."""
 
@@ -80,7 +84,7 @@ def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResul
         check_export(options.outdir, overwrite=options.overwrite)
     inputs = _gather(options, spec)
     run_id = new_run_id()
-    digest = _identity(options, spec, inputs.template)
+    digest = _compile_hash(options, spec, inputs.template)
     folder = new_run_folder(options.artifacts, "planner", run_id)
     with (
         recorded_run(folder, _head(options, inputs, digest), emit) as recording,
@@ -96,15 +100,27 @@ def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResul
     return result
 
 
-def compile_identity(options: PlanOptions) -> str:
-    """Return the hash that names this compilation: equal for equal inputs.
+def plan_identity(options: PlanOptions) -> str:
+    """Return the hash of what decides whether a plan on file is the one that is asked for now.
 
-    Raises `InvalidInput` where spec or template cannot be used.
+    That is what it was compiled from, and what it had to pass beside the rules. The repo is not:
+    it changes as the plan's orders land. Nor is the review: a plan that was accepted without one
+    stays accepted. Raises `InvalidInput` where spec or template cannot be used.
     """
-    return _identity(options, read_spec(options.spec), load_template(options.template))
+    compiled = _compile_hash(options, read_spec(options.spec), load_template(options.template))
+    return sha256_bytes(
+        canonical_json(
+            {
+                "compile_hash": compiled,
+                "require_coverage": options.require_coverage,
+                "programs": sorted(options.allowed.programs),
+                "dependencies": sorted(options.allowed.dependencies),
+            }
+        )
+    )
 
 
-def _identity(options: PlanOptions, spec: Spec, template: Template) -> str:
+def _compile_hash(options: PlanOptions, spec: Spec, template: Template) -> str:
     return compile_hash(
         spec=spec.sha256,
         template=template.sha256,
@@ -130,6 +146,7 @@ def plan_document(result: PlanResult) -> dict[str, Any]:
 def _gather(options: PlanOptions, spec: Spec) -> CompileInputs:
     template = load_template(options.template)
     files: tuple[str, ...] = ()
+    sources: Mapping[str, str] = {}
     hints = ""
     if options.repo is not None:
         git = open_repo(options.repo)
@@ -139,9 +156,10 @@ def _gather(options: PlanOptions, spec: Spec) -> CompileInputs:
                 "choose a folder outside of it",
             )
         files = git.tracked_files()
+        sources = RepoSources(git.folder, files)
         hints = read_repo_hints(git.folder, files, spec.text, HINT_CHARACTERS).text
     doctrine, required = default_doctrine(), options.require_coverage
-    return CompileInputs(spec, template, doctrine, files, hints, required)
+    return CompileInputs(spec, template, doctrine, files, hints, required, sources, options.allowed)
 
 
 def _compile(
@@ -269,4 +287,5 @@ def _settings(options: PlanOptions) -> dict[str, Any]:
         "max_output_tokens": options.model.max_output_tokens,
         "reviewer": options.reviewer.model if options.reviewer else None,
         "max_attempts": options.max_attempts,
+        "require_coverage": options.require_coverage,
     }

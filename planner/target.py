@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +13,9 @@ class Allowed:
 
     programs: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
+
+
+NOTHING_MORE: Final = Allowed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,4 +28,4 @@ class Target:
 
     files: frozenset[str] = frozenset()
     sources: Mapping[str, str] = field(default_factory=dict)
-    allowed: Allowed = Allowed()
+    allowed: Allowed = NOTHING_MORE

@@ -17,7 +17,7 @@ from planner.rules.acceptance import weak_commands
 from planner.rules.catalogue import RULE_BY_CODE, RULES
 from planner.rules.model import Finding, PlanView, Severity, Step
 from planner.rules.needs import unmet_needs
-from planner.target import Allowed, Target
+from planner.target import NOTHING_MORE, Allowed, Target
 from shared.commands import Command, analyse_command
 from shared.interfaces.checker import TypeChecker
 
@@ -101,7 +101,7 @@ def judge(
     repo_files: Collection[str] = (),
     sources: Mapping[str, str] | None = None,
     *,
-    allowed: Allowed | None = None,
+    allowed: Allowed = NOTHING_MORE,
     checker: TypeChecker | None = None,
 ) -> Report:
     """Return what all rules say of `plan`, on a repo that holds `repo_files`.
@@ -111,9 +111,9 @@ def judge(
     is started where the plan needs it, and ended. Never raises, whatever a model wrote. Of one
     rule the first thousand findings count: more show nothing that these do not.
     """
-    target = Target(frozenset(repo_files), sources or {}, allowed or Allowed())
+    target = Target(frozenset(repo_files), sources or {}, allowed)
     chain = project(plan.drafts, target.files)
-    interfaces = [read_interfaces(draft) for draft in plan.drafts]
+    interfaces = read_interfaces(plan.drafts)
     history = fold_history(plan.drafts, interfaces, target.files, target.sources)
     steps = tuple(
         Step(draft, _commands(draft), declared, plan, chain, history, target)

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from shared.errors import CommandFailed
 from shared.llm.redaction import redact, secret_values
+
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_DRAFT = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
 
 
 def render_json(value: Any) -> str:
@@ -34,9 +39,9 @@ def write_bytes(path: Path, data: bytes, *, sync: bool = True) -> None:
 
     Raises `CommandFailed` naming the path where the disk refuses, and leaves nothing behind.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _draft_of(path)
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        descriptor = os.open(temporary, _NEW_FILE, 0o666)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
@@ -71,7 +76,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     `folder` must not exist yet. All files are written to a temporary folder beside it first, so
     nobody ever sees half of them. Raises `CommandFailed` where the disk refuses.
     """
-    staging = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    staging = _draft_of(folder)
     try:
         staging.mkdir()
         for name, data in files.items():
@@ -83,6 +88,56 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
         raise write_refused(folder, error) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove the temporary files that a process which was killed has left below `folder`.
+
+    Nobody may be writing there. What the system keeps from us stays.
+    """
+    with suppress(OSError):
+        for draft in folder.rglob(".*.tmp"):
+            if _DRAFT.fullmatch(draft.name):
+                draft.unlink()
+
+
+def replace_files(folder: Path, files: Mapping[str, bytes], gone: Collection[str] = ()) -> None:
+    """Put `files` into `folder` and take `gone` out of it: all of that, or nothing of it.
+
+    Raises `CommandFailed` where the disk refuses, with everything as it was before. Only a crash
+    among the last renames can leave a part; what stood there then lies in the hidden folder.
+    """
+    staging = folder / f".{os.getpid()}.tmp"
+    new, old = staging / "new", staging / "old"
+    try:
+        with ExitStack() as undo:
+            undo.callback(_discard, staging, new, old)
+            new.mkdir(parents=True)
+            old.mkdir()
+            for name, data in files.items():
+                (new / name).write_bytes(data)
+            _sync_all(new, files)
+            for name in (*files, *gone):
+                place = folder / name
+                if place.exists() or place.is_symlink():
+                    place.rename(old / name)
+                    undo.callback((old / name).rename, place)
+                if name in files:
+                    (new / name).rename(place)
+                    undo.callback(place.unlink)
+            sync_folder(folder)
+            undo.pop_all()
+    except OSError as error:
+        raise write_refused(folder, error) from error
+    shutil.rmtree(staging, ignore_errors=True)
+
+
+def _discard(staging: Path, new: Path, old: Path) -> None:
+    """Remove the staging folder, but never what could not be put back in its place."""
+    shutil.rmtree(new, ignore_errors=True)
+    with suppress(OSError):
+        old.rmdir()
+        staging.rmdir()
 
 
 def sync_folder(folder: Path) -> None:
@@ -109,6 +164,11 @@ def write_refused(path: Path, error: OSError) -> CommandFailed:
         f"cannot write {path}: {error.strerror or error}",
         "free space or make the folder writable, or choose another with --artifacts-dir",
     )
+
+
+def _draft_of(path: Path) -> Path:
+    # A name that nobody can foresee, so that nothing of anyone's is there or gets there first.
+    return path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
 
 
 def _sync_all(folder: Path, names: Mapping[str, bytes]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
 
@@ -10,6 +11,8 @@ _TEST_NAME = re.compile(r"test_.*|.*_test|conftest|tests?")
 _WITHOUT_NAMES = frozenset({"__init__.py", "__main__.py", "setup.py"})
 
 
+# Asked of the same few paths by many rules.
+@functools.lru_cache(maxsize=4096)
 def is_test_file(path: str) -> bool:
     """Say whether a Python file holds tests or what only tests use."""
     folder, name = posixpath.split(path)
@@ -17,6 +20,7 @@ def is_test_file(path: str) -> bool:
     return in_tests or _TEST_NAME.fullmatch(name.removesuffix(".py")) is not None
 
 
+@functools.lru_cache(maxsize=4096)
 def has_names_to_declare(path: str) -> bool:
     """Say whether others import the names of the Python file at `path`, so that they matter."""
     is_python = path.endswith(".py") and posixpath.basename(path) not in _WITHOUT_NAMES

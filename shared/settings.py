@@ -4,7 +4,8 @@ Two files may hold settings. `[tool.llmch]` in the `pyproject.toml` of the targe
 one, of the current folder) belongs to the project: it may be a stranger's, so what could weaken
 the sandbox, send a key elsewhere or write outside is ignored there, with a warning. `llmch.toml`
 beside the spec (without one, in the current folder), or the file that `LLMCH_CONFIG` names, belongs
-to the user and may set everything, unless it lies inside the target repo.
+to the user and may set everything, unless it lies inside the target repo (without one, inside any:
+it may have come with a clone).
 
 A variable is named by its key: `sandbox.net` is `LLMCH_SANDBOX_NET`.
 """
@@ -183,15 +184,21 @@ def _config_files(
         return
     beside = (cwd / spec).parent if spec else cwd
     if _is_there(own := beside / USER_FILE):
-        yield own, (), repo is None or not _is_within(own, cwd / repo)
+        target = cwd / repo if repo else _working_tree(beside)
+        yield own, (), target is None or not _is_within(own, target)
 
 
 def _is_within(file: Path, repo: Path) -> bool:
     """Say whether `file` lies in the working tree that `repo` is in, or is reached through it."""
-    root = Path(os.path.realpath(repo))
-    tree = next((each for each in (root, *root.parents) if _is_there(each / ".git")), root)
+    tree = _working_tree(repo) or Path(os.path.realpath(repo))
     way = (file, *Path(os.path.normpath(file)).parents)
     return any(Path(os.path.realpath(each)).is_relative_to(tree) for each in way)
+
+
+def _working_tree(folder: Path) -> Path | None:
+    """Return the root of the git working tree that `folder` is in, if it is in one."""
+    root = Path(os.path.realpath(folder))
+    return next((each for each in (root, *root.parents) if _is_there(each / ".git")), None)
 
 
 def _is_there(path: Path) -> bool:

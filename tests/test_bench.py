@@ -36,9 +36,11 @@ def test_every_row_has_a_figure_or_says_why_not(table: dict[str, Any]) -> None:
     assert {row["section"].split(",")[0].split(":")[0] for row in table["rows"]} == {
         "Start",
         "Planning",
+        "Commands against interfaces",
         "run of one order",
         "run-all",
         "run-all --jobs",
+        "Looking at a plan and at a run",
         "Commands",
     }
     for row in table["rows"]:

@@ -11,7 +11,7 @@ from factory.options import RunOptions
 from factory.preflight import Place
 from llmch.arguments import add_model_arguments, add_output_arguments, add_record_arguments
 from llmch.console import Console
-from planner.cli import add_review_arguments, planning_model
+from planner.cli import add_acceptance_arguments, allowed_by, planning_model
 from shared.errors import ExitCode
 
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
     parser.add_argument("--model", metavar="M", help="the model that plans")
     parser.add_argument("--reasoning-effort", metavar="E", help="minimal, low, medium or high")
-    add_review_arguments(parser)
+    add_acceptance_arguments(parser)
     add_batch_arguments(parser)
     add_run_arguments(parser)
     add_record_arguments(parser)
@@ -36,8 +36,15 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     from factory.summary import public_json
     from llmch.building import plan_once
     from llmch.consent import with_consent
-    from llmch.wiring import model_source, planning_source, reviews_plan, settings_for
+    from llmch.wiring import (
+        inputs_first,
+        model_source,
+        planning_source,
+        reviews_plan,
+        settings_for,
+    )
     from planner.run import PlanOptions, plan_document
+    from planner.spec import read_spec
     from shared.llm.budget import Purse
 
     flags = {
@@ -48,8 +55,9 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     }
     settings = settings_for(args, console, flags, repo=args.repo, spec=args.spec)
     review = reviews_plan(args)
-    planner_source = planning_source(args, settings, review=review)
-    factory_source = model_source(args, settings, settings.factory)
+    with inputs_first(lambda: read_spec(args.spec), lambda: find_repo(args.repo)):
+        planner_source = planning_source(args, settings, review=review)
+        factory_source = model_source(args, settings, settings.factory)
     purse = Purse(planner_source.budget)  # one budget for both
     place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     options = run_options(args, settings)
@@ -63,6 +71,8 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
             max_attempts=settings.planner_attempts,
             repo=args.repo,
             template=args.template,
+            require_coverage=args.require_coverage,
+            allowed=allowed_by(settings),
         ),
         place.common_dir,
         replace(planner_source, purse=purse),

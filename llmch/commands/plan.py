@@ -21,12 +21,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     """Compile the spec; 0 for a valid plan, 2 where E-codes are left."""
     from llmch.forecast import bound_in_words
-    from llmch.wiring import planning_source, reviews_plan, settings_for
+    from llmch.wiring import inputs_first, planning_source, reviews_plan, settings_for
     from planner.run import plan_document, run_plan
+    from planner.spec import read_spec
 
     settings = settings_for(args, console, plan_flags(args), repo=args.repo, spec=args.spec)
     review = reviews_plan(args)
-    source = planning_source(args, settings, review=review)
+    with inputs_first(lambda: read_spec(args.spec)):
+        source = planning_source(args, settings, review=review)
     result = run_plan(plan_options(args, settings, review=review), source, console)
     if args.print_summary:
         console.lines((result.run_dir / "compile_summary.json").read_text("utf-8").rstrip())

@@ -24,13 +24,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     """Run the order; 0 where its commit landed, 1 where it failed."""
+    from factory.orders import read_order
+    from factory.preflight import find_repo
     from factory.run import run_order
     from factory.summary import public_json
     from llmch.consent import with_consent
-    from llmch.wiring import model_source, settings_for
+    from llmch.wiring import inputs_first, model_source, settings_for
 
     settings = settings_for(args, console, run_flags(args), repo=args.repo)
-    source = model_source(args, settings, settings.factory)
+    with inputs_first(lambda: read_order(args.work_order), lambda: find_repo(args.repo)):
+        source = model_source(args, settings, settings.factory)
     summary = with_consent(
         lambda options: run_order(args.work_order, options, source, console),
         run_options(args, settings),

@@ -26,12 +26,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     """Run the orders; 0 where all have landed, 1 where one failed."""
     from factory.batch.coordinator import run_all
+    from factory.orders import read_workdir
+    from factory.preflight import find_repo
     from factory.summary import public_json
     from llmch.consent import with_consent
-    from llmch.wiring import model_source, settings_for
+    from llmch.wiring import inputs_first, model_source, settings_for
 
     settings = settings_for(args, console, run_flags(args), repo=args.repo)
-    source = model_source(args, settings, settings.factory)
+    with inputs_first(lambda: read_workdir(args.workdir), lambda: find_repo(args.repo)):
+        source = model_source(args, settings, settings.factory)
     summary = with_consent(
         lambda options: run_all(args.workdir, options, source, console),
         run_options(args, settings),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -26,6 +26,7 @@ _PLAIN_STANDARD: Final = frozenset(
     {"Path", "PurePath", "PosixPath", "datetime", "date", "timedelta", "Decimal", "Fraction",
      "UUID", "Random", "Namespace", "Counter", "deque", "OrderedDict", "defaultdict"}
 )  # fmt: skip
+_TYPE_VARIABLES: Final = frozenset({"TypeVar", "TypeVarTuple", "ParamSpec"})
 
 
 class Backing(StrEnum):
@@ -96,6 +97,28 @@ class Names:
         """Return the classes of that name."""
         return [each.node for each in self.owners(name) if isinstance(each.node, ast.ClassDef)]
 
+    def takes_type_variables(self, name: str, owner: str | None = None) -> bool:
+        """Say whether a function, or a member of `owner`, takes what a type variable stands for.
+
+        Of a class, its constructor counts.
+        """
+        functions = [
+            function
+            for each in self.owners(owner or name)
+            for function in _functions(each.node, name if owner else "__init__")
+        ]
+        return any(
+            isinstance(node, ast.Name) and self._is_type_variable(node.id)
+            for function in functions
+            for node in ast.walk(function.args)
+        )
+
+    def _is_type_variable(self, name: str) -> bool:
+        return any(
+            isinstance(each.node, ast.Assign) and _last_name(each.node.value) in _TYPE_VARIABLES
+            for each in self.owners(name)
+        )
+
     def is_plain_class(self, name: str) -> bool:
         """Say whether nothing but its own values are of that type, here and to Python alike."""
         if name in _PLAIN_STANDARD:
@@ -132,6 +155,16 @@ class Names:
             for each in owners
             if isinstance(each.node, ast.ClassDef)
         )
+
+
+def _functions(node: ast.stmt, member: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield the function that `node` is, or those of that name in the class that it is."""
+    if isinstance(node, ast.ClassDef):
+        for each in node.body:
+            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name == member:
+                yield each
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        yield node
 
 
 def _backing(owner: Owner, name: str, of_class: str | None) -> Backing:

@@ -126,15 +126,18 @@ class CodeFacts:
 
     def derived(self, is_own: Callable[[Imported], bool]) -> frozenset[str]:
         """Return the names that stand for something own, or for what was made of it."""
-        found = {name for name, each in self.imported.items() if is_own(each)}
-        bindings = [(names, value) for node in self._nodes for names, value in _bindings(node)]
-        grew = True
-        while grew:
-            grew = False
-            for names, value in bindings:
-                if not names <= found and mentions(value, found):
-                    found |= names
-                    grew = True
+        following: dict[str, set[str]] = {}
+        for node in self._nodes:
+            for names, value in _bindings(node):
+                for read in _names_read(value):
+                    following.setdefault(read, set()).update(names)
+        found: set[str] = set()
+        pending = [name for name, each in self.imported.items() if is_own(each)]
+        while pending:
+            name = pending.pop()
+            if name not in found:
+                found.add(name)
+                pending += following.get(name, ())
         return frozenset(found)
 
     def locate(self, diagnostic: Diagnostic) -> Spot | None:
@@ -214,7 +217,11 @@ class CodeFacts:
 
 def mentions(node: ast.AST, names: frozenset[str] | set[str]) -> bool:
     """Say whether any of `names` is read in `node`."""
-    return any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(node))
+    return not names.isdisjoint(_names_read(node))
+
+
+def _names_read(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def _name(node: ast.AST) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from planner.plan import Draft
 from planner.promise import promise_of
@@ -12,6 +13,10 @@ from shared.interfaces.contracts import normal_changes
 from shared.interfaces.merge import merge
 from shared.interfaces.stubs import Stub, StubProblem, parse_stub
 from shared.interfaces.views import Change, History
+
+# No model's reply holds more, with all else that a plan needs.
+MAX_PLAN_BYTES: Final = 256 * 1024
+_TOO_MUCH: Final = f"the stubs of the plan have over {MAX_PLAN_BYTES} bytes together"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +28,21 @@ class DeclaredInterface:
     stub: Stub | StubProblem
 
 
-def read_interfaces(draft: Draft) -> tuple[DeclaredInterface, ...]:
-    """Return the interfaces of an order; none where the order does not fit the schema."""
-    if draft.order is None:
-        return ()
-    return tuple(
-        DeclaredInterface(index, each.path, parse_stub(each.stub))
-        for index, each in enumerate(draft.order.interfaces)
-    )
+def read_interfaces(drafts: Sequence[Draft]) -> list[tuple[DeclaredInterface, ...]]:
+    """Return the interfaces of each order; none where the order does not fit the schema.
+
+    Once the stubs of a plan have `MAX_PLAN_BYTES` together, the rest of them have a problem.
+    """
+    room = MAX_PLAN_BYTES
+    found: list[tuple[DeclaredInterface, ...]] = []
+    for draft in drafts:
+        declared: list[DeclaredInterface] = []
+        for index, each in enumerate(draft.order.interfaces if draft.order is not None else ()):
+            room -= len(each.stub)
+            stub = parse_stub(each.stub) if room >= 0 else StubProblem(_TOO_MUCH)
+            declared.append(DeclaredInterface(index, each.path, stub))
+        found.append(tuple(declared))
+    return found
 
 
 def changed_names(draft: Draft) -> frozenset[str]:

@@ -106,7 +106,9 @@ def diagnose(diagnostic: Diagnostic, scene: Scene) -> Diagnosis | None:
     if found is None:
         return None
     code, addition = found
-    if code != "W222" and (scene.facts.uses_mocks or _has_star(spot)):
+    if code != "W222" and (
+        scene.facts.uses_mocks or _has_star(spot) or _uses_replaced(spot, scene.set_attributes)
+    ):
         code, addition = "W222", ""
     place = f"line {spot.line}, column {spot.column}" if spot.line > 1 else f"column {spot.column}"
     hint = f" ({addition})" if addition else ""
@@ -126,6 +128,15 @@ def _has_star(spot: Spot) -> bool:
     return call is not None and (
         any(isinstance(each, ast.Starred) for each in call.args)
         or any(each.arg is None for each in call.keywords)
+    )
+
+
+def _uses_replaced(spot: Spot, set_attributes: frozenset[str]) -> bool:
+    """Say whether an attribute is used there that the command itself put in its place."""
+    return any(
+        isinstance(each, ast.Attribute) and each.attr in set_attributes
+        for node in spot.near
+        for each in ast.walk(node)
     )
 
 
@@ -316,6 +327,8 @@ class _Judge:
         head = parse_type(owner).head if owner else None
         backing = self._names.backing(name, head) if name else Backing.NONE
         if backing is Backing.CONTRACT:
+            if self._names.takes_type_variables(name or "", head):
+                return _DOUBT  # what was expected was inferred, from other arguments
             return "E213", self._declared_by(name or "", head)
         if backing is not Backing.NONE or (name or "") in self._scene.local_classes:
             return _DOUBT

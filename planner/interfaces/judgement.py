@@ -11,18 +11,20 @@ from planner.interfaces.backing import Names
 from planner.interfaces.code_facts import CodeFacts
 from planner.interfaces.diagnosis import Scene, diagnose
 from planner.rules.model import Finding, Step, plan_finding, quoted
-from shared.commands import CodeRun, Command
+from shared.commands import CodeRun
 from shared.interfaces.checker import Diagnostic, FileBlocked, TypeChecker
 from shared.interfaces.modules import ANYTHING
 from shared.interfaces.stubs import depth_exceeds
 from shared.interfaces.views import View, reachable
 from shared.interfaces.worker_process import CheckerFailed
-from shared.python_code import Import, parse_code
+from shared.python_code import PythonCode, parse_code
 
 # Deeper code ends the checker's process instead of being judged.
 _MAX_DEPTH: Final = 200
 # Files that stop the checker and are taken out of its sight one by one; then it has failed.
 _MAX_BLOCKED: Final = 8
+# A hundred orders with ten each. A hundred times that takes a quarter of an hour.
+_MAX_ASKED: Final = 1000
 _COMMANDS: Final = "llmch_commands/"
 
 
@@ -34,7 +36,6 @@ class _Question:
     index: int
     source: str
     tree: ast.Module
-    imports: tuple[Import, ...]
 
     @property
     def path(self) -> str:
@@ -64,9 +65,19 @@ def judge_types(steps: Sequence[Step], checker: TypeChecker | None) -> tuple[Fin
     Undefined names need no type checker. A command that imports nothing of what is known of the
     project needs none either: then none is started. Without a `checker` one is made for this plan.
     """
-    questions = [each for step in steps for each in _questions(step)]
-    findings = [finding for each in questions for finding in _undefined(each)]
-    findings += [finding for step in steps for finding in _too_deep(step)]
+    findings: list[Finding] = []
+    questions: list[_Question] = []
+    for step in steps:
+        for index, code in _codes(step):
+            tree = parse_code(code.source)
+            if not isinstance(tree, ast.Module):
+                continue
+            if depth_exceeds(tree, _MAX_DEPTH):
+                message = "the code after `-c` cannot be judged: it is nested too deep"
+                findings.append(step.finding("E215", f"acceptance_commands[{index}]", message))
+                continue
+            questions.append(_Question(step, index, code.source, tree))
+            findings += _undefined(questions[-1])
     views = [(each, _view(each)) for each in questions]
     findings += _unreadable_files(view for _, view in views)
     asked = [(each, view) for each, view in views if view.is_known]
@@ -78,32 +89,14 @@ def judge_types(steps: Sequence[Step], checker: TypeChecker | None) -> tuple[Fin
         return (*findings, *_ask_all(asked, own))
 
 
-def _questions(step: Step) -> Iterator[_Question]:
+def _codes(step: Step) -> Iterator[tuple[int, PythonCode]]:
+    """Yield the code of each command that has some which compiles and no operator cut off."""
     for index, command in step.commands:
         run = command.run
-        if step.draft.order is None or not _is_whole(command) or not isinstance(run, CodeRun):
+        if step.draft.order is None or not isinstance(run, CodeRun) or run.code.problem is not None:
             continue
-        tree = parse_code(run.code.source)
-        if isinstance(tree, ast.Module) and not depth_exceeds(tree, _MAX_DEPTH):
-            yield _Question(step, index, run.code.source, tree, run.code.imports)
-
-
-def _is_whole(command: Command) -> bool:
-    """Say whether the command has code that compiles, and that no operator cut off."""
-    run = command.run
-    if not isinstance(run, CodeRun) or run.code.problem is not None:
-        return False
-    return run.quoted or command.operator is None
-
-
-def _too_deep(step: Step) -> Iterator[Finding]:
-    for index, command in step.commands:
-        run = command.run
-        if _is_whole(command) and isinstance(run, CodeRun):
-            tree = parse_code(run.code.source)
-            if isinstance(tree, ast.Module) and depth_exceeds(tree, _MAX_DEPTH):
-                message = "the code after `-c` cannot be judged: it is nested too deep"
-                yield step.finding("E215", f"acceptance_commands[{index}]", message)
+        if run.quoted or command.operator is None:
+            yield index, run.code
 
 
 def _undefined(question: _Question) -> Iterator[Finding]:
@@ -138,6 +131,10 @@ def _unreadable(path: str, reason: str) -> Finding:
 
 def _ask_all(asked: Sequence[tuple[_Question, View]], checker: TypeChecker) -> Iterator[Finding]:
     """Ask order by order, so that the checker's files change as the project will."""
+    if len(asked) > _MAX_ASKED:
+        message = f"over {_MAX_ASKED} commands use the project's Python: none of them was judged"
+        yield plan_finding("E299", "", message)
+        return
     groups: dict[tuple[int, tuple[str, ...]], list[tuple[_Question, View]]] = {}
     for question, view in asked:
         groups.setdefault((question.step.draft.position, view.roots), []).append((question, view))

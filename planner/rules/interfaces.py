@@ -133,7 +133,7 @@ def contradicting_stubs(step: Step, order: WorkOrder) -> Iterator[Finding]:
             continue
         before = step.history.module(each.path, step.draft.position - 1)
         earlier = (before.contract or ()) if before else ()
-        known = merge(earlier, within.get(each.path, ()))
+        known = merge(earlier, within[each.path]) if each.path in within else earlier
         for found in conflicts(known, each.stub.tree.body):
             if is_meant(found.name, each.path, changed):
                 continue

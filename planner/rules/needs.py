@@ -16,7 +16,7 @@ from typing import Final
 
 from planner.projection import Projection
 from planner.rules.dependencies import Dependencies, read_dependencies
-from planner.rules.model import Finding, Step, quoted
+from planner.rules.model import Finding, Step, quoted, severity_of
 from planner.rules.verify_runs import runs_verify_script
 from shared.commands import CodeRun, Command, ModuleRun, ScriptRun, pytest_paths
 from shared.paths import PathProblem, check_path
@@ -95,6 +95,8 @@ def unmet_needs(steps: Sequence[Step]) -> Iterator[Finding]:
                 continue  # E105 wants the command gone, so what it needs is no matter
             scene = _Scene(step, index, command, _import_roots(command), layout)
             for unmet in _unmet(scene):
+                if command.operator and severity_of(unmet.code) == "warning":
+                    continue  # the command has to be rewritten: a guess about it is too early
                 if unmet.name not in told:
                     told.add(unmet.name)
                     yield step.finding(unmet.code, f"acceptance_commands[{index}]", unmet.message)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Final
 
 from planner.projection import Projection
 from planner.rules.model import Finding, PlanView, Rule, Step, quoted
-from shared.commands import Command, ScriptRun
+from shared.commands import SHELLS, Command, ScriptRun
 
 _PYTHON = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
 _ALWAYS: Final = frozenset(
@@ -36,7 +37,7 @@ _BY_FILE: Final[Mapping[str, re.Pattern[str]]] = {
 
 
 def unknown_programs(view: PlanView) -> Iterator[Finding]:
-    toolchains = _toolchains(view.chain)
+    toolchains = cache(lambda: _toolchains(view.chain))  # few plans ask for any
     for step in view.steps:
         told: set[str] = set()
         for index, command in step.commands:
@@ -68,18 +69,18 @@ def _first_of_each_name(chain: Projection) -> Mapping[str, int]:
     return first
 
 
-def _is_allowed(command: Command, step: Step, toolchains: Mapping[str, int]) -> bool:
+def _is_allowed(command: Command, step: Step, toolchains: Callable[[], Mapping[str, int]]) -> bool:
     program, position = command.program, step.draft.position
     if program in _ALWAYS or program in step.target.allowed.programs or _PYTHON.fullmatch(program):
         return True
-    if isinstance(command.run, ScriptRun):
+    if isinstance(command.run, ScriptRun) and program not in SHELLS:
         return True  # a file of the repo: whether it is there is another rule's question
     if program not in _BY_FILE:
         return False
     blind = step.chain.blind_from
-    return (blind is not None and blind <= position) or toolchains.get(program, position + 1) <= (
-        position
-    )
+    if blind is not None and blind <= position:
+        return True
+    return toolchains().get(program, position + 1) <= position
 
 
 E240 = Rule(

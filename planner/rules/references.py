@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from planner.rules.model import Finding, PlanView, Rule, Step, each_order, quoted
 from shared.paths import glob_characters
 from shared.python_files import has_names_to_declare, is_test_file
 from shared.schemas import WorkOrder
+
+_WORD = re.compile(r"\w+")
 
 
 def unreadable_context(step: Step, order: WorkOrder) -> Iterator[Finding]:
@@ -41,16 +45,19 @@ E243 = Rule(
 )
 
 
-def unknown_dependencies(step: Step, order: WorkOrder) -> Iterator[Finding]:
-    known = [draft.raw.get("id") for draft in step.plan.drafts]
-    told: set[str] = set()
-    for index, needed in enumerate(order.depends_on):
-        if needed in told:
+def unknown_dependencies(view: PlanView) -> Iterator[Finding]:
+    ids = (draft.raw.get("id") for draft in view.plan.drafts)
+    known = {each for each in ids if isinstance(each, str)}
+    for step in view.steps:
+        order = step.draft.order
+        if order is None:
             continue
-        told.add(needed)
-        if needed == order.id or needed not in known:
-            fault = "is the order itself" if needed == order.id else "is no order of this plan"
-            yield step.finding("E246", f"depends_on[{index}]", f"{quoted(needed)} {fault}")
+        for index, needed in enumerate(order.depends_on):
+            if needed in order.depends_on[:index]:
+                continue  # told already
+            if needed == order.id or needed not in known:
+                fault = "is the order itself" if needed == order.id else "is no order of this plan"
+                yield step.finding("E246", f"depends_on[{index}]", f"{quoted(needed)} {fault}")
 
 
 E246 = Rule(
@@ -60,13 +67,15 @@ E246 = Rule(
     bad='{"depends_on": ["WO-07"]}',
     good="""{"work_orders": [{"id": "WO-01"}, {"id": "WO-02", "depends_on": ["WO-01"]}]}""",
     remedy="Name the id of an order of this plan, or leave the entry out: order by number is kept.",
-    check=each_order(unknown_dependencies),
+    check=unknown_dependencies,
 )
 
 
 def unused_modules(view: PlanView) -> Iterator[Finding]:
-    if any(step.draft.order is None for step in view.steps):
+    orders = [step.draft.order for step in view.steps]
+    if None in orders:
         return  # what cannot be read may use anything
+    uses = _uses(view)
     for step in view.steps:
         order = step.draft.order
         assert order is not None, "looked at above"
@@ -75,7 +84,7 @@ def unused_modules(view: PlanView) -> Iterator[Finding]:
             for index, path in enumerate(order.allowed_files)
             if has_names_to_declare(path) and _creates(step, path)
         ]
-        if mine and not any(_is_used(path, step, view) for _, path in mine):
+        if mine and not any(uses.of(path, step.draft.position) for _, path in mine):
             # Where one of its files is used, that one may use the others.
             for index, path in mine:
                 message = f"{quoted(path)} is created here and used by no command and no order"
@@ -87,26 +96,51 @@ def _creates(step: Step, path: str) -> bool:
     return first == step.draft.position
 
 
-def _is_used(path: str, step: Step, view: PlanView) -> bool:
-    name = posixpath.basename(path).removesuffix(".py")
+@dataclass(frozen=True, slots=True)
+class _Uses:
+    """The last order that mentions each word where it uses something, by what it is a use of.
+
+    An order's own commands and tests use its files; what it says of itself does not.
+    """
+
+    own: Mapping[str, int]
+    others: Mapping[str, int]
+    required: frozenset[str]
+
+    def of(self, path: str, position: int) -> bool:
+        """Say whether a module that the order at `position` creates is used."""
+        name = posixpath.basename(path).removesuffix(".py")
+        return (
+            path in self.required
+            or self.own.get(name, 0) >= position
+            or self.others.get(name, 0) > position
+        )
+
+
+def _uses(view: PlanView) -> _Uses:
+    own: dict[str, int] = {}
+    others: dict[str, int] = {}
+    for step in view.steps:  # later ones overwrite earlier ones
+        order = step.draft.order
+        assert order is not None, "the caller has looked"
+        tests = [path for path in order.allowed_files if is_test_file(path)]
+        own.update(_at(step.draft.position, (*order.acceptance_commands, *tests)))
+        told = (order.title, order.intent, order.notes or "")
+        needed = (each.path for each in order.preconditions)
+        stubs = (each.stub for each in order.interfaces)
+        texts = (*told, *order.context_files, *order.allowed_files, *needed, *stubs)
+        others.update(_at(step.draft.position, texts))
     contract = view.plan.contract
-    if contract and any(each.path == path for each in contract.requires):
-        return True
-    return any(name in text for other in view.steps for text in _mentions(other, step))
+    required = frozenset(each.path for each in contract.requires) if contract else frozenset()
+    return _Uses(own, others, required)
 
 
-def _mentions(other: Step, creator: Step) -> Iterator[str]:
-    """Yield what could show that `other` uses a file of `creator`."""
-    order = other.draft.order
-    assert order is not None, "looked at above"
-    if other.draft.position >= creator.draft.position:
-        yield from order.acceptance_commands
-        yield from (path for path in order.allowed_files if is_test_file(path))
-    if other.draft.position > creator.draft.position:
-        yield from (order.title, order.intent, order.notes or "")
-        yield from (*order.context_files, *order.allowed_files)
-        yield from (each.path for each in order.preconditions)
-        yield from (each.stub for each in order.interfaces)
+def _at(position: int, texts: Iterable[str]) -> dict[str, int]:
+    """Return the position for each word of the texts, and for what a test by that name tests."""
+    words = {word for text in texts for word in _WORD.findall(text)}
+    tests = (each for each in words if "test" in each)
+    tested = {each.removeprefix("test_").removesuffix("_test") for each in tests}
+    return dict.fromkeys(words | tested, position)
 
 
 W245 = Rule(

@@ -27,18 +27,22 @@ def merge(base: Sequence[ast.stmt], delta: Sequence[ast.stmt]) -> list[ast.stmt]
         if each.kind == "class" and name in had and had[name].kind == "class"
     }
     merged = {name: _merge_class(had[name].nodes[-1], told[name].nodes[-1]) for name in both}
-    imports = {ast.dump(each) for each in base if isinstance(each, ast.Import | ast.ImportFrom)}
+    imports = {ast.dump(each) for each in base if _is_import(each)}
     added = [
         each
         for each in delta
         if not (isinstance(each, ast.ClassDef) and each.name in both)
-        and ast.dump(each) not in imports
+        and not (_is_import(each) and ast.dump(each) in imports)
     ]
     kept = _replacing(without(base, declarations(added).keys()), merged)
-    front = [each for each in added if isinstance(each, ast.Import | ast.ImportFrom)]
-    rest = [each for each in added if not isinstance(each, ast.Import | ast.ImportFrom)]
+    front = [each for each in added if _is_import(each)]
+    rest = [each for each in added if not _is_import(each)]
     at = _after_future_imports(kept)
     return [*kept[:at], *front, *kept[at:], *rest]
+
+
+def _is_import(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Import | ast.ImportFrom)
 
 
 def without(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]:

@@ -52,7 +52,7 @@ class Module:
         source = parsed.body if isinstance(parsed, ast.Module) else None
         if source is None and self.contract is None:
             return None
-        body = merge(source or (), self.contract or ())
+        body = merge(source, self.contract or ()) if source is not None else self.contract or ()
         return loosened(body, self.loose) if self.loose else body
 
     @cached_property

@@ -29,6 +29,8 @@ _BUILTIN_FORMS: Final = {
 _TYPING: Final = frozenset({"typing", "t", "typing_extensions", "collections", "abc"})
 # These say how a function is bound to its class, which callers see.
 _BINDING_DECORATORS: Final = frozenset({"staticmethod", "classmethod"})
+# Of a dataclass: how its values are stored and shown.
+_UNSEEN: Final = frozenset({"slots", "repr", "match_args", "weakref_slot"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +145,22 @@ def _same_heads(before: ast.stmt, after: ast.stmt) -> bool:
     if not (isinstance(before, ast.ClassDef) and isinstance(after, ast.ClassDef)):
         return False
     return _same_where_both(before.bases, after.bases) and _same_where_both(
-        before.decorator_list, after.decorator_list
+        [_seen(each) for each in before.decorator_list],
+        [_seen(each) for each in after.decorator_list],
     )
+
+
+def _seen(decorator: ast.expr) -> ast.expr:
+    """Return a decorator by its last name, without what no other file can see of it."""
+    if isinstance(decorator, ast.Attribute):
+        return ast.Name(decorator.attr)
+    if not isinstance(decorator, ast.Call):
+        return decorator
+    keywords = [each for each in decorator.keywords if each.arg not in _UNSEEN]
+    function = _seen(decorator.func)
+    if not decorator.args and not keywords:
+        return function
+    return ast.Call(function, decorator.args, keywords)
 
 
 def _same_where_both(before: Sequence[ast.expr], after: Sequence[ast.expr]) -> bool:
@@ -260,7 +276,8 @@ def shown(declaration: Declaration) -> str:
     node = declaration.nodes[-1]
     if isinstance(node, ast.ClassDef):
         bases = ", ".join(ast.unparse(each) for each in node.bases)
-        return f"class {node.name}({bases})" if bases else f"class {node.name}"
+        head = f"class {node.name}({bases})" if bases else f"class {node.name}"
+        return " ".join([*(f"@{ast.unparse(each)}" for each in node.decorator_list), head])
     if isinstance(node, _FunctionNode):
         keyword = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
         returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""

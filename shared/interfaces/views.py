@@ -16,6 +16,8 @@ from shared.interfaces.sources import Source
 ROOTS: Final = ("", "src/")
 # What can be checked in a second or two. What is further away counts as unknown.
 MAX_VIEW_FILES: Final = 300
+# Of one file. Each is laid over all before it.
+MAX_DECLARATIONS: Final = 50
 
 _ENDINGS: Final = ("/__init__.pyi", "/__init__.py", ".pyi", ".py")
 
@@ -51,8 +53,12 @@ class History:
         for position, change in enumerate(changes, 1):
             for path in sorted({*change.writes, *change.stubs}):
                 if path.endswith((".py", ".pyi")):
-                    module = _changed(self.module(path, position), path, change)
-                    self._versions.setdefault(path, []).append((position, module))
+                    versions = self._versions.setdefault(path, [])
+                    before = self.module(path, position)
+                    if len(versions) < MAX_DECLARATIONS:
+                        versions.append((position, _changed(before, path, change)))
+                    elif len(versions) == MAX_DECLARATIONS:
+                        versions.append((position, (before or Module(path)).write()))
 
     def module(self, path: str, after: int) -> Module | None:
         """Return the file at `path` as it is after the order at `after`, if it is there."""

@@ -11,6 +11,8 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from tests.bench.contracts import measure_contracts
+from tests.bench.looking import measure_looking
 from tests.bench.planning import measure_planning
 from tests.bench.rows import Section, render_table, table_document
 from tests.bench.run_all import measure_run_all
@@ -23,9 +25,11 @@ from tests.bench.start import measure_start
 _SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "start": measure_start,
     "planning": measure_planning,
+    "contracts": measure_contracts,
     "run": measure_run,
     "run-all": measure_run_all,
     "jobs": measure_side_by_side,
+    "looking": measure_looking,
     "sandbox": measure_sandboxes,
 }
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import resource
 
 import pytest
 
+from factory.options import SandboxChoice
+from factory.sandbox import Backend, Found, Guarantee, Limits, find_backends
 from factory.schemas import FailureBrief, RunSummary, Stage
 from shared.errors import ModelUnavailable
 from shared.events import AttemptFailed, Event, StageStarted
@@ -406,6 +409,30 @@ def test_a_verification_that_changes_a_proposed_file_fails_the_attempt(factory: 
     summary = factory.run(order(), [GOOD], max_attempts=1)
     assert stages(summary) == [Stage.VERIFY_FAILED]
     assert "a command changed hello.txt" in said(summary)
+
+
+@pytest.mark.parametrize("found", find_backends(), ids=lambda found: found.backend)
+def test_the_record_of_a_command_says_what_contained_it_and_what_did_not_hold(
+    factory: Factory, found: Found
+) -> None:
+    if found.problem:
+        pytest.skip(f"{found.backend} does not work here: {found.problem}")
+    bare = SandboxChoice(Backend.OFF)
+    factory.run(order(), [GOOD], sandbox=bare)
+    (free,) = factory.record("attempt_1/acceptance_result.json")
+    assert free["sandbox"]["backend"] == "off"
+    assert not any(free["sandbox"]["guarantees"][each] for each in ("files", "network", "secrets"))
+    factory.run(order(id="WO-02"), [GOOD], sandbox=SandboxChoice(found.backend), branch="other")
+    (held,) = factory.record("attempt_1/acceptance_result.json")
+    assert (held["sandbox"]["backend"], held["sandbox"]["version"]) == (
+        found.backend,
+        found.version,
+    )
+    assert held["sandbox"]["guarantees"].keys() == set(Guarantee)
+    assert held["sandbox"]["guarantees"]["files"]
+    assert held["sandbox"]["guarantees"]["loopback"] is (found.backend is Backend.BWRAP)
+    assert held["sandbox"]["limits"] == dataclasses.asdict(Limits())
+    assert held["cause"] == "exited"
 
 
 def test_records_of_each_attempt_are_kept(factory: Factory) -> None:

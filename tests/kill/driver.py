@@ -9,7 +9,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from shared.llm.client import Completion, Request, Usage
 from shared.llm.reply_format import ReplyFormat
 from shared.llm.stack import Mode, ModelSource
 from tests.fakes import proposal
+from tests.kill.faults import TELL
 
 INTERNAL = 70
 
@@ -63,18 +65,11 @@ class CountingModel:
     def complete(self, request: Request) -> Completion:
         place = request.place
         assert place.order is not None
-        note(Path(self._order.calls), f"{place.order} {place.attempt}")
+        TELL(Path(self._order.calls), f"{place.order} {place.attempt}")
         time.sleep(self._order.latency)
         files = self._order.replies[place.order][place.attempt - 1]
         usage = Usage(calls=1, input_tokens=100, output_tokens=10)
         return Completion(text=proposal(files)(request), model=request.model, usage=usage)
-
-
-def note(path: Path, line: str) -> None:
-    """Append a line in one write, past whatever was done to Python's files."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    os.write(descriptor, f"{line}\n".encode())
-    os.close(descriptor)
 
 
 def perform(order: Order) -> int:
@@ -98,10 +93,8 @@ def perform(order: Order) -> int:
     except KeyboardInterrupt:
         outcome, code = {"error": "interrupted"}, 130
     except Exception as error:  # a bug: the test says so
-        import traceback
-
         outcome, code = {"error": repr(error), "traceback": traceback.format_exc()}, INTERNAL
-    Path(order.result).write_text(json.dumps({**outcome, "warnings": warnings}))
+    TELL(Path(order.result), json.dumps({**outcome, "warnings": warnings}))
     return code
 
 
@@ -120,6 +113,3 @@ def options_of(order: Order) -> RunOptions:
 
 def source_of(model: CountingModel) -> ModelSource:
     return ModelSource(Mode.LIVE, lambda emit: model)
-
-
-Perform = Callable[[Order], int]

@@ -1,25 +1,23 @@
 """SIGKILL at random moments, of the process alone or of all that it started; then on again.
 
-`make test` tries a few, `make test-kill` LLMCH_TEST_MOMENTS of them. A moment's number says all
-that was random about it: the same number tries the same again, as far as time repeats itself.
+A moment's number says all that was random about it: the same number tries the same again, as far
+as time repeats itself.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from tests.kill.scale import FIRST_MOMENT, MOMENTS
 from tests.kill.scenario import Scenario
 from tests.kill.zygote import Zygote
 
 KILLED = -9
 LATENCY = 0.03  # of each model call, in seconds: so that some kills come while one is under way
-FIRST = int(os.environ.get("LLMCH_TEST_SEED", "1"))
-COUNT = int(os.environ.get("LLMCH_TEST_MOMENTS", "6"))
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +34,7 @@ def duration(
     return seconds[-1]
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
+@pytest.mark.parametrize("seed", range(FIRST_MOMENT, FIRST_MOMENT + MOMENTS))
 def test_killed_at_a_random_moment(
     tmp_path: Path, template_repo: Path, zygote: Zygote, duration: float, seed: int
 ) -> None:
@@ -49,7 +47,7 @@ def test_killed_at_a_random_moment(
         assert ended in (KILLED, 0)
         if not checked_out:
             assert scenario.files() == scenario.before
-        asked, recorded = scenario.calls(), scenario.on_record()
+        asked = scenario.account_of_calls()
     assert scenario.run(latency=LATENCY) == 0, scenario.result
     scenario.assert_done()
-    scenario.assert_nothing_was_paid_for_twice(asked, recorded)
+    scenario.assert_calls_are_accounted_for(asked)

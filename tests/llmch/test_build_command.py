@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,6 +79,38 @@ def test_another_spec_is_another_plan(
     with model_server(monkeypatch, PLAN) as server:
         build()
     assert server.received[0].path == "/v1/responses"
+
+
+@pytest.fixture
+def required(spec: Path) -> Path:
+    """Return a spec whose one requirement has an id of its own."""
+    document = {"name": "One", "summary": "A file.", "requirements": [{"id": "R1", "text": "Is."}]}
+    path = spec.with_suffix(".json")
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_another_demand_on_the_plan_is_another_plan(
+    build: Build, required: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, PLAN, ONE, TWO):
+        assert build("--spec", required).code == 0
+    with model_server(monkeypatch, *[PLAN] * 5) as server:
+        said = build("--spec", required, "--require-coverage", "--json")
+    assert len(server.received) == 5, "the plan on file was not held to this"
+    assert (said.code, said.document["ok"]) == (2, False)
+    assert [each["code"] for each in said.document["findings"]] == ["E302"]
+
+
+def test_a_plan_that_had_to_cover_each_requirement_is_found_again(
+    build: Build, required: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    covering = plan_reply(plan(creating(1, "1.txt", covers=["R1"])))
+    with model_server(monkeypatch, PLAN, covering, ONE):
+        assert build("--spec", required, "--require-coverage").code == 0
+    with model_server(monkeypatch) as server:
+        again = build("--spec", required, "--require-coverage", "--json")
+    assert (again.code, server.received) == (0, [])
 
 
 def test_an_invalid_plan_is_never_executed(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.harness import fingerprint
-from tests.llmch.command_line import Say
+from tests.harness import commit_all, fingerprint
+from tests.llmch.command_line import Say, own_environment
 from tests.planner.plans import creating, exists, order, plan
 
 FINDING = {"code", "severity", "work_order", "field", "message", "remedy"}
@@ -87,6 +90,45 @@ def test_the_repo_counts_where_it_is_named(say: Say, folder: Path, repo: Path) -
     write(folder, creating(1, "src/more.py", preconditions=exists("src/app.py")))
     assert say("check", folder).code == 2
     assert say("check", folder, "--repo", repo).code == 0
+
+
+def calling(number: int, name: str) -> Any:
+    command = f'python -c "from src.app import {name}; assert {name}() == 1"'
+    return order(number, acceptance_commands=[command])
+
+
+def test_commands_are_judged_on_what_the_repo_declares(say: Say, folder: Path, repo: Path) -> None:
+    (repo / "src" / "app.py").write_text("def one() -> int:\n    return 1\n")
+    commit_all(repo)
+    said = say("check", write(folder, calling(1, "one"), calling(2, "two")), "--repo", repo)
+    assert said.code == 2
+    assert "2 work orders, 1 error, 0 warnings" in said.out
+    assert "E211" in said.out
+    assert '"two"' in said.out
+
+
+def test_a_checker_that_cannot_start_is_no_pass(
+    say: Say, folder: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    said = say("check", write(folder, calling(1, "one")), "--repo", repo, "--json")
+    assert said.code == 2
+    assert [each["code"] for each in said.document["findings"]] == ["E299"]
+
+
+def test_without_python_commands_no_checker_is_started_or_imported(folder: Path) -> None:
+    stub = {"path": "a.py", "stub": "def one() -> int: ..."}
+    write(folder, creating(1, "a.py", interfaces=[stub]))
+    code = (
+        "import sys, tempfile; tempfile.tempdir = '/nowhere'\n"
+        "from llmch.cli import main\n"
+        f"code = main(['check', {str(folder)!r}, '--json'])\n"
+        "sys.exit(code or 10 * ('mypy' in sys.modules))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env=own_environment(), capture_output=True, check=False
+    )
+    assert ended.returncode == 0, ended
 
 
 @pytest.mark.parametrize(

@@ -264,6 +264,13 @@ def test_without_a_key_nothing_begins(say: Say, spec: Path, cwd: Path) -> None:
     assert "OPENAI_BASE_URL" in said.error["hint"]
 
 
+@pytest.mark.parametrize("verb", [["plan"], ["build", "--repo", "."]])
+def test_a_spec_that_is_not_there_is_told_before_a_missing_key(
+    say: Say, cwd: Path, verb: list[str]
+) -> None:
+    assert "nowhere.md" in refused(say(*verb, "--spec", "nowhere.md", "--json"), cwd)
+
+
 def test_a_base_url_that_is_none_is_refused(
     say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

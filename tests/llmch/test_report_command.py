@@ -18,7 +18,7 @@ REQUIREMENTS = [
 
 @pytest.fixture
 def plan_folder(tmp_path: Path) -> Path:
-    document = manifest([order(1, covers=["R1"])])
+    document = manifest([order(1, covers=["R1", "R1"])])
     return write_plan(tmp_path / "plan", {**document, "requirements": REQUIREMENTS})
 
 
@@ -47,6 +47,15 @@ def test_a_landed_order_is_found_by_its_trailer(
     assert alone.code == 0
     assert "R1" in alone.out
     assert f"commit {tip[:10]}" in alone.out
+
+
+def test_another_plans_order_of_the_same_id_does_not_count(
+    say: Say, plan_folder: Path, factory: Factory
+) -> None:
+    other = order(1, covers=["R1"], title="Say something else")
+    assert factory.run(other, [proposal({"hello.txt": "hello\n"})]).verdict == "PASS"
+    said = say("report", "--coverage", plan_folder, "--repo", factory.repo, "--json")
+    assert said.document["requirements"][0]["orders"][0]["commits"] == []
 
 
 def test_an_order_without_requirements_has_no_such_trailer(say: Say, factory: Factory) -> None:

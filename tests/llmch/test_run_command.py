@@ -367,6 +367,19 @@ def test_without_a_key_nothing_begins(run: Run, repo: Path, cwd: Path) -> None:
     assert (snapshot(repo), list(cwd.iterdir())) == (before, [])
 
 
+@pytest.mark.parametrize(
+    ("flags", "words", "code"),
+    [
+        (["--work-order", "nowhere.json"], "nowhere.json", 2),
+        (["--repo", "."], "is not a git repo", 5),
+    ],
+)
+def test_what_is_wrong_with_the_inputs_is_told_before_a_missing_key(
+    run: Run, flags: list[str], words: str, code: int
+) -> None:
+    assert words in refused(run(*flags, "--json"), code)
+
+
 def test_a_key_that_is_refused_leaves_the_repo_as_it_was(
     run: Run, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,10 +85,15 @@ def _runs(code: str) -> bool:
     return True
 
 
-def _docstrings(module: str) -> Iterator[str]:
+def source_of(module: str) -> str:
+    """Return the text of a module of the standard library."""
     folder = Path(sysconfig.get_path("stdlib"))
     found = [folder / f"{module}.py", folder / module / "__init__.py"]
-    tree = ast.parse(next(each for each in found if each.exists()).read_text("utf-8"))
+    return next(each for each in found if each.exists()).read_text("utf-8")
+
+
+def _docstrings(module: str) -> Iterator[str]:
+    tree = ast.parse(source_of(module))
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     for node in ast.walk(tree):
         if isinstance(node, documented) and (text := ast.get_docstring(node)):

@@ -13,6 +13,7 @@ from planner.plan import parse_plan
 from planner.rules.model import Finding
 from planner.validation import judge
 from shared.interfaces.checker import TypeChecker
+from tests.planner import tricky_commands
 from tests.planner.labelled_commands import CONTRACTS, SOURCES, VALID, WRONG, project
 from tests.planner.plans import QUALITY, creating, order, plan
 
@@ -92,6 +93,12 @@ def test_no_valid_command_has_an_error(checker: TypeChecker) -> None:
         for index, findings in by_command(found(labelled(VALID), checker)).items()
     }
     assert {code: messages for code, messages in errors.items() if messages} == {}
+
+
+def test_no_command_on_what_else_python_offers_has_an_error(checker: TypeChecker) -> None:
+    document = plan(declaring(1, {"m.py": tricky_commands.CONTRACT}, *tricky_commands.VALID))
+    errors = [each for each in found(document, checker, {}) if each.severity == "error"]
+    assert errors == []
 
 
 def test_every_wrong_command_has_its_code_at_its_column(checker: TypeChecker) -> None:
@@ -197,6 +204,26 @@ def test_an_order_that_writes_a_file_without_telling_may_add_to_it(checker: Type
         running(2, *uses, allowed_files=["a.py"]),
     )
     assert codes(document, checker, {}) == ["E212", "W222"]
+
+
+def test_what_a_type_variable_stands_for_is_inferred_and_so_uncertain(
+    checker: TypeChecker,
+) -> None:
+    stub = (
+        "from typing import Generic, TypeVar\nT = TypeVar('T')\nclass Stack(Generic[T]):\n"
+        "    def __init__(self, items: list[T]) -> None: ...\n"
+        "    def push(self, item: T) -> None: ...\n    def drop(self, count: int) -> None: ..."
+    )
+    mixed = "from a import Stack; s = Stack([1]); s.push('a'); assert s"
+    wrong = "from a import Stack; s = Stack([1]); s.drop('a'); assert s"
+    document = plan(declaring(1, {"a.py": stub}, mixed, wrong))
+    assert codes(document, checker, {}) == ["E213", "W222"]
+
+
+def test_what_the_command_puts_in_the_place_of_a_function_is_its_own(checker: TypeChecker) -> None:
+    replaced = "import a; a.f = lambda *x: {}; assert a.f('x', 2) == a.f()"
+    document = plan(declaring(1, {"a.py": "def f(x: int) -> int: ..."}, replaced))
+    assert set(codes(document, checker, {})) == {"W222"}
 
 
 def test_old_code_that_an_order_rewrites_is_no_longer_certain(checker: TypeChecker) -> None:

@@ -20,10 +20,17 @@ def test_plain_tools_and_the_files_of_the_repo_are_always_allowed(command: str) 
 
 
 @pytest.mark.parametrize(
-    "command", ["curl x", "echo a", "git status", "npm test", "/opt/bin/tool", "env A=b curl x"]
+    "command",
+    ["curl x", "echo a", "git status", "npm test", "/opt/bin/tool", "env A=b curl x", "zsh -c x"],
 )
 def test_any_other_program_is_not(command: str) -> None:
     assert of_command(command) == ["E240"]
+
+
+@pytest.mark.parametrize("shell", ["dash", "zsh", "ksh"])
+def test_a_script_of_the_repo_needs_a_shell_that_is_there(shell: str) -> None:
+    document = plan(order(acceptance_commands=[f"{shell} tool.sh"]))
+    assert findings(document, ["tool.sh"]) == ["E240 WO-01 acceptance_commands[0]"]
 
 
 @pytest.mark.parametrize(

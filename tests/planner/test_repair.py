@@ -12,6 +12,7 @@ from planner.plan import parse_plan
 from planner.repair import mend
 from planner.validation import judge
 from shared.events import PlanJudged, PlanRepaired
+from shared.interfaces.checker import TypeChecker
 from tests.planner.planning import Planner
 from tests.planner.plans import absent, creating, exists, order, plan
 
@@ -75,6 +76,19 @@ def test_backslashes_in_a_path_become_slashes() -> None:
     fixes, left = mended(plan(windows))
     assert ([fix[0] for fix in fixes], left) == (["E005", "E005"], set())
     assert {fix[3] for fix in fixes} == {"src/a.txt"}
+
+
+def test_an_interface_follows_its_file(checker: TypeChecker) -> None:
+    interface = {"path": "src\\a.py", "stub": "def one() -> int: ..."}
+    command = 'python -c "from src.a import one; assert one() == 1"'
+    windows = creating(1, "src\\a.py", interfaces=[interface], acceptance_commands=[command])
+    result = mend(parse_plan(plan(windows)), lambda each: judge(each, checker=checker))
+    assert [(each.code, each.field) for each in result.fixes] == [
+        ("E005", "allowed_files[0]"),
+        ("E005", "postconditions[0].path"),
+        ("E202", "interfaces[0].path"),
+    ]
+    assert result.report.findings == ()
 
 
 @pytest.mark.parametrize("path", ["/src/a.txt", "src/", "..\\a.txt", "C:\\a.txt", "\\a.txt", ""])

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from planner.openai_client import PlannerModel
-from planner.run import PlanResult, plan_document
+from planner.run import PlanResult, plan_document, plan_identity
+from planner.target import Allowed
 from shared.errors import CommandFailed, InvalidInput
 from shared.hashing import manifest_sha256
 from tests.harness import commit_all, git
@@ -225,6 +226,25 @@ def test_every_input_counts_in_the_compile_hash(planner: Planner) -> None:
     planner.spec.write_text("# Greeter, but politely\n")
     hashes.append(compiled_from(planner.plan(GOOD)))
     assert len(set(hashes)) == 5
+
+
+def test_a_plan_on_file_counts_only_where_it_had_to_pass_the_same(planner: Planner) -> None:
+    planner.spec.write_text("# Greeter\n")
+    variants: list[dict[str, Any]] = [
+        {},
+        {"model": PlannerModel("another", "medium", None)},
+        {"require_coverage": True},
+        {"allowed": Allowed(programs=("a", "b"))},
+        {"allowed": Allowed(dependencies=("a", "b"))},
+    ]
+    assert len({plan_identity(planner.options(**variant)) for variant in variants}) == 5
+    same: list[dict[str, Any]] = [
+        {"max_attempts": 9, "outdir": Path("elsewhere")},
+        {"reviewer": PlannerModel("critic", None, None)},
+    ]
+    assert {plan_identity(planner.options(**variant)) for variant in same} == {
+        plan_identity(planner.options())
+    }
 
 
 def test_the_manifests_hash_recomputes_from_its_file(planner: Planner) -> None:

@@ -12,6 +12,7 @@ from planner.plan import parse_plan
 from planner.projection import exempted_orders
 from planner.rules.catalogue import RULE_BY_CODE
 from planner.validation import Report, judge, judge_text
+from shared.interfaces.checker import TypeChecker
 from shared.schemas import WorkOrder
 from shared.strict_json import JsonValue
 from tests.planner.plans import absent, exists, order, plan, requiring
@@ -30,6 +31,7 @@ SCALARS = (
     | st.text(max_size=8)
     | st.sampled_from(["WO-01", "WO-02", "a.py", "../a", "*", "file_exists", "file_absent", "a\0"])
     | st.sampled_from(["python -c 'import a'", 'python -c "', "python -m", "bash -c 'a;b'"])
+    | st.sampled_from(["python -c 'from a import f; f(1).x'", "python -c 'import b; C(b.x)'"])
     | st.sampled_from(["env", "env -u", "env -u A", "bash -o", "bash -c", "python -W", "python --"])
 )
 ORDER_KEYS = [*WorkOrder.model_fields, "kind", "path"]
@@ -39,6 +41,25 @@ ANYTHING = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=8),
     max_leaves=30,
 )
+STUBS = st.sampled_from(
+    [
+        "",
+        "x: int",
+        "def f(a: int) -> str: ...",
+        "class C(Base):\n    def m(self) -> 'C': ...",
+        "def f(",
+        "from b import *",
+        "```\nx: Missing\n```",
+        "f = g = 1; a, *b = 2",
+        "x: '" + "[" * 70,
+        "\0",
+    ]
+)
+INTERFACES = st.lists(
+    st.fixed_dictionaries({"path": st.sampled_from(["a.py", "b.pyi", "../a", "*", "types.py"]),
+                           "stub": STUBS | SCALARS}),
+    max_size=3,
+)  # fmt: skip
 LIKE_AN_ORDER = st.fixed_dictionaries(
     {},
     optional={
@@ -52,6 +73,8 @@ LIKE_AN_ORDER = st.fixed_dictionaries(
             st.fixed_dictionaries({"kind": st.just("file_exists"), "path": SCALARS}), max_size=3
         ),
         "depends_on": ANYTHING,
+        "interfaces": INTERFACES | ANYTHING,
+        "changes": st.lists(SCALARS, max_size=2) | ANYTHING,
     },
 )
 LIKE_A_PLAN = st.fixed_dictionaries(
@@ -109,17 +132,17 @@ def test_warnings_alone_do_not_stop_a_plan() -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(LIKE_A_PLAN | ANYTHING, st.booleans())
+@given(document=LIKE_A_PLAN | ANYTHING, has_script=st.booleans())
 def test_whatever_a_model_writes_is_judged_without_an_error(
-    document: JsonValue, has_script: bool
+    document: JsonValue, has_script: bool, checker: TypeChecker
 ) -> None:
     repo = ["scripts/verify.sh", "a.py"] if has_script else []
     subject = skip_bootstrap(parse_plan(document), repo)
-    report = judge(subject, repo)
+    report = judge(subject, repo, checker=checker)
     exempted_orders(subject, repo)
     json.dumps(report.to_json())
     assert all(RULE_BY_CODE[each.code].severity == each.severity for each in report.findings)
-    assert judge(subject, set(repo)) == report
+    assert judge(subject, set(repo), checker=checker) == report
     if report.ok:
         assert subject.drafts
         assert all(draft.order for draft in subject.drafts)

@@ -5,15 +5,22 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import stat
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from shared.atomic_io import (
     make_folder,
+    remove_drafts,
     render_json,
+    replace_files,
     write_bytes,
     write_folder,
     write_json,
@@ -75,6 +82,34 @@ def test_files_are_made_as_the_umask_says(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+
+
+def test_those_who_write_one_file_at_once_do_not_meet(tmp_path: Path) -> None:
+    texts = [str(number) * 10_000 for number in range(8)]
+    with ThreadPoolExecutor(len(texts)) as pool:
+        for _ in range(10):
+            list(pool.map(lambda text: write_text(tmp_path / "a", text, sync=False), texts))
+            assert (tmp_path / "a").read_text() in texts
+
+
+DIES_BEFORE_ITS_RENAME = """
+import os, signal, sys
+from pathlib import Path
+from shared.atomic_io import write_bytes
+os.replace = lambda *arguments: os.kill(os.getpid(), signal.SIGKILL)
+write_bytes(Path(sys.argv[1]), b"whole")
+"""
+
+
+def test_what_a_killed_writer_left_can_be_removed_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep/.mine.tmp").write_text("precious")
+    (tmp_path / "link").symlink_to("deep")
+    writer = [sys.executable, "-c", DIES_BEFORE_ITS_RENAME, str(tmp_path / "deep/a")]
+    assert subprocess.run(writer, check=False).returncode == -signal.SIGKILL
+    assert len(list((tmp_path / "deep").iterdir())) == 2
+    remove_drafts(tmp_path)
+    assert [each.name for each in (tmp_path / "deep").iterdir()] == [".mine.tmp"]
 
 
 @pytest.mark.usefixtures("full_disk")
@@ -145,6 +180,46 @@ def test_a_folder_comes_whole(tmp_path: Path) -> None:
         "b": b"2",
     }
     assert [each.name for each in tmp_path.iterdir()] == ["plan"]
+
+
+def test_files_are_replaced_together(tmp_path: Path) -> None:
+    for name in ("a", "b", "mine"):
+        (tmp_path / name).write_text("old")
+    replace_files(tmp_path, {"a": b"new", "c": b"new"}, ["b"])
+    assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {
+        "a": "new",
+        "c": "new",
+        "mine": "old",
+    }
+
+
+@pytest.mark.skipif(
+    Path("/dev/shm").stat().st_dev == Path("/tmp").stat().st_dev, reason="needs two file systems"
+)
+def test_a_refusal_half_way_puts_everything_back(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name in ("a", "b"):
+        (folder / name).write_text("old")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
+        # No file can be renamed onto another file system.
+        (Path(elsewhere) / "far").write_text("old")
+        (folder / "link").symlink_to(elsewhere)
+        with pytest.raises(CommandFailed, match="cannot write"):
+            replace_files(folder, {"a": b"new", "c": b"new"}, ["b", "link/far"])
+        assert (Path(elsewhere) / "far").read_text() == "old"
+    assert {each.name: each.read_text() for each in folder.iterdir() if each.name != "link"} == {
+        "a": "old",
+        "b": "old",
+    }
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_full_disk_replaces_no_file(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("old")
+    with pytest.raises(CommandFailed, match="File too large"):
+        replace_files(tmp_path, {"b": b"n", "a": b"x" * 100}, ["a"])
+    assert [each.read_text() for each in tmp_path.iterdir()] == ["old"]
 
 
 def test_making_a_folder_that_is_there_is_fine(tmp_path: Path) -> None:

@@ -394,6 +394,15 @@ def test_beside_a_spec_outside_of_the_repo_the_user_decides(tmp_path: Path) -> N
     assert loaded.settings.sandbox.backend is SandboxBackend.OFF
 
 
+def test_without_a_target_repo_a_file_that_came_with_a_clone_does_not_decide(
+    tmp_path: Path,
+) -> None:
+    clone = repo_with(tmp_path, "specs/llmch.toml", '[planner]\nbase_url = "http://evil.example"')
+    loaded = load(clone, spec=Path("specs/a.md"))
+    assert loaded.settings.planner.base_url is None
+    assert "planner.base_url is ignored" in loaded.warnings[0]
+
+
 # What is refused
 
 

@@ -24,6 +24,11 @@ def contradicted(before: str, after: str) -> list[str]:
         ("class C(Base):\n    x: int", "class C:\n    y: int"),
         ("class C:\n    def m(self) -> int: ...", "class C:\n    def m(this) -> int: ..."),
         ("@dataclass\nclass C:\n    x: int", "class C:\n    x: int"),
+        ("@dataclass\nclass C: ...", "@dataclasses.dataclass(slots=True)\nclass C: ..."),
+        (
+            "@dataclass(frozen=True)\nclass C: ...",
+            "@dataclass(repr=False, frozen=True)\nclass C: ...",
+        ),
         ("class C:\n    x: int", "class C:\n    @property\n    def x(self) -> int: ..."),
         ("X: int", "X: Final = 5"),
         ("X: Final[int] = ...", "X: int = 5"),

@@ -48,7 +48,7 @@ def test_a_problem_names_the_line_of_the_text_as_it_was_given(text: str) -> None
         ("x: int\0", "NUL"),
         ("x: " + "list[" * 80 + "int" + "]" * 80, "nested too deep"),
         ("x = " + "-" * 5000 + "1", "nested too deep"),
-        ("# " + "x" * 600_000, "over 524288 bytes"),
+        ("# " + "x" * 200_000, "over 102400 bytes"),
     ],
 )
 def test_what_no_checker_could_read_is_a_problem_too(text: str, why: str) -> None:

@@ -1,0 +1,89 @@
+"""What `status` and `graph` take with a thousand orders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from factory.journal import Step, journal_path, open_journal
+from factory.preflight import find_repo
+from tests.bench.measure import interleave, run_child
+from tests.bench.rows import Aim, Row, Section
+from tests.bench.setting import Bench, chain, make_repo, write_orders
+from tests.bench.start import llmch_command
+
+_LIMIT_MS = 500
+_STAGES = ("propose", "apply", "verify", "accept")
+
+
+def measure_looking(bench: Bench) -> Section:
+    """Return how long each takes from start to end, beside the same for ten orders."""
+    small, large = 10, 100 if bench.quick else 1000
+    llmch = llmch_command(bench)
+    commands = {
+        f"{name} {size}": [*llmch, *arguments]
+        for size in (small, large)
+        for name, arguments in _looks(bench, size).items()
+    }
+
+    def seconds(argv: Sequence[str]) -> float:
+        return run_child(argv, bench.environment).seconds
+
+    cases = {name: (lambda argv=argv: seconds(argv)) for name, argv in commands.items()}
+    for case in cases.values():
+        case()
+    taken = interleave(cases, bench.rounds(9))
+    return Section(
+        "Looking at a plan and at a run, start included",
+        tuple(
+            Row(
+                name=f"llmch {name} of {large} orders",
+                value=taken[f"{name} {large}"].median * 1000,
+                unit="ms",
+                floor=taken[f"{name} {small}"].median * 1000,
+                floor_name=f"of {small} orders",
+                aim=Aim(extra=_LIMIT_MS),
+                noise=taken[f"{name} {large}"].noise,
+            )
+            for name in ("status", "graph")
+        ),
+    )
+
+
+def _looks(bench: Bench, size: int) -> dict[str, list[str]]:
+    repo = make_repo(bench.folder("repo") / "project", 10)
+    write_journal(repo, size)
+    plan = write_orders(bench.folder("plan"), chain(size))
+    return {"status": ["status", "--repo", str(repo)], "graph": ["graph", str(plan)]}
+
+
+def write_journal(repo: Path, size: int) -> None:
+    """Leave the journal of a run in which each of so many orders landed at its first attempt."""
+    common_dir = find_repo(repo).common_dir
+    journal_path(common_dir).parent.mkdir()
+    names = [each["id"] for each in chain(size)]
+    with open_journal(common_dir) as journal:
+        journal.record(
+            Step.RUN_BEGUN,
+            run_id="01K0000000000000000000000A",
+            pid=1,
+            started="2026-01-01T00:00:00.000+00:00",
+            folder=str(repo),
+            orders=[{"id": name, "title": f"Order {name}"} for name in names],
+            branch="work",
+            base="0" * 40,
+            transcript=str(repo / "transcript.jsonl"),
+        )
+        for name in names:
+            journal.record(Step.ORDER_BEGUN, order=name, base="0" * 40)
+            for stage in _STAGES:
+                journal.record(Step.STAGE, order=name, attempt=1, stage=stage)
+            journal.record(Step.LANDING, order=name, branch="work", old="0" * 40, new="1" * 40)
+            journal.record(Step.LANDED, order=name, commit="1" * 40)
+            journal.record(
+                Step.ORDER_ENDED,
+                order=name,
+                verdict="PASS",
+                failure=None,
+                usage={"calls": 1, "input_tokens": 9, "output_tokens": 9, "cost_usd": 0.1},
+            )
