@@ -124,6 +124,32 @@ def test_an_interrupt_while_acceptance_is_tried_on_the_baseline_ends_it_too(
     assert list(Path(os.environ["LLMCH_WORKSPACES"]).glob("*/*")) == []
 
 
+def test_an_interrupt_ends_the_type_checker_too(repo: Path, cwd: Path) -> None:
+    interfaces = [{"path": "hello.py", "stub": "def hello() -> str: ...\n"}]
+    document = order(allowed_files=["hello.py"], interfaces=interfaces)
+    (cwd.parent / "WO-01.json").write_text(json.dumps(document))
+    with scripted_server(Silence()) as server:
+        command = ["run", "--repo", repo, "--work-order", "../WO-01.json", "--branch", "work"]
+        with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
+            until = time.monotonic() + 60
+            while not (checkers := list(type_checkers_of(process.pid))):
+                assert time.monotonic() < until, "no type checker was ever started"
+                time.sleep(0.05)
+            interrupt(process, signal.SIGTERM)
+    assert [each for each in checkers if each.exists()] == []
+
+
+def type_checkers_of(parent: int) -> Iterator[Path]:
+    """Yield the folders in /proc of the type checkers that a process has started."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            is_own = int((folder / "stat").read_text().rpartition(")")[2].split()[1]) == parent
+            if is_own and b"interfaces/worker.py" in (folder / "cmdline").read_bytes():
+                yield folder
+        except OSError:
+            continue
+
+
 def test_an_interrupt_ends_what_is_tried_for_orders_side_by_side(repo: Path, cwd: Path) -> None:
     sleep = f"sleep 39.{os.getpid()}"
     orders = [writing(f"{n}.txt", n, acceptance_commands=[sleep, sleep]) for n in (1, 2)]
