@@ -26,6 +26,7 @@ from shared.interfaces.stubs import Stub, parse_stub
 from shared.interfaces.type_text import parse_type, surely_differ
 from shared.interfaces.views import ROOTS, History, View, reachable
 from shared.interfaces.violations import DOES_NOT_PARSE, Violation
+from shared.interfaces.worker_process import CheckerFailed
 from shared.schemas import Interface
 
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -72,7 +73,7 @@ def check_conformance(
 
     `sources` has the texts of the project's Python files; only those that imports lead to are
     asked for. What cannot be told for certain is no violation. Raises `CheckerFailed` where the
-    type checker gave no answer: then nothing was judged.
+    type checker gave no answer, or code is nested too deep: then nothing was judged.
     """
     history = History(sources.keys(), sources, [])
     found: list[Violation] = []
@@ -81,6 +82,8 @@ def check_conformance(
         module = history.module(path, 0)
         if module is None:
             found.append(Violation(path, "", "is declared but was not written"))
+        elif module.problem is not None and not module.problem.is_syntax:
+            raise CheckerFailed(f"{path} cannot be judged: {module.problem.message}")
         elif module.problem is not None:
             found.append(Violation(path, "", f"{DOES_NOT_PARSE}: {module.problem.message}"))
         else:

@@ -8,8 +8,8 @@ from typing import Final
 
 from shared.interfaces.contracts import is_meant, normal_changes
 from shared.interfaces.declarations import Declaration, declarations
+from shared.interfaces.sources import Source
 from shared.interfaces.violations import Violation
-from shared.python_code import parse_code
 from shared.python_files import is_test_file
 
 # A shorter file can lose half of itself by an honest change of a few lines.
@@ -23,12 +23,14 @@ def check_rewrite(
 
     That is a public name of a Python file that is no test, or more than half of the text of any
     file of twenty lines and more. Names that moved to another file and are imported from there
-    are not lost, nor does their text count.
+    are not lost, nor does their text count. Where `changes` name the file itself, nothing is.
     """
     changed = normal_changes(changes)
     is_python = path.endswith((".py", ".pyi"))
-    old = parse_code(before) if is_python else None
-    new = parse_code(after) if is_python else None
+    if path in changed:
+        return ()
+    old = Source(before).parsed if is_python else None
+    new = Source(after).parsed if is_python else None
     if not (isinstance(old, ast.Module) and isinstance(new, ast.Module)):
         return tuple(_shrunk(path, before, after))
     had, has = declarations(old.body), declarations(new.body)

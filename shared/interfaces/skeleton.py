@@ -14,8 +14,9 @@ from shared.interfaces.declarations import declarations
 from shared.interfaces.empty_values import EmptyValues
 from shared.interfaces.merge import merge
 from shared.interfaces.probe import base_names, decorator_names
+from shared.interfaces.sources import Source
 from shared.interfaces.stubs import Stub, parse_stub
-from shared.python_code import CodeProblem, parse_code
+from shared.python_code import CodeProblem
 from shared.schemas import Interface
 
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -47,7 +48,7 @@ def build_skeleton(
 
 def _module(body: Sequence[ast.stmt], source: str | None, values: EmptyValues) -> str:
     empty = [_emptied(each, values) for each in _without_overloads(body)]
-    tree = parse_code(source) if source is not None else None
+    tree = Source(source).parsed if source is not None else None
     if isinstance(tree, CodeProblem) or tree is None:
         statements = _in_order(empty)
     else:

@@ -295,6 +295,13 @@ def test_a_checker_that_gives_no_answer_is_told_and_proves_nothing(factory: Fact
     assert factory.record("attempt_1/contract_result.json")["kept"] is False
 
 
+def test_code_that_is_nested_too_deep_to_be_judged_is_told_so(factory: Factory) -> None:
+    deep = RIGHT + f"\n\nLIMIT = {'+'.join('1' * 900)}\n"
+    summary = factory.run(declaring(), [code(deep)])
+    assert stages(summary) == [""]
+    assert any("calc.py cannot be judged: it is nested too deep" in s for s in summary.warnings)
+
+
 def test_code_for_another_python_is_left_to_that_one(factory: Factory) -> None:
     tag = sys.implementation.cache_tag
     other = factory.scratch / "python"  # answers as a later version would

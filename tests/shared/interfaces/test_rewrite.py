@@ -83,3 +83,14 @@ def test_what_moves_elsewhere_or_is_given_up_does_not_count() -> None:
 
 def test_a_short_file_may_change_as_it_likes() -> None:
     assert lost("# one\n# two\n# three\nx = 1\n", "x = 1\n") == []
+
+
+@pytest.mark.parametrize("path", ["a.py", "NOTES.md"])
+def test_a_file_that_is_named_itself_may_lose_anything(path: str) -> None:
+    assert check_rewrite(path, BODY, "x = 1\n") != ()
+    assert check_rewrite(path, BODY, "x = 1\n", [path]) == ()
+
+
+def test_code_that_is_nested_too_deep_is_measured_as_text() -> None:
+    deep = f"class A({'+'.join('1' * 900)}):\n    def f(self): ...\n"
+    assert check_rewrite("a.py", deep, deep) == ()
