@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,9 +30,10 @@ class HalfLanding:
 def undo_half_landing(git: Git, common_dir: Path, landing: HalfLanding) -> None:
     """Bring branch and checkout back to where they were before a landing that did not end.
 
-    Of the user's tree only where each changed file is byte for byte what the landing commit holds:
-    then nothing of the user's is in it. Else the tree is left alone, and preflight says that it is
-    dirty. Where the branch has moved, the landing was over.
+    Of the user's tree only where each changed file is one that was landing, and what is there is
+    what git had come to write of it, or to take back: then nothing of the user's is in it. Else
+    the tree is left alone, and preflight says that it is dirty. Where the branch has moved, the
+    landing was over.
     """
     if not git.branch_name_allowed(landing.branch):
         return
@@ -44,17 +46,27 @@ def undo_half_landing(git: Git, common_dir: Path, landing: HalfLanding) -> None:
     layout = place.layout()
     if layout is not None:
         _, git_dir, _ = layout
-        for name in ("index.lock", "HEAD.lock"):
-            _remove_stale(git_dir / name)
-    _take_back(place, landing.old, landing.new)
+        _remove_stale(git_dir / "HEAD.lock")
+        # Git has the index locked as long as it writes files, and puts the new one in place then.
+        begun = _remove_stale(git_dir / "index.lock") or place.has_staged(landing.new)
+        _take_back(place, landing, torn=begun)
 
 
-def _take_back(git: Git, old: str, new: str) -> None:
+def _take_back(git: Git, landing: HalfLanding, *, torn: bool) -> None:
+    old, new = landing.old, landing.new
     changes = git.changes(own_tree=True)  # file by file: a new folder is compared by its files
-    paths = (*changes.changed, *changes.untracked)
-    if not paths or changes.head != old or not all(git.same_as(new, path) for path in paths):
+    if changes.head != old or not git.commit_of(new):  # which a power loss may have taken
         return
-    for path in changes.untracked:
+    files = git.files_between(old, new)
+    told = {*changes.changed, *changes.untracked}
+    if not files >= told:
+        return
+    added = files.difference(git.entries_of(old, sorted(files)))
+    # What git ignores is not told: one that is empty may as well be the user's.
+    here = told | {path for path in added if _size_at(git.folder / path)}
+    if not here or not all(_is_gits(git, path, landing, torn=torn) for path in here):
+        return
+    for path in sorted(here & added):
         (git.folder / path).unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # up to the first folder that holds something else
             os.removedirs((git.folder / path).parent)
@@ -62,8 +74,36 @@ def _take_back(git: Git, old: str, new: str) -> None:
         git.reset(old)
 
 
-def _remove_stale(lock: Path) -> None:
-    """Remove a lock file that a git which is no more has left behind.
+def _size_at(file: Path) -> int:
+    try:
+        return file.lstat().st_size
+    except OSError:
+        return 0
+
+
+def _is_gits(git: Git, path: str, landing: HalfLanding, *, torn: bool) -> bool:
+    """Return whether what is at `path` is what the landing commit has there.
+
+    With `torn`, the start of it will do, or of what was there before, or nothing at all: git
+    removes a file before it writes the new one.
+    """
+    file = git.folder / path
+    try:
+        if not stat.S_ISREG(file.lstat().st_mode):
+            return False
+        written = file.read_bytes()
+    except FileNotFoundError:
+        return torn
+    except OSError:
+        return False
+    if not torn:
+        return git.content_of(landing.new, path) == written
+    contents = (git.content_of(commit, path) for commit in (landing.new, landing.old))
+    return any(each is not None and each.startswith(written) for each in contents)
+
+
+def _remove_stale(lock: Path) -> bool:
+    """Remove a lock file that a git which is no more has left behind, and tell if one was there.
 
     Our own git holds the repo's lock as long as it runs, so none is left by now. One of the user's
     has its lock file open, or is done with it in a moment.
@@ -73,11 +113,13 @@ def _remove_stale(lock: Path) -> None:
         time.sleep(max(0.0, _SETTLED_SECONDS - abs(time.time() - before.st_mtime)))
         now = lock.stat(follow_symlinks=False)
     except OSError:
-        return
+        return False
     same = (before.st_ino, before.st_mtime_ns) == (now.st_ino, now.st_mtime_ns)
-    if same and (now.st_dev, now.st_ino) not in _open_files():
-        with contextlib.suppress(OSError):
-            lock.unlink()
+    if not same or (now.st_dev, now.st_ino) in _open_files():
+        return False
+    with contextlib.suppress(OSError):
+        lock.unlink()
+    return True
 
 
 def _open_files() -> Iterator[tuple[int, int]]:

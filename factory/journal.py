@@ -1,7 +1,9 @@
 """The steps of a run, kept in the repo's git folder so that the next start can pick up after it.
 
-Each record is one line of JSON, appended whole. What must not be lost with the power is synced
-before the step it announces is taken: the commit about to land.
+Each record is one line of JSON, appended whole. One is synced, and before the step that it
+announces is taken: a commit about to land, whose objects are on the disk by then. Where the power
+goes, so may any other record: the step it tells of shows by itself (a branch, a working tree, a
+transcript), or is taken again.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from shared.atomic_io import sync_folder
 from shared.errors import Busy, CommandFailed, PreflightRefused
 
 _FORMAT = 1
@@ -55,6 +58,7 @@ class Journal:
         self._watch = watch
         self._lock = threading.Lock()
         self._size = 0
+        self._in_place = False
 
     def record(self, step: Step, *, sync: bool = False, **facts: Any) -> None:
         """Append a record, whole or not at all. Raises `CommandFailed` where the disk refuses.
@@ -67,7 +71,7 @@ class Journal:
                 self._append(line.encode("utf-8", "backslashreplace"))
                 self._watch(Entry(step, facts))
             if sync:
-                os.fsync(self._descriptor)
+                self._sync()
         except OSError as error:
             raise CommandFailed(
                 f"cannot write the run's journal: {error.strerror}",
@@ -79,6 +83,12 @@ class Journal:
     def begun(self) -> bool:
         """Whether it holds a record yet."""
         return self._size > 0
+
+    def _sync(self) -> None:
+        os.fsync(self._descriptor)
+        if not self._in_place:  # the name is no use to a run if it is still that of the last one
+            sync_folder(self._path.parent)
+            self._in_place = True
 
     def _append(self, line: bytes) -> None:
         first = not self.begun

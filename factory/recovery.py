@@ -84,7 +84,7 @@ def workspaces_of(entries: Sequence[Entry]) -> Iterator[Path]:
         if entry.step is Step.WORKSPACE_OPENING:
             root = Path(str(entry.facts.get("root")))
             number, run = root.parent, root.parent.parent
-            linked = root.is_symlink() or number.is_symlink() or run.is_symlink()
+            linked = number.is_symlink() or run.is_symlink()  # one at `root` is not followed
             named = _RUN_ID.fullmatch(run_id) and run.name == run_id and number.name.isdigit()
             if root.is_absolute() and named and not linked and ".." not in root.parts:
                 yield root

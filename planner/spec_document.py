@@ -19,7 +19,8 @@ from shared.errors import InvalidInput
 # An id goes into commit trailers as one of a comma separated list.
 REQUIREMENT_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
-NonBlank = Annotated[str, Field(pattern=r"\S")]
+# Spelled out, since dialects disagree on which control characters `\s` takes for space.
+NonBlank = Annotated[str, Field(pattern=r"[^\s\u0000-\u001f\u007f-\u009f\ufeff]")]
 
 
 class RequirementEntry(BaseModel):

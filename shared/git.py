@@ -36,6 +36,12 @@ _FIXED_CONFIG: tuple[Setting, ...] = (
     ("advice.detachedHead", "false"),
 )
 
+# By default git leaves it to the system when new objects and refs reach the disk, and a power loss
+# may keep the ref of a commit that is gone. What is landed is synced in this order: its objects,
+# the journal's record, the index of a checkout that follows, the ref.
+_SYNCED: tuple[Setting, ...] = (("core.fsync", "committed"),)
+_ALL_SYNCED: tuple[Setting, ...] = (("core.fsync", "all"),)
+
 # A driver that fails with another code than 1 to 128 is broken to git, not in conflict; and that
 # is what becomes of binary files here.
 _TEXT_MERGE = "git merge-file -q %A %O %B || exit 1"
@@ -230,6 +236,11 @@ class Git:
             tree, "--",
         )  # fmt: skip
 
+    def has_staged(self, commit: str) -> bool:
+        """Return whether the index is that of `commit`, whatever the files are."""
+        done = self.try_run("diff-index", "--cached", "--quiet", "--no-ext-diff", commit, "--")
+        return done.exit_code == 0
+
     def commit_of(self, name: str) -> str:
         """Return the id of the commit `name` stands for, or an empty string."""
         done = self.try_run(
@@ -292,11 +303,15 @@ class Git:
         """Return whether `older` is `newer` or among its ancestors."""
         return self.try_run("merge-base", "--is-ancestor", older, newer).exit_code == 0
 
-    def same_as(self, commit: str, path: str) -> bool:
-        """Return whether the file at `path` holds what `commit` has there, filters applied."""
-        stored = self.try_run("rev-parse", "--verify", "--quiet", f"{commit}:{path}")
-        actual = self.try_run("hash-object", "--", path)
-        return not stored.exit_code and not actual.exit_code and stored.stdout == actual.stdout
+    def files_between(self, old: str, new: str) -> frozenset[str]:
+        """Return the paths that differ between two commits."""
+        output = self.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
+        return frozenset(filter(None, output.split("\0")))
+
+    def content_of(self, commit: str, path: str) -> bytes | None:
+        """Return what a checkout of `commit` has at `path`, filters applied; `None` for no file."""
+        done = self.try_run("cat-file", "--filters", f"{commit}:{path}")
+        return None if done.exit_code else done.stdout
 
     def holds_file(self, commit: str, path: str) -> bool:
         """Return whether `commit` has a file at `path`."""
@@ -319,17 +334,21 @@ class Git:
         """Make HEAD, index and tracked files exactly `commit`; untracked ones in the way go."""
         self.run("reset", "--hard", "--quiet", commit)
 
+    def reset_keeping(self, commit: str) -> None:
+        """Make HEAD, index and files `commit`, but no file that was changed: then nothing is."""
+        self.run("reset", "--keep", "--quiet", commit)
+
     def stage(self, paths: Sequence[str]) -> None:
         """Put the named files, and nothing else, into the index, ignored or not.
 
         With very many files in it, `git add` takes half as long again.
         """
         names = "".join(path + "\0" for path in paths).encode()
-        self.run("update-index", "--add", "-z", "--stdin", stdin=names)
+        self.with_config(_SYNCED).run("update-index", "--add", "-z", "--stdin", stdin=names)
 
     def write_tree(self) -> str:
         """Return the id of the index as a tree."""
-        return self.run("write-tree")
+        return self.with_config(_SYNCED).run("write-tree")
 
     def staged_entries(self, paths: Sequence[str]) -> Mapping[str, TreeEntry]:
         """Return what the index holds at each of `paths` that it has."""
@@ -361,7 +380,7 @@ class Git:
                 ("DATE", facts.date),
             )
         }
-        return self.run(
+        return self.with_config(_SYNCED).run(
             "commit-tree", tree, "-p", parent, stdin=facts.message.encode(), environment=who
         )
 
@@ -370,7 +389,7 @@ class Git:
 
         Merge drivers are programs, so whatever files are to be merged by one are merged as text.
         """
-        plain = self.with_config(without_merge_drivers(self.read_config()))
+        plain = self.with_config((*without_merge_drivers(self.read_config()), *_SYNCED))
         done = plain.try_run("merge-tree", "--write-tree", "--no-messages", ours, theirs)
         if done.exit_code not in (0, 1) or done.timed_out:
             raise GitFailed(done)
@@ -383,7 +402,9 @@ class Git:
         """
         if old == NO_COMMIT:
             old = "0" * len(new)  # as many as the repo's kind of hash has digits
-        done = self.try_run("update-ref", "--create-reflog", "-m", reason, ref, new, old)
+        done = self.with_config(_SYNCED).try_run(
+            "update-ref", "--create-reflog", "-m", reason, ref, new, old
+        )
         return done.exit_code == 0
 
     def detach_head(self, commit: str) -> None:
@@ -399,7 +420,7 @@ class Git:
 
         Ignored files in the way are kept: git would overwrite them silently by default.
         """
-        return self.try_run(
+        return self.with_config(_ALL_SYNCED).try_run(
             "merge", "--ff-only", "--no-overwrite-ignore", "--quiet", "--no-autostash", commit
         )
 

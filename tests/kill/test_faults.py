@@ -18,7 +18,7 @@ from tests.kill.scenario import Scenario
 from tests.kill.zygote import Zygote
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
-SAMPLE = 6
+SAMPLE = 4
 SHARES = 6  # of all operations, so that they can be tried side by side
 WORDS = tuple(os.strerror(each) for each in ERRORS)
 
@@ -89,10 +89,10 @@ def refused_and_run_again(scenario: Scenario, fault: Fault) -> None:
     assert_nothing_is_torn(scenario)
     if not fault.lasting:
         assert list(scenario.workspaces.glob("*")) == []
-    asked, recorded = scenario.calls(), scenario.on_record()
+    asked = scenario.account_of_calls()
     assert scenario.run() == 0
     scenario.assert_done()
-    scenario.assert_nothing_was_paid_for_twice(asked, recorded)
+    scenario.assert_calls_are_accounted_for(asked)
 
 
 def assert_said_in_words(scenario: Scenario, code: int) -> None:

@@ -47,7 +47,7 @@ def test_killed_at_a_random_moment(
         assert ended in (KILLED, 0)
         if not checked_out:
             assert scenario.files() == scenario.before
-        asked, recorded = scenario.calls(), scenario.on_record()
+        asked = scenario.account_of_calls()
     assert scenario.run(latency=LATENCY) == 0, scenario.result
     scenario.assert_done()
-    scenario.assert_nothing_was_paid_for_twice(asked, recorded)
+    scenario.assert_calls_are_accounted_for(asked)

@@ -208,11 +208,13 @@ def test_a_full_disk_changes_nothing(say: Say, folder: Path) -> None:
     assert fingerprint(folder) == before
 
 
-def test_a_folder_that_may_not_be_written_is_left_alone(say: Say, folder: Path) -> None:
+def test_a_folder_that_may_not_be_written_is_left_alone(
+    say: Say, folder: Path, tmp_path: Path
+) -> None:
     before = fingerprint(put(folder, plan(order(1, **HALF))))
     folder.chmod(0o555)
     try:
-        with as_ordinary_user(folder.parent.parent):
+        with as_ordinary_user(tmp_path):
             said = say("check", folder, "--fix", "--json")
     finally:
         folder.chmod(0o755)

@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from planner import spec_document
@@ -336,6 +336,7 @@ near_documents = st.fixed_dictionaries(
 
 
 @given(values | near_documents)
+@example({"name": "0", "summary": "\x1f", "requirements": [{"id": "R1", "text": "0"}]})
 def test_reader_and_published_schema_agree_on_what_is_a_spec(value: Any) -> None:
     ids = _ids_of(value)
     published = jsonschema.Draft202012Validator(json.loads(render_schema()))
