@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import stat
 import time
 from collections.abc import Iterator
@@ -46,7 +47,8 @@ def undo_half_landing(git: Git, common_dir: Path, landing: HalfLanding) -> None:
     layout = place.layout()
     if layout is not None:
         _, git_dir, _ = layout
-        _remove_stale(git_dir / "HEAD.lock")
+        for name in ("HEAD.lock", "ORIG_HEAD.lock"):
+            _remove_stale(git_dir / name)
         # Git has the index locked as long as it writes files, and puts the new one in place then.
         begun = _remove_stale(git_dir / "index.lock") or place.has_staged(landing.new)
         _take_back(place, landing, torn=begun)
@@ -109,17 +111,34 @@ def _remove_stale(lock: Path) -> bool:
     has its lock file open, or is done with it in a moment.
     """
     try:
-        before = lock.stat(follow_symlinks=False)
-        time.sleep(max(0.0, _SETTLED_SECONDS - abs(time.time() - before.st_mtime)))
-        now = lock.stat(follow_symlinks=False)
+        found = lock.stat(follow_symlinks=False)
+        if not _settled(lock) or (found.st_dev, found.st_ino) in _open_files():
+            return False
+        lock.unlink()
     except OSError:
         return False
-    same = (before.st_ino, before.st_mtime_ns) == (now.st_ino, now.st_mtime_ns)
-    if not same or (now.st_dev, now.st_ino) in _open_files():
-        return False
-    with contextlib.suppress(OSError):
-        lock.unlink()
     return True
+
+
+def forget_half_known_trees(common_dir: Path) -> None:
+    """Remove what a git that was killed as it added or removed a working tree knew of it.
+
+    Without the file that says where the tree is there is none, as `git worktree prune` has it.
+    """
+    known = common_dir / "worktrees"
+    with contextlib.suppress(OSError):
+        for folder in tuple(known.iterdir()):
+            if not (folder / "gitdir").exists() and _settled(folder):
+                shutil.rmtree(folder)
+        known.rmdir()  # as git does with the last one
+
+
+def _settled(path: Path) -> bool:
+    """Wait for a moment and return whether nothing has changed there meanwhile, if it is recent."""
+    before = path.stat(follow_symlinks=False)
+    time.sleep(max(0.0, _SETTLED_SECONDS - abs(time.time() - before.st_mtime)))
+    now = path.stat(follow_symlinks=False)
+    return (before.st_ino, before.st_mtime_ns) == (now.st_ino, now.st_mtime_ns)
 
 
 def _open_files() -> Iterator[tuple[int, int]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from factory.half_landing import HalfLanding, undo_half_landing
+from factory.half_landing import HalfLanding, forget_half_known_trees, undo_half_landing
 from factory.journal import Entry, Step, journal_path, read_journal, unfinished
 from factory.schemas import Stage
 from factory.workspace import close_workspace
@@ -66,6 +66,7 @@ def recover(git: Git, common_dir: Path, emit: Emit) -> tuple[Earlier, ...]:
             close_workspace(git, root)
             with contextlib.suppress(OSError):
                 root.parent.parent.rmdir()
+    forget_half_known_trees(common_dir)
     if last.half_landing is not None:
         undo_half_landing(git, common_dir, last.half_landing)
     _finish_records(last)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from random import Random
 
 import pytest
 
-from factory.half_landing import HalfLanding, undo_half_landing
+from factory.half_landing import HalfLanding, forget_half_known_trees, undo_half_landing
 from shared.git import NO_COMMIT, Git
 from tests.harness import fingerprint, git
 from tests.kill.scale import FULL
@@ -122,6 +123,10 @@ def index_written(at: Following) -> None:
     git(at.repo, "read-tree", "-m", "-u", at.old, at.new)
 
 
+def about_to_note_where_it_was(at: Following) -> None:
+    (at.repo / ".git/ORIG_HEAD.lock").touch()
+
+
 def about_to_move_the_branch(at: Following) -> None:
     index_written(at)
     (at.repo / ".git/refs/heads/work.lock").touch()
@@ -138,6 +143,7 @@ def half_taken_back(at: Following) -> None:
 
 MOMENTS = [
     locked,
+    about_to_note_where_it_was,
     first_written,
     removed_to_be_replaced,
     torn,
@@ -241,6 +247,23 @@ def test_where_nothing_is_to_be_taken_back_nothing_changes(
     found = fingerprint(following.repo)
     undo_half_landing(Git(following.repo), following.repo / ".git", landing)
     assert fingerprint(following.repo) == found
+
+
+def test_what_git_half_knows_of_a_working_tree_is_removed_and_no_tree(
+    following: Following, tmp_path: Path
+) -> None:
+    repo = following.repo
+    for name in ("half", "away", "there"):
+        git(repo, "worktree", "add", "--quiet", "--detach", str(tmp_path / name))
+    shutil.rmtree(tmp_path / "away")  # as on a disk that is not mounted now
+    (repo / ".git/worktrees/half/gitdir").unlink()
+    os.utime(repo / ".git/worktrees/half", (0, 0))
+    forget_half_known_trees(repo / ".git")
+    known = git(repo, "worktree", "list", "--porcelain")
+    assert [line for line in known.splitlines() if line.startswith("worktree ")] == [
+        f"worktree {path}" for path in (repo, tmp_path / "away", tmp_path / "there")
+    ]
+    assert {each.name for each in (repo / ".git/worktrees").iterdir()} == {"away", "there"}
 
 
 @pytest.mark.parametrize("seed", range(100 if FULL else 2))

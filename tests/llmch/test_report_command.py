@@ -43,6 +43,13 @@ def test_a_landed_order_is_found_by_its_trailer(
     first, second = said.document["requirements"]
     assert first["orders"][0]["commits"] == [tip]
     assert (second["orders"], said.document["uncovered"]) == ([], 1)
+    shown = say("report", "--coverage", plan_folder, "--repo", factory.repo).out
+    assert shown.splitlines()[:4] == [
+        "R1 (line 3) Say hello.",
+        "    WO-01  Say hello",
+        "        $ test -f hello.txt",
+        f"        commit {tip[:10]}",
+    ]
     alone = say("report", "--coverage", factory.repo)
     assert alone.code == 0
     assert "R1" in alone.out

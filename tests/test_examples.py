@@ -1,0 +1,55 @@
+"""The shipped examples are what a good plan looks like, and their code keeps its interfaces."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmch.examples import find_example
+from planner.response import parse_response
+from planner.validation import judge
+from shared.interfaces.checker import TypeChecker
+from shared.interfaces.conformance import check_conformance
+from shared.interfaces.contracts import contracts_in_force
+from shared.schemas import WorkOrder
+
+# The factory's replies of `hello` are a model's own, to prompts that had no interfaces.
+DECLARED = pytest.mark.parametrize("name", ["maze", "wordgame"])
+
+
+def accepted_plan(name: str) -> str:
+    """Return the planner's last reply: the one that was accepted."""
+    return max((find_example(name).folder / "replies").glob("plan-*.json")).read_text("utf-8")
+
+
+@DECLARED
+def test_an_examples_plan_has_no_finding(name: str) -> None:
+    report = judge(parse_response(accepted_plan(name)))
+    assert report.render() == ()
+
+
+@DECLARED
+def test_an_examples_code_keeps_what_its_plan_declares(name: str) -> None:
+    orders: list[WorkOrder] = []
+    sources: dict[str, str] = {}
+    with TypeChecker() as checker:
+        for draft in parse_response(accepted_plan(name)).drafts:
+            assert draft.order is not None
+            orders.append(draft.order)
+            sources |= written(find_example(name).folder / "replies", draft.order.id)
+            interfaces = contracts_in_force(orders)
+            assert check_conformance(interfaces, sources, checker) == (), draft.order.id
+
+
+def written(replies: Path, order: str) -> dict[str, str]:
+    """Return the Python files of the last attempt at an order: the one that landed."""
+    last = max(replies.glob(f"{order}-*"))
+    reply: dict[str, Any] = tomllib.loads((last / "reply.toml").read_text("utf-8"))
+    assert "stale" not in reply
+    files = last / "files"
+    return {
+        path.relative_to(files).as_posix(): path.read_text("utf-8") for path in files.rglob("*.py")
+    }
