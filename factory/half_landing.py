@@ -39,7 +39,6 @@ def undo_half_landing(git: Git, common_dir: Path, landing: HalfLanding) -> None:
     if not git.branch_name_allowed(landing.branch):
         return
     _remove_stale(common_dir / "refs" / "heads" / f"{landing.branch}.lock")
-    _remove_stale(common_dir / f"{NOTES_REF}.lock")
     checkout = checkout_of(landing.branch, git.checkouts())
     if checkout is None or not checkout.path.is_dir():
         return
@@ -131,6 +130,11 @@ def _remove_stale(lock: Path) -> int:
     except OSError:
         return 0
     return found.st_mtime_ns
+
+
+def unlock_notes(common_dir: Path) -> None:
+    """Free the ref of the notes, which are written when a landing is over."""
+    _remove_stale(common_dir / f"{NOTES_REF}.lock")
 
 
 def forget_half_known_trees(common_dir: Path) -> None:
