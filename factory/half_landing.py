@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +39,6 @@ def undo_half_landing(git: Git, common_dir: Path, landing: HalfLanding) -> None:
     if not git.branch_name_allowed(landing.branch):
         return
     _remove_stale(common_dir / "refs" / "heads" / f"{landing.branch}.lock")
-    _remove_stale(common_dir / f"{NOTES_REF}.lock")
     checkout = checkout_of(landing.branch, git.checkouts())
     if checkout is None or not checkout.path.is_dir():
         return
@@ -50,16 +49,18 @@ def undo_half_landing(git: Git, common_dir: Path, landing: HalfLanding) -> None:
         for name in ("HEAD.lock", "ORIG_HEAD.lock"):
             _remove_stale(git_dir / name)
         # Git has the index locked as long as it writes files, and puts the new one in place then.
-        begun = _remove_stale(git_dir / "index.lock") or place.has_staged(landing.new)
-        _take_back(place, landing, torn=begun)
+        begun = _remove_stale(git_dir / "index.lock")
+        _take_back(place, landing, torn=bool(begun) or place.has_staged(landing.new), begun=begun)
 
 
-def _take_back(git: Git, landing: HalfLanding, *, torn: bool) -> None:
+def _take_back(git: Git, landing: HalfLanding, *, torn: bool, begun: int) -> None:
     old, new = landing.old, landing.new
     changes = git.changes(own_tree=True)  # file by file: a new folder is compared by its files
     if changes.head != old or not git.commit_of(new):  # which a power loss may have taken
         return
     files = git.files_between(old, new)
+    if begun:
+        _remove_new_folders(git.folder, files, begun)
     told = {*changes.changed, *changes.untracked}
     if not files >= told:
         return
@@ -74,6 +75,15 @@ def _take_back(git: Git, landing: HalfLanding, *, torn: bool) -> None:
             os.removedirs((git.folder / path).parent)
     with contextlib.suppress(CommandFailed):
         git.reset(old)
+
+
+def _remove_new_folders(tree: Path, files: Iterable[str], since: int) -> None:
+    """Remove the folders of `files` that git had made by then and not come to fill."""
+    folders = {parent for path in files for parent in Path(path).parents if parent != Path()}
+    for folder in sorted((tree / each for each in folders), reverse=True):  # the deepest first
+        with contextlib.suppress(OSError):  # one that holds something stays
+            if folder.resolve() == folder and folder.stat().st_mtime_ns >= since:
+                folder.rmdir()
 
 
 def _size_at(file: Path) -> int:
@@ -104,8 +114,10 @@ def _is_gits(git: Git, path: str, landing: HalfLanding, *, torn: bool) -> bool:
     return any(each is not None and each.startswith(written) for each in contents)
 
 
-def _remove_stale(lock: Path) -> bool:
-    """Remove a lock file that a git which is no more has left behind, and tell if one was there.
+def _remove_stale(lock: Path) -> int:
+    """Remove a lock file that a git which is no more has left behind.
+
+    Return when that took the lock, as file systems count it; zero where there was none.
 
     Our own git holds the repo's lock as long as it runs, so none is left by now. One of the user's
     has its lock file open, or is done with it in a moment.
@@ -113,11 +125,16 @@ def _remove_stale(lock: Path) -> bool:
     try:
         found = lock.stat(follow_symlinks=False)
         if not _settled(lock) or (found.st_dev, found.st_ino) in _open_files():
-            return False
+            return 0
         lock.unlink()
     except OSError:
-        return False
-    return True
+        return 0
+    return found.st_mtime_ns
+
+
+def unlock_notes(common_dir: Path) -> None:
+    """Free the ref of the notes, which are written when a landing is over."""
+    _remove_stale(common_dir / f"{NOTES_REF}.lock")
 
 
 def forget_half_known_trees(common_dir: Path) -> None:

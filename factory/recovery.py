@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from factory.half_landing import HalfLanding, forget_half_known_trees, undo_half_landing
+from factory.half_landing import (
+    HalfLanding,
+    forget_half_known_trees,
+    undo_half_landing,
+    unlock_notes,
+)
 from factory.journal import Entry, Step, journal_path, read_journal, unfinished
 from factory.schemas import Stage
 from factory.workspace import close_workspace
@@ -67,6 +72,7 @@ def recover(git: Git, common_dir: Path, emit: Emit) -> tuple[Earlier, ...]:
             with contextlib.suppress(OSError):
                 root.parent.parent.rmdir()
     forget_half_known_trees(common_dir)
+    unlock_notes(common_dir)
     if last.half_landing is not None:
         undo_half_landing(git, common_dir, last.half_landing)
     _finish_records(last)

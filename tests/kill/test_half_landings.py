@@ -54,8 +54,9 @@ class Following:
 
     def recover(self) -> None:
         """Start again, a while later: what git holds just now is never taken from it."""
+        a_while_ago = time.time() - 60
         for lock in (self.repo / ".git").rglob("*.lock"):
-            os.utime(lock, (0, 0))
+            os.utime(lock, (a_while_ago, a_while_ago))
         landing = HalfLanding("work", self.old, self.new)
         undo_half_landing(Git(self.repo), self.repo / ".git", landing)
 
@@ -101,6 +102,11 @@ def torn(at: Following) -> None:
 def torn_in_a_new_folder(at: Following) -> None:
     first_written(at)
     at.put("a/new/folder/file.txt", size=7)
+
+
+def made_a_new_folder(at: Following) -> None:
+    locked(at)
+    (at.repo / "a/new/folder").mkdir(parents=True)
 
 
 def begun_in_a_new_folder(at: Following) -> None:
@@ -149,6 +155,7 @@ MOMENTS = [
     torn,
     torn_in_a_new_folder,
     begun_in_a_new_folder,
+    made_a_new_folder,
     ignored_written,
     all_written,
     index_written,
@@ -213,6 +220,14 @@ def test_with_an_edit_of_the_users_the_checkout_is_left_alone(
     found = fingerprint(following.repo)
     following.recover()
     assert fingerprint(following.repo) == found
+
+
+def test_a_folder_that_was_there_before_may_be_the_users(following: Following) -> None:
+    (following.repo / "a/new").mkdir(parents=True)
+    os.utime(following.repo / "a/new", (0, 0))
+    locked(following)
+    following.recover()
+    assert (following.repo / "a/new").is_dir()
 
 
 def test_an_empty_file_that_git_ignores_may_be_the_users(following: Following) -> None:

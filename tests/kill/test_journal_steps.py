@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from factory.journal import Step
+from tests.harness import git
 from tests.kill.scale import FULL
 from tests.kill.scenario import Scenario
 from tests.kill.zygote import Zygote
@@ -104,6 +106,18 @@ def test_what_was_told_outlives_runs_that_are_killed_at_once(new: New, jobs: int
     assert scenario.run() == 0
     scenario.assert_done()
     scenario.assert_calls_are_accounted_for(asked)
+
+
+def test_what_git_was_holding_of_the_notes_is_freed(new: New) -> None:
+    scenario = new()
+    assert scenario.run({"LLMCH_TEST_KILL_AT": "landed:1"}) == KILLED
+    lock = scenario.repo / ".git/refs/notes/llmch.lock"
+    lock.parent.mkdir(exist_ok=True)
+    lock.touch()
+    os.utime(lock, (0, 0))
+    assert scenario.run() == 0
+    scenario.assert_done()
+    assert len(git(scenario.repo, "notes", "--ref=llmch", "list").splitlines()) >= 2
 
 
 def killed_and_run_again(scenario: Scenario, moment: str) -> None:
