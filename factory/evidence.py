@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from factory.checks import Judging, try_acceptance
+from factory.flags import W234, W252
 from factory.schemas import Flag
 from factory.tree import NotReadable, Tree
 from shared.atomic_io import make_folder, write_refused
@@ -44,12 +45,10 @@ class Evidence:
     def flags(self) -> tuple[Flag, ...]:
         """Return what to tell of each command, in the order's sequence."""
         green = (
-            Flag(code="W252", command=each, message="passes before anything is written")
-            for each in self.on_baseline
+            Flag(code=W252.code, command=each, message=W252.title) for each in self.on_baseline
         )
         hollow = (
-            Flag(code="W234", command=each, message="passes on code that does nothing")
-            for each in self.on_skeleton
+            Flag(code=W234.code, command=each, message=W234.title) for each in self.on_skeleton
         )
         return (*green, *hollow)
 

@@ -15,11 +15,12 @@ from planner.projection import project
 from planner.response import parse_response
 from planner.rules.acceptance import weak_commands
 from planner.rules.catalogue import RULE_BY_CODE, RULES
-from planner.rules.model import Finding, PlanView, Severity, Step
+from planner.rules.model import Finding, PlanView, Step
 from planner.rules.needs import unmet_needs
 from planner.target import NOTHING_MORE, Allowed, Target
 from shared.commands import Command, analyse_command
 from shared.interfaces.checker import TypeChecker
+from shared.rule_text import Severity
 
 _INDEX = re.compile(r"\d+")
 _MAX_FINDINGS = 1000

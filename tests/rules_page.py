@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from planner.rules.catalogue import RULES
+from llmch.codes import CODES
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "rules.md"
@@ -18,10 +18,10 @@ def render_page() -> str:
     """Return the page with every rule: why, a bad and a good example, the remedy."""
     parts = [
         "# Rules",
-        "Made from the catalogue by `python -m tests.rules_page`. An `E` refuses a plan, a `W` "
+        "Made from the catalogues by `python -m tests.rules_page`. An `E` refuses a plan, a `W` "
         "does not. Examples show a plan, or the fields of one order that matter.",
     ]
-    for rule in RULES:
+    for rule in CODES.values():
         parts += [
             f"## {rule.code}: {rule.title}",
             rule.why,
@@ -34,7 +34,7 @@ def render_page() -> str:
 
 def render_readme(text: str) -> str:
     """Return the README with the table of codes as the catalogue has them."""
-    rows = "".join(f"| {rule.code} | {rule.title} |\n" for rule in RULES)
+    rows = "".join(f"| {rule.code} | {rule.title} |\n" for rule in CODES.values())
     return _TABLE.sub(lambda _: f"| code | |\n|---|---|\n{rows}", text)
 
 

@@ -18,15 +18,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     """Print one rule, or the list of all."""
-    from planner.rules.catalogue import RULE_BY_CODE, RULES
+    from llmch.codes import CODES
 
     if args.code is None:
-        console.lines(*[f"{rule.code}  {rule.title}" for rule in RULES])
-        console.result({"rules": [{"code": rule.code, "title": rule.title} for rule in RULES]})
+        console.lines(*[f"{rule.code}  {rule.title}" for rule in CODES.values()])
+        listed = [{"code": rule.code, "title": rule.title} for rule in CODES.values()]
+        console.result({"rules": listed})
         return ExitCode.OK
-    rule = RULE_BY_CODE.get(args.code.upper())
+    rule = CODES.get(args.code.upper())
     if rule is None:
-        near = difflib.get_close_matches(args.code.upper(), RULE_BY_CODE, n=3, cutoff=0.5)
+        near = difflib.get_close_matches(args.code.upper(), CODES, n=3, cutoff=0.5)
         raise InvalidInput(
             f"there is no rule {args.code!r}",
             f"near it are {', '.join(near)}" if near else "`llmch explain` lists all codes",

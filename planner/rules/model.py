@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from planner.interfaces.declared import DeclaredInterface
 from planner.plan import Draft, Plan
@@ -13,16 +13,10 @@ from planner.projection import Projection
 from planner.target import Target
 from shared.commands import Command
 from shared.interfaces.views import History
+from shared.rule_text import RuleText, Severity, severity_of
 from shared.schemas import WorkOrder
 
-Severity = Literal["error", "warning"]
-
 _MAX_QUOTED: Final = 120
-
-
-def severity_of(code: str) -> Severity:
-    """Return how much a finding with this code weighs: its first letter says."""
-    return "warning" if code.startswith("W") else "error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,24 +82,13 @@ OrderCheck = Callable[[Step, WorkOrder], Iterator[Finding]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(RuleText):
     """A code, what it stands for, and the check behind it.
 
-    `why` says what goes wrong without the rule, `remedy` what to do. `bad` and `good` are JSON:
-    a plan, or the fields of one order; what they leave out is filled in by `examples`.
+    What its examples leave out is filled in by `examples`.
     """
 
-    code: str
-    title: str
-    why: str
-    bad: str
-    good: str
-    remedy: str
     check: Check
-
-    @property
-    def severity(self) -> Severity:
-        return severity_of(self.code)
 
 
 def plan_finding(code: str, field: str, message: str) -> Finding:

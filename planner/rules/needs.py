@@ -16,11 +16,12 @@ from typing import Final
 
 from planner.projection import Projection
 from planner.rules.dependencies import Dependencies, read_dependencies
-from planner.rules.model import Finding, Step, quoted, severity_of
+from planner.rules.model import Finding, Step, quoted
 from planner.rules.verify_runs import runs_verify_script
 from shared.commands import CodeRun, Command, ModuleRun, ScriptRun, pytest_paths
 from shared.paths import PathProblem, check_path
 from shared.python_code import Import
+from shared.rule_text import severity_of
 
 # Acceptance runs where pytest and pip are installed, whatever the project depends on.
 _ALWAYS_THERE: Final = sys.stdlib_module_names | {"pytest", "_pytest", "pip", "__main__"}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from planner.rules.catalogue import RULES
+from llmch.codes import CODES as RULE_TEXTS
 from tests.llmch.command_line import Say
 
-CODES = [rule.code for rule in RULES]
+CODES = list(RULE_TEXTS)
 
 
 @pytest.mark.parametrize("code", CODES)
