@@ -89,13 +89,17 @@ def open_sandbox(choice: Backend, policy: Policy) -> Sandbox:
     tried: list[Found] = []
     for backend in _candidates(choice):
         try:
-            return _opened(backend, layout)
+            return _opened(backend, layout, _in_words(tried))
         except _Unusable as error:
             tried.append(error.found)
     raise SandboxUnavailable(
-        "; ".join(f"{each.backend} does not work here: {each.problem}" for each in tried),
+        _in_words(tried),
         "\n".join((*(each.remedy for each in tried), "or run without a sandbox: --sandbox off")),
     )
+
+
+def _in_words(tried: Sequence[Found]) -> str:
+    return "; ".join(f"{each.backend} does not work here: {each.problem}" for each in tried)
 
 
 def find_backends() -> tuple[Found, ...]:
@@ -123,7 +127,7 @@ def _candidates(choice: Backend) -> tuple[Backend, ...]:
             return (choice,)
 
 
-def _opened(backend: Backend, layout: Layout) -> Sandbox:
+def _opened(backend: Backend, layout: Layout, instead: str = "") -> Sandbox:
     """The backend for this policy, probed unless it was already. Raises `_Unusable`."""
     match backend:
         case Backend.OFF:
@@ -133,7 +137,7 @@ def _opened(backend: Backend, layout: Layout) -> Sandbox:
             runner = Runner(layout, Bubblewrapped(layout, program, _bwrap_version(program)))
         case Backend.LANDLOCK:
             _check_landlock()
-            runner = Runner(layout, Landlocked(layout))
+            runner = Runner(layout, Landlocked(layout), instead)
         case Backend.AUTO:
             raise AssertionError("the candidates of AUTO are tried one by one")
     _probe(runner, layout.policy.private / "probe")

@@ -57,8 +57,10 @@ class Confinement(Protocol):
 class Runner:
     """The `Sandbox` of a confinement."""
 
-    def __init__(self, layout: Layout, confinement: Confinement) -> None:
+    def __init__(self, layout: Layout, confinement: Confinement, instead: str = "") -> None:
+        """`instead` says what does not work here and would have been better."""
         policy = layout.policy
+        self._instead = instead
         self._layout = layout
         self._policy = policy
         self._confinement = confinement
@@ -71,6 +73,7 @@ class Runner:
     def describe(self) -> str:
         """One line: what holds and what does not."""
         name = f"{self.backend} {self.version}".strip()
+        name += f" ({self._instead})" if self._instead else ""
         return f"sandbox {name}: {render(self.guarantees)}"
 
     def run(self, argv: Sequence[str], *, timeout_seconds: float, log: Path) -> Ended:

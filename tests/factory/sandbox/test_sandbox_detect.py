@@ -98,7 +98,9 @@ def test_auto_goes_on_to_landlock_and_says_why_where_that_fails_too(
     policy: Policy, path_bwrap: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     try:
-        assert open_sandbox(Backend.AUTO, policy).backend is Backend.LANDLOCK
+        opened = open_sandbox(Backend.AUTO, policy)
+        assert opened.backend is Backend.LANDLOCK
+        assert "(bwrap does not work here: " in opened.describe()
     except SandboxUnavailable as error:
         assert "landlock does not work here" in error.message
     monkeypatch.setattr(detect.landlock, "MINIMUM_ABI", 1000)
