@@ -96,12 +96,12 @@ class Journal:
             rest = line
             while rest:  # a disk that is nearly full takes a part
                 rest = rest[os.write(self._descriptor, rest) :]
+            if first:
+                os.replace(_draft_of(self._path), self._path)  # noqa: PTH105  # as all calls here
         except OSError:
             os.ftruncate(self._descriptor, self._size)
             raise
         self._size += len(line)
-        if first:
-            os.replace(_draft_of(self._path), self._path)  # noqa: PTH105  # as all calls here
 
 
 @contextlib.contextmanager
