@@ -74,18 +74,17 @@ class EventLog:
         except OSError as error:
             raise write_refused(self._path, error) from error
         self._lock = threading.Lock()
-        self._secrets = secret_values(os.environ)
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, ModelTextArrived):
             return
         seconds = (datetime.now(UTC) - self._started).total_seconds()
         line = json.dumps({"at": round(seconds, 3), **event_to_json(event)}, ensure_ascii=False)
-        line = redact(line, self._secrets)
-        safe = redact(line, self._secrets)
+        rest = (redact(line, self._secrets) + "\n").encode("utf-8", "backslashreplace")
         try:
             with self._lock:
-                self._file.write((safe + "\n").encode("utf-8", "backslashreplace"))
+                while rest:  # a disk that is nearly full takes a part
+                    rest = rest[self._file.write(rest) :]
         except OSError as error:
             raise write_refused(self._path, error) from error
 
