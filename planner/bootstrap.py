@@ -22,10 +22,8 @@ def skip_bootstrap(plan: Plan, repo_files: Collection[str]) -> Plan:
     document. Each number falls by the count of dropped orders below it, so that a gap or a
     duplicate stays to be found.
     """
-    if VERIFY_SCRIPT not in repo_files or not isinstance(plan.document, dict):
-        return plan
-    dropped = [draft for draft in plan.drafts if _creates_verify_script(draft)]
-    if not dropped:
+    dropped = left_out(plan, repo_files)
+    if not dropped or not isinstance(plan.document, dict):
         return plan
     gone = sorted(_number(draft.label) or draft.position for draft in dropped)
     positions = {draft.position for draft in dropped}
@@ -38,14 +36,31 @@ def skip_bootstrap(plan: Plan, repo_files: Collection[str]) -> Plan:
     return shorter if kept else replace(shorter, problems=(_NOTHING_LEFT,))
 
 
+def left_out(plan: Plan, repo_files: Collection[str]) -> tuple[Draft, ...]:
+    """Return the orders of `plan` that `skip_bootstrap` leaves out."""
+    if VERIFY_SCRIPT not in repo_files or not isinstance(plan.document, dict):
+        return ()
+    return tuple(draft for draft in plan.drafts if _creates_verify_script(draft))
+
+
+def render_left_out(draft: Draft) -> str:
+    """Return a sentence on an order that is left out, with the files that go with it."""
+    title = f" ({draft.order.title})" if draft.order else ""
+    files = draft.order.allowed_files if draft.order else ()
+    others = ", ".join(sorted({*files} - {VERIFY_SCRIPT}))
+    sentence = f"{draft.label}{title} is left out: it creates {VERIFY_SCRIPT}, which the repo has"
+    return f"{sentence}; not written either: {others}" if others else sentence
+
+
 def _creates_verify_script(draft: Draft) -> bool:
+    """Say whether the order takes the script for new: it neither requires nor reads it."""
     if draft.order is None:
         return False
-    changes = any(
+    known = VERIFY_SCRIPT in draft.order.context_files or any(
         each.kind == "file_exists" and each.path == VERIFY_SCRIPT
         for each in draft.order.preconditions
     )
-    return not changes and any(each.path == VERIFY_SCRIPT for each in draft.order.postconditions)
+    return not known and any(each.path == VERIFY_SCRIPT for each in draft.order.postconditions)
 
 
 def _entries(document: JsonValue) -> list[JsonValue]:

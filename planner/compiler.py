@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from planner.bootstrap import skip_bootstrap
+from planner.bootstrap import left_out, render_left_out, skip_bootstrap
 from planner.openai_client import PlannerModel
 from planner.plan import Plan
 from planner.prompt_template import Template, render, render_review_revision, render_revision
@@ -195,13 +195,17 @@ class _Compilation:
         text, repo_files = completion.text, self._inputs.repo_files
         self._write(f"llm_raw_response_attempt_{attempt}.txt", text)
         self._write(f"llm_reasoning_attempt_{attempt}.txt", completion.reasoning)
-        plan = _traced(skip_bootstrap(parse_response(text), repo_files), self._inputs)
-        if plan.is_json:
+        written = parse_response(text)
+        if written.is_json:
             self._write(f"manifest_raw_attempt_{attempt}.json", extract_json_object(text))
-        mended = mend(plan, self._report)
-        if mended.fixes:
-            # Labels and fields of the findings are those of the mended plan.
+        dropped = left_out(written, repo_files)
+        for draft in dropped:
+            self._emit(Warned(render_left_out(draft)))
+        mended = mend(_traced(skip_bootstrap(written, repo_files), self._inputs), self._report)
+        if dropped or mended.fixes:
+            # Labels and fields of the findings are those of the plan that is judged.
             text = json.dumps(mended.plan.document, indent=1, ensure_ascii=False)
+        if mended.fixes:
             rendered = tuple(each.render() for each in mended.fixes)
             self._emit(PlanRepaired(attempt, rendered))
         report = mended.report

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.bootstrap import skip_bootstrap
+from planner.bootstrap import left_out, render_left_out, skip_bootstrap
 from planner.plan import Plan, parse_plan
 from planner.validation import judge
 from shared.schemas import VERIFY_SCRIPT
@@ -42,6 +42,20 @@ def test_a_plan_that_creates_no_script_is_left_alone() -> None:
 def test_an_order_that_changes_the_script_is_kept() -> None:
     changing = creating(1, VERIFY_SCRIPT, preconditions=exists(VERIFY_SCRIPT))
     assert ids(skipped(changing, order(2))) == ["WO-01", "WO-02"]
+
+
+def test_an_order_that_is_shown_the_script_changes_it_and_is_kept() -> None:
+    changing = creating(1, VERIFY_SCRIPT, context_files=[VERIFY_SCRIPT])
+    assert ids(skipped(changing, order(2))) == ["WO-01", "WO-02"]
+
+
+def test_what_is_left_out_is_told_with_the_files_that_go_with_it() -> None:
+    both = creating(1, VERIFY_SCRIPT, "tests/test_a.py", title="Verification")
+    (draft,) = left_out(parse_plan(plan(both, order(2))), REPO)
+    assert render_left_out(draft) == (
+        "WO-01 (Verification) is left out: it creates scripts/verify.sh, which the repo has; "
+        "not written either: tests/test_a.py"
+    )
 
 
 def test_ids_in_dependencies_move_along_and_those_of_dropped_orders_go() -> None:

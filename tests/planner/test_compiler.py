@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,6 +83,20 @@ def test_one_revision_sees_the_faults_of_all_rules(planner: Planner) -> None:
     planner.plan(faulty, GOOD)
     findings = planner.prompts[1]
     assert all(f"[{code}]" in findings for code in ("E003", "E101", "E004"))
+
+
+def test_a_revision_after_an_order_was_left_out_has_the_ids_of_its_findings(
+    planner: Planner, repo: Path
+) -> None:
+    piped = order(2, title="Piped", acceptance_commands=["true | cat"])
+    planner.plan(plan(creating(1, "scripts/verify.sh"), piped), GOOD, repo=repo)
+    revision = planner.prompts[1]
+    assert "[E003] WO-01 acceptance_commands[0]" in revision
+    reply = revision[revision.index('{\n "work_orders"') : revision.index("[E003]")]
+    assert '"id": "WO-01"' in reply and '"title": "Piped"' in reply
+    assert "WO-02" not in reply and "scripts/verify.sh" not in reply
+    (warned,) = planner.seen(Warned)
+    assert "WO-01 (Check the sources) is left out" in warned.message
 
 
 def test_each_attempt_leaves_its_prompt_reply_and_report(planner: Planner) -> None:
