@@ -62,13 +62,26 @@ def _guarded(arguments: Sequence[str], console: Console) -> ExitCode:
     except LlmchError as error:
         return _report(console, error)
     except KeyboardInterrupt:
-        return _report(
-            console, Interrupted("interrupted", "state is kept: the same command goes on from here")
-        )
+        return _report(console, Interrupted("interrupted", _after_interruption(arguments)))
     except Exception as error:
         if os.environ.get("LLMCH_DEBUG"):
             raise
         return _report(console, _refused(error) if isinstance(error, OSError) else _bug(error))
+
+
+def _after_interruption(arguments: Sequence[str]) -> str:
+    """Return what becomes of a verb that was broken off: not each has a state to go on from."""
+    match arguments[0]:
+        case "run" | "run-all" | "build":
+            return "state is kept: the same command goes on from here"
+        case "plan" if any(each.split("=")[0] == "--transcript" for each in arguments):
+            return "replies are kept: the same command goes on from the last one"
+        case "plan":
+            return (
+                "the same command begins anew; with --transcript FILE it goes on from its replies"
+            )
+        case _:
+            return ""
 
 
 def _refused(error: OSError) -> LlmchError:

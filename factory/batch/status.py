@@ -101,6 +101,7 @@ def status_document(status: RunStatus, common_dir: Path) -> dict[str, Any]:
 
 def render_status(document: dict[str, Any]) -> Sequence[Sequence[str]]:
     """Return the orders as rows: id, state, attempts, tokens, cost, what is known besides."""
+    running = document["state"] == "running"
     return [
         (
             order["id"],
@@ -108,7 +109,7 @@ def render_status(document: dict[str, Any]) -> Sequence[Sequence[str]]:
             str(order["attempts"]),
             str(_tokens(order["usage"])),
             _cost(order["usage"]),
-            _remark(order),
+            _remark(order, running=running),
         )
         for order in document["orders"]
     ]
@@ -128,9 +129,9 @@ def _order_document(order: OrderStatus) -> dict[str, Any]:
     }
 
 
-def _remark(order: dict[str, Any]) -> str:
+def _remark(order: dict[str, Any], *, running: bool) -> str:
     if order["doing"]:
-        return f"now: {order['doing']}"
+        return f"{'now' if running else 'stopped at'}: {order['doing']}"
     if order["commit"]:
         before = " (landed before)" if order["landed_before"] else ""
         return f"{order['commit'][:10]}{before}"

@@ -59,7 +59,7 @@ def _show(document: dict[str, Any], console: Console) -> None:
     run = f"run {document['run_id']} on {document['branch']}: {document['state']}"
     if document["state"] == "running":
         run += f" (pid {document['pid']}, {document['elapsed_seconds']:.0f}s)"
-    if document["state"] == "cut off":
+    elif document["state"] == "cut off" or any(order["doing"] for order in document["orders"]):
         run += "; the same command again goes on from there"
     console.lines(run)
     headings = ("order", "state", "attempts", "tokens", "cost", "")

@@ -184,11 +184,24 @@ def test_an_interrupted_plan_says_so_in_its_records(cwd: Path, number: signal.Si
         with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
             read_until(process.stderr, "ask")
             out, _ = interrupt(process, number)
-    assert json.loads(out)["error"]["name"] == "INTERRUPTED"
+    error = json.loads(out)["error"]
+    assert error["name"] == "INTERRUPTED"
+    assert "begins anew" in error["hint"]
     assert not (cwd / "plan").exists()
     (run_folder,) = (cwd / "artifacts" / "planner").glob("*/")
     assert json.loads((run_folder / "run.json").read_text())["status"] == "interrupted"
     assert json.loads((run_folder / "compile_summary.json").read_text())["success"] is False
+
+
+def test_an_interrupted_plan_with_a_transcript_goes_on_from_its_replies(cwd: Path) -> None:
+    (cwd / "spec.md").write_text("# Say hello\n")
+    with scripted_server(plan_reply("no plan"), Silence(), Silence()) as server:
+        command = ["plan", "--spec", "spec.md", "--transcript", "kept.jsonl"]
+        for seen in ("attempt   2", "(replayed)"):
+            with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
+                read_until(process.stdout, seen)
+                _, err = interrupt(process, signal.SIGINT)
+            assert "goes on from the last one" in err
 
 
 # A full disk: a file system of some kilobytes that only the command itself sees

@@ -74,6 +74,9 @@ def test_the_status_while_another_process_runs(say: Say, repo: Path, workdir: Pa
             refused = say("reset", "--repo", repo, "--yes", "--json")
             process.terminate()
             process.communicate(timeout=30)
+    after = say("status", "--repo", repo).out
+    assert "ended; the same command again goes on from there" in after
+    assert "stopped at: propose" in after and "now:" not in after
     assert (document["state"], document["pid"]) == ("running", process.pid)
     assert document["elapsed_seconds"] >= 0
     assert (refused.code, refused.error["name"]) == (8, "BUSY")
