@@ -60,7 +60,8 @@ def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) 
             if error:
                 raise error
             if summary.state == "landed":
-                session.push()
+                summary = summary.model_copy(update={"pushed": session.push()})
+                recording.results["summary"] = public_json(summary)
     if options.out is not None:
         write_json(options.out / f"{run_id}.json", public_json(summary))
     return summary

@@ -9,6 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from shared.schemas import MAX_EXCERPT_CHARACTERS
 
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+Pushed = Annotated[bool | None, Field(exclude_if=_is_none)]
+"""Whether the push that was asked for came through; absent where there was none to make."""
+
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -165,6 +173,7 @@ class RunSummary(_Record):
     usage: UsageRecord
     repo_tree_hash_after: str | None = None
     attempt_records: tuple[AttemptRecord, ...] = ()
+    pushed: Pushed = None
 
 
 class BatchSummary(_Record):
@@ -178,3 +187,4 @@ class BatchSummary(_Record):
     tip: str
     orders: tuple[RunSummary, ...]
     usage: UsageRecord
+    pushed: Pushed = None

@@ -155,10 +155,13 @@ class Session:
             result = self.land(task, result)
             return self.conclude(task, result, parent), error_of(result)
 
-    def push(self) -> None:
-        """Push the branch where the user asked for it; a refusal is told and changes nothing."""
+    def push(self) -> bool | None:
+        """Push the branch where the user asked for it, and return whether it came through.
+
+        A refusal is told and changes nothing.
+        """
         if not self.options.push:
-            return
+            return None
         done = self.repo.git.push("origin", self.branch)
         if done.exit_code:
             said = done.stderr.decode(errors="replace").strip()
@@ -166,6 +169,7 @@ class Session:
             self.emit(Warned(f"the branch was not pushed: {_CREDENTIALS.sub('://', said)}"))
         else:
             self.emit(Noted(f"pushed {self.branch} to origin"))
+        return done.exit_code == 0
 
     def _move_branch(self, task: OrderTask, commit: str) -> None:
         old = self.tip if self.branch_exists else NO_COMMIT

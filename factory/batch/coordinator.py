@@ -76,7 +76,8 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
                 raise
             summary = batch.summarise(recording)
             if any(each.state in ("landed", "skipped") for each in summary.orders):
-                session.push()
+                summary = summary.model_copy(update={"pushed": session.push()})
+                recording.results["summary"] = public_json(summary)
             if error:
                 raise error
     if options.out is not None:

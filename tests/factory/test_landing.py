@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from factory.schemas import RunSummary
+from factory.summary import public_json
 from shared.errors import CommandFailed
 from shared.events import Noted, Warned
 from shared.llm.client import Request
 from tests.fakes import Reply, proposal
-from tests.harness import Factory, blob, commit_all, fingerprint, git, order, writing
+from tests.harness import Factory, blob, commit_all, fingerprint, git, manifest, order, writing
 
 GOOD = proposal({"hello.txt": "hello\n"})
 
@@ -226,6 +227,7 @@ def remote(factory: Factory) -> Path:
 def test_a_branch_is_pushed_where_that_is_asked_for(factory: Factory, remote: Path) -> None:
     summary = factory.run(order(), [GOOD], push=True)
     assert git(remote, "rev-parse", "work") == summary.commit
+    assert (summary.pushed, factory.record("run.json")["summary"]["pushed"]) == (True, True)
     assert git(factory.repo, "rev-parse", "--abbrev-ref", "work@{upstream}") == "origin/work"
     assert any(each.message == "pushed work to origin" for each in factory.seen(Noted))
 
@@ -241,10 +243,18 @@ def test_a_push_that_fails_is_told_and_changes_nothing(factory: Factory, url: st
     if url:
         git(factory.repo, "remote", "add", "origin", url)
     summary = factory.run(order(), [GOOD], push=True)
-    assert (summary.verdict, summary.state) == ("PASS", "landed")
+    assert (summary.verdict, summary.state, summary.pushed) == ("PASS", "landed", False)
     (told,) = [each.message for each in factory.seen(Warned)]
     assert told.startswith("the branch was not pushed: ")
     assert "s3cret" not in told
+
+
+def test_a_plan_says_whether_its_branch_was_pushed(factory: Factory, remote: Path) -> None:
+    plan, replies = manifest([order()]), {"WO-01": [GOOD]}
+    assert "pushed" not in public_json(factory.run_all(plan, replies))
+    assert factory.run_all(plan, {}, push=True).pushed is True
+    git(factory.repo, "remote", "set-url", "origin", "/no/such/repo")
+    assert public_json(factory.run_all(plan, {}, push=True))["pushed"] is False
 
 
 def test_a_push_that_is_rejected_does_not_force(factory: Factory, remote: Path) -> None:
