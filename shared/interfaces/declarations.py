@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 Kind = Literal["function", "class", "variable", "import"]
-_BINDING_BLOCKS: Final = (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)
+BINDING_BLOCKS: Final = (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ def flat(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     while pending:
         statement = pending.pop()
         blocks = list(_blocks(statement))
-        if not blocks or isinstance(statement, _BINDING_BLOCKS):
+        if not blocks or isinstance(statement, BINDING_BLOCKS):
             yield statement
         for block in reversed(blocks):
             pending.extend(reversed(block))

@@ -7,7 +7,13 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from shared.interfaces.contracts import is_meant, normal_changes
-from shared.interfaces.declarations import Declaration, declarations
+from shared.interfaces.declarations import (
+    BINDING_BLOCKS,
+    Declaration,
+    bindings,
+    declarations,
+    flat,
+)
 from shared.interfaces.sources import Source
 from shared.interfaces.violations import Violation
 from shared.python_files import is_test_file
@@ -93,12 +99,18 @@ def _is_star(node: ast.AST) -> bool:
 def _public(tree: ast.Module, path: str) -> Iterator[str]:
     exported = _exported(tree)
     is_package = path.endswith(("/__init__.py", "/__init__.pyi")) or path == "__init__.py"
-    for name, declared in declarations(tree.body).items():
+    seen = [each for each in tree.body if not _is_run_alone(each)]
+    passing = _passing(seen)
+    for name, declared in declarations(seen).items():
         if exported is not None:
             is_public = name in exported
         else:
             relative = is_package and any(_is_relative(each) for each in declared.nodes)
-            is_public = name[0] != "_" and (declared.kind != "import" or relative)
+            is_public = (
+                name[0] != "_"
+                and (declared.kind != "import" or relative)
+                and (declared.kind != "variable" or name not in passing)
+            )
         if is_public:
             yield name
             yield from (
@@ -106,6 +118,45 @@ def _public(tree: ast.Module, path: str) -> Iterator[str]:
                 for member, each in declared.members.items()
                 if member[0] != "_" and each.kind == "function"
             )
+
+
+def _is_run_alone(statement: ast.stmt) -> bool:
+    """Say whether it is `if __name__ == "__main__":`; who imports the module never sees that."""
+    match statement:
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"), ops=[ast.Eq()]), orelse=[]):
+            return True
+        case _:
+            return False
+
+
+def _passing(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Return the variables that are there by the way: nobody imports them.
+
+    Those are the variables of loops and `with`, what stands in for an import from elsewhere that
+    failed, and those of a script: a module that declares nothing else and ends by doing something.
+    """
+    declared = declarations(body)
+    imported = {
+        name
+        for each in flat(body)
+        if isinstance(each, ast.Import | ast.ImportFrom) and not _is_relative(each)
+        for name, _ in bindings(each)
+    }
+    defines = any(each.kind in ("function", "class") for each in declared.values())
+    is_script = not defines and any(map(_acts, body[-1:]))
+    return frozenset(
+        name
+        for name, each in declared.items()
+        if name in imported
+        or all(isinstance(node, BINDING_BLOCKS) for node in each.nodes)
+        or (is_script and not name.isupper())
+    )
+
+
+def _acts(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Expr):
+        return not isinstance(statement.value, ast.Constant)
+    return isinstance(statement, ast.While | ast.For | ast.With)
 
 
 def _is_relative(node: ast.stmt) -> bool:

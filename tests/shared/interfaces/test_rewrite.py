@@ -29,6 +29,11 @@ def lost(before: str, after: str, *changes: str, path: str = "a.py") -> list[str
         ("x = (", "y = 1"),
         ("x = 1", "y = ("),
         ("", "x = 1"),
+        ("def f(): ...\nif __name__ == '__main__':\n    args = 1\n    f(args)", "def f(): ..."),
+        ("for f in x:\n    print(f)\nwith y as g:\n    pass", "x = 1"),
+        ("try:\n    import a\nexcept ImportError:\n    a = None", "import a.b"),
+        ("args = 1\nprint(args)", "def main(args): ...\nmain(1)"),
+        ("args = 1\nfor each in args:\n    print(each)", "def main(args): ...\nmain(1)"),
     ],
 )
 def test_a_rewrite_that_keeps_all_public_names(before: str, after: str) -> None:
@@ -43,6 +48,13 @@ def test_a_rewrite_that_keeps_all_public_names(before: str, after: str) -> None:
         (CLASS, CLASS.replace("undo", "redo"), ["Game.undo"]),
         (CLASS, "", ["Game"]),
         ("__all__ = ['_f']\ndef _f(): ...", "x = 1", ["_f"]),
+        ("for f in x: pass\nf = 1", "x = 1", ["f"]),
+        ("if __name__ != '__main__':\n    f = 1", "x = 1", ["f"]),
+        ("if y:\n    f = 1\nelse:\n    f = 2", "x = 1", ["f"]),
+        ("LIMIT = 1\nargs = 2\nprint(args)", "x = 1", ["LIMIT"]),
+        ("debug = 1\n'''Says more.'''", "x = 1", ["debug"]),
+        ("def f(): ...\napp = f()\napp.run()", "def f(): ...", ["app"]),
+        ("import a\na.setup()\ndebug = 1", "x = 1", ["debug"]),
     ],
 )
 def test_one_that_loses_some(before: str, after: str, names: list[str]) -> None:
@@ -58,6 +70,8 @@ def test_what_a_package_passes_on_is_its_own() -> None:
     before = "from .core import run\nimport os"
     assert lost(before, "", path="p/__init__.py") == ["run"]
     assert lost(before, "", path="p/a.py") == []
+    tried = "try:\n    from .core import run\nexcept ImportError:\n    run = None"
+    assert lost(tried, "", path="p/__init__.py") == ["run"]
 
 
 def test_tests_may_come_and_go() -> None:
