@@ -10,6 +10,7 @@ from typing import Any
 from factory.commit_facts import covered_requirements, landed_orders
 from planner.manifest_folder import read_plan_folder
 from planner.plan import Plan
+from shared.errors import InvalidInput
 from shared.git import Git
 from shared.hashing import order_key
 
@@ -39,9 +40,13 @@ class CoveredRequirement:
 def coverage_of_plan(folder: Path, git: Git | None) -> tuple[CoveredRequirement, ...]:
     """Return the requirements of the plan in `folder`, with the commits that `git` has of them.
 
-    Raises `InvalidInput` where there is no plan to read.
+    Raises `InvalidInput` where there is no plan to read, or not all of it can be.
     """
     plan = read_plan_folder(folder)
+    if plan.problems or any(draft.order is None for draft in plan.drafts):
+        raise InvalidInput(
+            f"the plan in {folder} cannot be read", f"`llmch check {folder}` says why"
+        )
     landed = _landed(git) if git else {}
     known = {each.id: each for each in plan.requirements}
     named = {name: None for draft in plan.drafts if draft.order for name in draft.order.covers}

@@ -9,6 +9,11 @@ from llmch.arguments import add_output_arguments
 from llmch.console import Console
 from shared.errors import ExitCode
 
+_NONE = (
+    "no requirement is named there; orders name what they cover where the specification gives "
+    "ids or the plan is made with --require-coverage"
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `report`."""
@@ -40,6 +45,8 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     document = coverage_document(rows)
     if not args.json:
         console.lines(*render_coverage(rows))
-        console.remark(f"{document['covered']} of {len(rows)} requirements covered")
+        console.remark(
+            f"{document['covered']} of {len(rows)} requirements covered" if rows else _NONE
+        )
     console.result(document)
     return ExitCode.OK

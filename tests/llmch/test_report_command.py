@@ -72,3 +72,19 @@ def test_an_order_without_requirements_has_no_such_trailer(say: Say, factory: Fa
 
 def test_what_is_neither_plan_nor_repo_is_refused(say: Say, tmp_path: Path) -> None:
     assert say("report", "--coverage", tmp_path / "nothing", "--json").error["code"] == 2
+
+
+def test_a_plan_that_names_no_requirement_is_told_how_to_get_some(say: Say, tmp_path: Path) -> None:
+    folder = write_plan(tmp_path / "plan", manifest([order(1)]))
+    said = say("report", "--coverage", folder)
+    assert (said.code, "--require-coverage" in said.out) == (0, True)
+    assert say("report", "--coverage", folder, "--json").document["requirements"] == []
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"id": "WO-01"}'])
+def test_a_plan_that_cannot_be_read_has_no_report(say: Say, tmp_path: Path, text: str) -> None:
+    (tmp_path / "plan").mkdir()
+    (tmp_path / "plan" / "WO-01.json").write_text(text)
+    said = say("report", "--coverage", tmp_path / "plan", "--json")
+    assert (said.code, said.error["name"]) == (2, "INVALID")
+    assert "llmch check" in said.error["hint"]
