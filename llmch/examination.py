@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from llmch.console.figures import count
 from shared.errors import LlmchError
 from shared.git import Git
 from shared.settings import Settings
@@ -155,7 +156,7 @@ def _repo(folder: Path) -> Iterator[Finding]:
         return
     leftovers = find_leftovers(place)
     if leftovers.workspaces:
-        told = f"{len(leftovers.workspaces)} working trees of a run that was cut off"
+        told = f"{count(len(leftovers.workspaces), 'working tree')} of a run that was cut off"
         yield Finding(
             "leftovers", Health.LIMITED, told, "the next run clears them up, or `llmch reset`"
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from llmch.arguments import add_output_arguments
 from llmch.console import Console
+from llmch.console.figures import count
 from shared.errors import ExitCode
 
 _NONE = (
@@ -46,7 +47,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     if not args.json:
         console.lines(*render_coverage(rows))
         console.remark(
-            f"{document['covered']} of {len(rows)} requirements covered" if rows else _NONE
+            f"{document['covered']} of {count(len(rows), 'requirement')} covered" if rows else _NONE
         )
     console.result(document)
     return ExitCode.OK

@@ -83,6 +83,20 @@ def test_the_status_while_another_process_runs(say: Say, repo: Path, workdir: Pa
     assert str(process.pid) in refused.error["message"]
 
 
+def test_what_a_killed_run_leaves_is_told(say: Say, repo: Path, workdir: Path) -> None:
+    with scripted_server(Silence()) as server:
+        command = ["run-all", "--repo", repo, "--workdir", workdir]
+        with start(*command, cwd=workdir, OPENAI_BASE_URL=server.base_url) as process:
+            assert process.stdout is not None
+            next(line for line in process.stdout if "ask" in line)
+            process.kill()
+            process.communicate(timeout=30)
+    status = say("status", "--repo", repo).out
+    assert "cut off; the same command again goes on from there" in status
+    assert "stopped at: propose" in status
+    assert "1 working tree of a run" in say("doctor", "--repo", repo).out
+
+
 def test_a_state_that_cannot_be_read_is_never_guessed(say: Say, half_done: Path) -> None:
     (half_done / ".git" / "llmch" / "journal.jsonl").write_text("{}\n")
     said = say("status", "--repo", half_done, "--json")

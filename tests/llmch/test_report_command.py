@@ -28,6 +28,7 @@ def test_a_plan_shows_each_requirement_with_its_orders_and_commands(
     said = say("report", "--coverage", plan_folder)
     assert said.code == 0
     assert "R1 (line 3) Say hello." in said.out
+    assert "1 of 2 requirements covered" in said.out
     assert "WO-01  Say hello" in said.out
     assert "$ test -f hello.txt" in said.out
     assert "R2 Say goodbye.\n    covered by no order" in said.out
