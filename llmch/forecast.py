@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from llmch.console.figures import count
 from shared.llm.budget import bound_of
 from shared.llm.ladder import parse_ladder
 from shared.schemas import MAX_CONTEXT_BYTES, MAX_EXCERPT_CHARACTERS
@@ -25,6 +26,7 @@ def bound_in_words(orders: int, settings: Settings) -> str:
     known = [cost for cost in costs if cost is not None]
     cost = f"${max(known):.2f}" if len(known) == len(costs) else "cost unknown"
     return (
-        f"running it takes at most {calls} calls ({orders} orders x {attempts} attempts), "
+        f"running it takes at most {count(calls, 'call')} "
+        f"({count(orders, 'order')} x {count(attempts, 'attempt')}), "
         f"{tokens:,} tokens, {cost} with {', '.join(models)}; --max-tokens and --max-cost cap it"
     )
