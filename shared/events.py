@@ -94,6 +94,7 @@ class ModelTextArrived(Event):
     kind: ClassVar[str] = "model_text_arrived"
     channel: str
     text: str
+    order: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ class ModelRetryScheduled(Event):
     reason: str
     wait_seconds: float
     retry: int
+    order: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
