@@ -279,6 +279,18 @@ class CommandEnded(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class CommandTried(Event):
+    """An acceptance command ended where nothing is done yet: on the "baseline" or "hollow" code."""
+
+    kind: ClassVar[str] = "command_tried"
+    order: str
+    tree: str
+    command: str
+    exit_code: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class CommandFlagged(Event):
     """An acceptance command proves less than it should: `code` is W234 or W252."""
 

@@ -18,6 +18,7 @@ from shared.events import (
     CommandEnded,
     CommandFlagged,
     CommandStarted,
+    CommandTried,
     Event,
     ModelCallEnded,
     ModelCallStarted,
@@ -99,6 +100,10 @@ class Narrator:
                 yield from self._tell_start(event)
             case WritesApplied() | CommandStarted() | CommandEnded() | AttemptFailed():
                 yield from self._tell_attempt(event)
+            case CommandTried(order, tree, command, exit_code, seconds):
+                text = f"{self._command(command, _MAX_REPEATED)}: exit {exit_code}"
+                aside = duration(seconds)
+                yield Line(Mark.STEP, text, order, tree, aside, weight=Weight.VERBOSE)
             case CommandFlagged(order, code, command, message):
                 text = f"`{self._command(command, _MAX_REPEATED)}` {message}"
                 yield Line(Mark.WARNED, text, order, code)
