@@ -20,7 +20,7 @@ from factory.flags import W234, W252
 from factory.schemas import Flag
 from factory.tree import NotReadable, Tree
 from shared.atomic_io import make_folder, write_refused
-from shared.events import ignore
+from shared.events import CommandEnded, CommandTried, Event
 
 if TYPE_CHECKING:
     from factory.schemas import CmdResult
@@ -100,13 +100,20 @@ class Gathering:
         try:
             if not _write(context.workspace.tree, files):
                 return ()
-            results = try_acceptance(self._judging(folder), self._is_over)
+            results = try_acceptance(self._judging(name, folder), self._is_over)
         finally:
-            context.workspace.reset()
+            context.workspace.restore()
         return tuple(_unexpected(context.order.regression, results))
 
-    def _judging(self, folder: Path) -> Judging:
+    def _judging(self, name: str, folder: Path) -> Judging:
         context = self._context
+
+        def tell(event: Event) -> None:
+            if isinstance(event, CommandEnded):
+                exit_code, seconds = event.exit_code, event.seconds
+                tried = CommandTried(context.order.id, name, event.command, exit_code, seconds)
+                context.emit(tried)
+
         return Judging(
             order=context.order,
             attempt=0,
@@ -116,7 +123,7 @@ class Gathering:
             exempt=context.exempt,
             timeout_seconds=min(context.timeout_seconds, _LIMIT_SECONDS),
             retry_flaky=0,
-            emit=ignore,  # of another run of the same command nobody wants to read
+            emit=tell,
             folder=folder,
             record_root=context.folder,
             path_names=context.path_names,

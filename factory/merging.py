@@ -16,7 +16,7 @@ from factory.summary import unjudged_warning
 from factory.task import OrderTask
 from factory.verdict import Passed
 from factory.warm_checker import WarmChecker
-from shared.atomic_io import write_json
+from shared.atomic_io import make_folder, write_json
 from shared.events import Emit, Noted, Warned
 
 
@@ -65,8 +65,7 @@ class Merging:
             return SentBack(f"a precondition no longer holds: {', '.join(unmet)}")
         commit = git.write_commit(tree, tip, describe_commit(order, task.identity, self.date))
         self.emit(Noted(f"{order.id}: made on an older state, verified again on the tip"))
-        folder = task.folder / "landing"
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = make_folder(task.folder / "landing")
         with self.benches.lend(commit) as bench:
             if violation := self._violation(task, passed, tree, bench, folder):
                 return SentBack(f"{Stage.CONTRACT_VIOLATED} on the tip: {violation}")

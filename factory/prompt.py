@@ -68,7 +68,7 @@ def render_prompt(
             "TITLE": order.title,
             "INTENT": order.intent,
             "NOTES": f"\n{order.notes}\n" if order.notes else "",
-            "INTERFACES": _render_interfaces(order.interfaces, known),
+            "INTERFACES": _render_interfaces(order, known),
             "OPENING": _render_opening(order, shown) if asked is ReplyFormat.FILES else "",
             "WHICH": "this file" if len(order.allowed_files) == 1 else "these files",
             "ALLOWED": _render_allowed(order, shown),
@@ -139,14 +139,19 @@ def _render_file(file: ShownFile, writable: bool, with_hash: bool) -> str:
     return f"{head}{fence}\n{file.text}\n{fence}\n{NO_FINAL_NEWLINE}\n"
 
 
-def _render_interfaces(own: Sequence[Interface], known: Sequence[Interface]) -> str:
-    parts = []
-    if own:
-        parts.append("These interfaces are fixed. Keep every name and signature exactly:\n")
-        parts += [_render_stub(each) for each in own]
-    if known:
-        parts.append("These are there, and you can rely on them:\n")
-        parts += [_render_stub(each) for each in known]
+def _render_interfaces(order: WorkOrder, known: Sequence[Interface]) -> str:
+    staying = [each for each in known if each.path in order.allowed_files]
+    others = [each for each in known if each not in staying]
+    but = f", but for {', '.join(order.changes)}" if order.changes else ""
+    parts: list[str] = []
+    for heading, interfaces in (
+        # Told before what is new: a file that is written whole is easily written without them.
+        (f"These names are there already. They have to stay{but}:", staying),
+        ("These interfaces are fixed. Keep every name and signature exactly:", order.interfaces),
+        ("These are there, and you can rely on them:", others),
+    ):
+        if interfaces:
+            parts += [f"{heading}\n", *map(_render_stub, interfaces)]
     return "\n" + "\n".join(parts) if parts else ""
 
 

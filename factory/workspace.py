@@ -84,6 +84,17 @@ class Workspace:
         if not seen.exact:
             self.git.reset(self.baseline)
 
+    def restore(self) -> None:
+        """Do what `reset` does after commands that most likely left nothing: look, then do less."""
+        seen = self._look_up(self.baseline)
+        with self._refusals_told():
+            littered, unchanged = at_once(
+                lambda: bool(find_leftovers(self.root, seen.listing)),
+                lambda: self.git.is_exactly(self.baseline),
+            )
+        self._seen = replace(seen, exact=unchanged and not littered)
+        self.reset()
+
     def commit(
         self, tree: str, paths: Sequence[str], facts: CommitFacts
     ) -> tuple[str, tuple[str, ...]]:

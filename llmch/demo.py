@@ -18,7 +18,8 @@ from planner.run import PlanOptions, PlanResult, run_plan
 from shared.atomic_io import make_folder, write_bytes
 from shared.errors import InvalidInput
 from shared.events import Emit
-from shared.git import Git, clean_environment
+from shared.git import Git
+from shared.git_config import clean_environment
 from shared.llm.stack import ModelSource
 
 _README = "# {title}\n\nBuilt by llmch from its specification.\n"

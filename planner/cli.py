@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from planner.openai_client import PlannerModel
@@ -51,7 +52,13 @@ def plan_flags(args: argparse.Namespace) -> Mapping[str, object]:
 
 
 def plan_options(args: argparse.Namespace, settings: Settings, *, review: bool) -> PlanOptions:
-    """Return what is asked for, by the flags that are no settings and by the settings."""
+    """Return what `plan` is asked for, by the flags that are no settings and by the settings."""
+    options = compile_options(args, settings, review=review)
+    return replace(options, outdir=args.outdir, overwrite=args.overwrite)
+
+
+def compile_options(args: argparse.Namespace, settings: Settings, *, review: bool) -> PlanOptions:
+    """Return what is to be compiled and how, wherever the plan goes."""
     return PlanOptions(
         spec=args.spec,
         artifacts=settings.artifacts_dir,
@@ -59,9 +66,7 @@ def plan_options(args: argparse.Namespace, settings: Settings, *, review: bool) 
         reviewer=planning_model(settings.reviewer) if review else None,
         max_attempts=settings.planner_attempts,
         repo=args.repo,
-        outdir=args.outdir,
         template=args.template,
-        overwrite=args.overwrite,
         require_coverage=args.require_coverage,
         allowed=allowed_by(settings),
     )

@@ -94,6 +94,7 @@ class ModelTextArrived(Event):
     kind: ClassVar[str] = "model_text_arrived"
     channel: str
     text: str
+    order: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ class ModelRetryScheduled(Event):
     reason: str
     wait_seconds: float
     retry: int
+    order: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +276,18 @@ class CommandEnded(Event):
     exit_code: int
     seconds: float
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandTried(Event):
+    """An acceptance command ended where nothing is done yet: on the "baseline" or "hollow" code."""
+
+    kind: ClassVar[str] = "command_tried"
+    order: str
+    tree: str
+    command: str
+    exit_code: int
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)

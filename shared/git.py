@@ -9,32 +9,26 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
 
 from shared.errors import CommandFailed
+from shared.git_answers import Changes, Checkout, TreeEntry, parse_entries, parse_status
+from shared.git_config import (
+    FIXED_CONFIG,
+    PROTOCOLS,
+    ConfigEntry,
+    Setting,
+    as_environment,
+    clean_environment,
+    without_merge_drivers,
+)
 from shared.process import Finished, ToolFailed, ToolMissing, run_tool
 
 TIMEOUT_SECONDS = 600.0
 """For one call: a checkout of a very large repo on a slow disk stays below it."""
-
-Setting: TypeAlias = tuple[str, str]
-"""A key of git's config and its value."""
-
-_FIXED_CONFIG: tuple[Setting, ...] = (
-    ("core.hooksPath", "/dev/null"),
-    ("core.fsmonitor", "false"),
-    ("log.showSignature", "false"),  # or `git log` runs the `gpg.program` of the target's config
-    ("submodule.recurse", "false"),
-    ("core.quotePath", "false"),
-    ("gc.auto", "0"),  # `git gc` in the middle of a run would compete with it for the disk
-    ("maintenance.auto", "false"),
-    ("core.safecrlf", "false"),  # what would be altered is compared and refused in words of ours
-    ("advice.detachedHead", "false"),
-)
 
 # By default git leaves it to the system when new objects and refs reach the disk, and a power loss
 # may keep the ref of a commit that is gone. What is landed is synced in this order: its objects,
@@ -42,13 +36,8 @@ _FIXED_CONFIG: tuple[Setting, ...] = (
 _SYNCED: tuple[Setting, ...] = (("core.fsync", "committed"),)
 _ALL_SYNCED: tuple[Setting, ...] = (("core.fsync", "all"),)
 
-# A driver that fails with another code than 1 to 128 is broken to git, not in conflict; and that
-# is what becomes of binary files here.
-_TEXT_MERGE = "git merge-file -q %A %O %B || exit 1"
-
 _REF_NAME_BYTES = 250  # of one part: git makes a file of that name, and one with `.lock` added
 _NO_WORKING_TREE = (b"not a git repository", b"must be run in a work tree")
-_PROTOCOLS = "GIT_ALLOW_PROTOCOL"
 
 
 class GitFailed(CommandFailed):
@@ -59,50 +48,6 @@ class GitFailed(CommandFailed):
         reason = "timed out" if done.timed_out else said or f"exit code {done.exit_code}"
         super().__init__(f"git {_subcommand(done.argv)} failed: {reason}", hint)
         self.done = done
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigEntry:
-    """One value of git's config and where it was set: "system", "global", "local", ..."""
-
-    scope: str
-    key: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What `git status` sees: the commit and branch checked out, and the paths that differ.
-
-    `head` is empty before the first commit, `branch` on a detached HEAD. `changed` are tracked
-    paths that differ from the commit or the index, `untracked` those git neither tracks nor
-    ignores; a folder without tracked files ends in a slash.
-    """
-
-    head: str
-    branch: str
-    changed: tuple[str, ...]
-    untracked: tuple[str, ...]
-
-    @property
-    def clean(self) -> bool:
-        return not self.changed and not self.untracked
-
-
-@dataclass(frozen=True, slots=True)
-class TreeEntry:
-    """What a tree holds at a path: its mode, such as "100644", and the id of the object."""
-
-    mode: str
-    object_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Checkout:
-    """A working tree of the repo: where it is, and the branch it has checked out, if any."""
-
-    path: Path
-    branch: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +91,7 @@ class Git:
         environment: Mapping[str, str] | None = None,
     ) -> Finished:
         """Run one git command and return how it ended; `CommandFailed` where it cannot be run."""
-        settings = _as_environment((*_FIXED_CONFIG, *self.config))
+        settings = as_environment((*FIXED_CONFIG, *self.config))
         try:
             return run_tool(
                 [_program(self.environment.get("PATH", "")), *arguments],
@@ -224,7 +169,7 @@ class Git:
             "--untracked-files=" + ("all" if own_tree else "normal"),
             environment={} if own_tree else {"GIT_OPTIONAL_LOCKS": "0"},
         )  # fmt: skip
-        return _parse_status(output.split("\0"))
+        return parse_status(output.split("\0"))
 
     def is_exactly(self, tree: str) -> bool:
         """Return whether index and tracked files are those of `tree`, or of a commit.
@@ -352,11 +297,11 @@ class Git:
 
     def staged_entries(self, paths: Sequence[str]) -> Mapping[str, TreeEntry]:
         """Return what the index holds at each of `paths` that it has."""
-        return _parse_entries(self.run("ls-files", "--stage", "-z", "--", *paths))
+        return parse_entries(self.run("ls-files", "--stage", "-z", "--", *paths))
 
     def entries_of(self, tree: str, paths: Sequence[str]) -> Mapping[str, TreeEntry]:
         """Return what a tree holds at each of `paths` that it has."""
-        return _parse_entries(self.run("ls-tree", "-z", "--", tree, *paths))
+        return parse_entries(self.run("ls-tree", "-z", "--", tree, *paths))
 
     def attributes_of(
         self, paths: Sequence[str], names: Sequence[str]
@@ -435,7 +380,7 @@ class Git:
 
     def push(self, remote: str, branch: str) -> Finished:
         """Push `branch` and set its upstream, as the user's own git would but for its hooks."""
-        environment = {k: v for k, v in self.environment.items() if k != _PROTOCOLS}
+        environment = {k: v for k, v in self.environment.items() if k != PROTOCOLS}
         # What a credential helper leaves running must not hold anything.
         return replace(self, environment=environment, held=()).try_run(
             "push", "--set-upstream", remote, f"refs/heads/{branch}"
@@ -451,123 +396,6 @@ def _program(path: str) -> str:
     """Return where git is on `path`: found once, it need not be looked for by every call."""
     found = shutil.which("git", path=path) if path else None
     return found if found and Path(found).is_absolute() else "git"
-
-
-def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment git runs in: the user's, less `GIT_*` and model keys."""
-    kept = {
-        name: value
-        for name, value in environ.items()
-        if not name.startswith(("GIT_", "OPENAI_", "LLMCH_"))
-    }
-    return kept | {
-        "LC_ALL": "C",
-        "GIT_TERMINAL_PROMPT": "0",
-        # Nothing here needs a remote; but where objects of a partial clone are missing, git would
-        # fetch them, by whatever command the target's config names for that.
-        _PROTOCOLS: "none",
-        "GIT_LITERAL_PATHSPECS": "1",
-        "GIT_EDITOR": "false",
-        "GIT_MERGE_AUTOEDIT": "no",
-    }
-
-
-def repo_filters(entries: Iterable[ConfigEntry]) -> tuple[str, ...]:
-    """Return the names of filters that the repo's own config defines or changes, sorted."""
-    return tuple(sorted({name for name, _, _ in _filter_values(entries, trusted=False)}))
-
-
-def without_repo_filters(entries: Iterable[ConfigEntry]) -> tuple[Setting, ...]:
-    """Return settings that undo what the repo's own config says of filters.
-
-    A filter that the user's or the system's config defines keeps that definition (git-lfs); one
-    that only the repo knows passes content through unchanged.
-    """
-    found = tuple(entries)
-    trusted = {(name, key): value for name, key, value in _filter_values(found, trusted=True)}
-    # Only what the repo sets: an empty `process` would keep a trusted `clean` from running.
-    own = sorted({(name, key) for name, key, _ in _filter_values(found, trusted=False)})
-    defaults = {"required": "false"}
-    return tuple(
-        (f"filter.{name}.{key}", trusted.get((name, key), defaults.get(key, "")))
-        for name, key in own
-    )
-
-
-def without_merge_drivers(entries: Iterable[ConfigEntry]) -> tuple[Setting, ...]:
-    """Return settings that have every merge driver of the config do what git does by itself.
-
-    The user's own ones too: what comes of a merge must not depend on the machine.
-    """
-    names = {name for name, _, _ in _values_of("merge", entries)}
-    return (
-        ("merge.default", "text"),
-        *((f"merge.{name}.driver", _TEXT_MERGE) for name in sorted(names)),
-    )
-
-
-def _filter_values(
-    entries: Iterable[ConfigEntry], *, trusted: bool
-) -> Iterator[tuple[str, str, str]]:
-    for name, key, entry in _values_of("filter", entries):
-        if trusted == (entry.scope in ("system", "global")):
-            yield name, key, entry.value
-
-
-def _values_of(
-    section: str, entries: Iterable[ConfigEntry]
-) -> Iterator[tuple[str, str, ConfigEntry]]:
-    """Yield name, key and entry of all that the config says in `[section "name"]`."""
-    for entry in entries:
-        head, _, rest = entry.key.partition(".")
-        name, _, key = rest.rpartition(".")
-        if head == section and name:
-            yield name, key, entry
-
-
-def _as_environment(settings: Sequence[Setting]) -> dict[str, str]:
-    """Return what makes the settings known to git.
-
-    Not by `-c KEY=VALUE`: git splits that at the first `=`, and the target chooses the names.
-    """
-    found = {"GIT_CONFIG_COUNT": str(len(settings))}
-    for number, (key, value) in enumerate(settings):
-        found[f"GIT_CONFIG_KEY_{number}"] = key
-        found[f"GIT_CONFIG_VALUE_{number}"] = value
-    return found
-
-
-def _parse_entries(output: str) -> dict[str, TreeEntry]:
-    """Read records of `ls-files` ("mode id stage") or `ls-tree` ("mode type id") by path."""
-    found = {}
-    for record in filter(None, output.split("\0")):
-        facts, _, path = record.partition("\t")
-        mode, *rest = facts.split(" ")
-        found[path] = TreeEntry(mode, max(rest, key=len))
-    return found
-
-
-def _parse_status(records: Sequence[str]) -> Changes:
-    head = branch = ""
-    changed: list[str] = []
-    untracked: list[str] = []
-    for record in records:
-        if record.startswith("# branch.oid "):
-            head = record.removeprefix("# branch.oid ")
-        elif record.startswith("# branch.head "):
-            branch = record.removeprefix("# branch.head ")
-        elif record.startswith("1 "):
-            changed.append(record.split(" ", 8)[8])
-        elif record.startswith("u "):
-            changed.append(record.split(" ", 10)[10])
-        elif record.startswith("? "):
-            untracked.append(record[2:])
-    return Changes(
-        head="" if head == "(initial)" else head,
-        branch="" if branch == "(detached)" else branch,
-        changed=tuple(sorted(changed)),
-        untracked=tuple(sorted(untracked)),
-    )
 
 
 def _text(output: bytes) -> str:

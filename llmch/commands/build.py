@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from factory.options import RunOptions
 from factory.preflight import Place
 from llmch.arguments import add_model_arguments, add_output_arguments, add_record_arguments
 from llmch.console import Console
-from planner.cli import add_acceptance_arguments, allowed_by, planning_model
+from planner.cli import add_acceptance_arguments, compile_options
 from shared.errors import ExitCode
 
 
@@ -43,17 +44,11 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
         reviews_plan,
         settings_for,
     )
-    from planner.run import PlanOptions, plan_document
+    from planner.run import plan_document
     from planner.spec import read_spec
     from shared.llm.budget import Purse
 
-    flags = {
-        **run_flags(args),
-        "planner.model": args.model,
-        "planner.reasoning_effort": args.reasoning_effort,
-        "reviewer.model": args.reviewer_model,
-    }
-    settings = settings_for(args, console, flags, repo=args.repo, spec=args.spec)
+    settings = settings_for(args, console, _flags(args), repo=args.repo, spec=args.spec)
     review = reviews_plan(args)
     with inputs_first(lambda: read_spec(args.spec), lambda: find_repo(args.repo)):
         planner_source = planning_source(args, settings, review=review)
@@ -63,17 +58,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     options = run_options(args, settings)
     _refuse_early(place, options)
     plan = plan_once(
-        PlanOptions(
-            spec=args.spec,
-            artifacts=settings.artifacts_dir,
-            model=planning_model(settings.planner),
-            reviewer=planning_model(settings.reviewer) if review else None,
-            max_attempts=settings.planner_attempts,
-            repo=args.repo,
-            template=args.template,
-            require_coverage=args.require_coverage,
-            allowed=allowed_by(settings),
-        ),
+        compile_options(args, settings, review=review),
         place.common_dir,
         replace(planner_source, purse=purse),
         console,
@@ -90,6 +75,16 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     )
     console.result(public_json(summary))
     return ExitCode.OK if summary.verdict == "PASS" else ExitCode.FAILED
+
+
+def _flags(args: argparse.Namespace) -> Mapping[str, object]:
+    """Return the flags that are settings, by the settings' keys."""
+    return {
+        **run_flags(args),
+        "planner.model": args.model,
+        "planner.reasoning_effort": args.reasoning_effort,
+        "reviewer.model": args.reviewer_model,
+    }
 
 
 def _refuse_early(place: Place, options: RunOptions) -> None:

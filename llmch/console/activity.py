@@ -120,13 +120,12 @@ class Activity:
             case ModelCallStarted(_, model, order):
                 self._set(order or PLAN, detail=model)
                 self.tail, self.tail_characters = "", 0
-            case ModelTextArrived(_, text):
+            case ModelTextArrived(text=text):
                 self.tail = (self.tail + text)[-_TAIL_CHARACTERS:]
                 self.tail_characters += len(text)
-            case ModelRetryScheduled(_, wait, _):
-                until = self.clock() + wait
-                for task in self.tasks.values():
-                    task.retry_at = until
+            case ModelRetryScheduled(wait_seconds=wait, order=order):
+                if (task := self.tasks.get(order or PLAN)) is not None:
+                    task.retry_at = self.clock() + wait
                 self.tail, self.tail_characters = "", 0
             case ModelCallEnded(order=order):
                 self._set(order or PLAN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from llmch.console.clean import on_event, shorten
@@ -17,6 +18,7 @@ from shared.events import (
     CommandEnded,
     CommandFlagged,
     CommandStarted,
+    CommandTried,
     Event,
     ModelCallEnded,
     ModelCallStarted,
@@ -61,7 +63,7 @@ class Narrator:
         self._verbose = verbose
         self._cwd = cwd
         self._protect = protect
-        self._thoughts = Thoughts(protect)
+        self._thoughts: defaultdict[str, Thoughts] = defaultdict(lambda: Thoughts(protect))
         self._max_attempts: dict[str, int] = {}
         self._failures: dict[str, AttemptFailed] = {}
         # What is under way as a whole (the plan, the batch, or neither), and what ended a batch.
@@ -98,6 +100,10 @@ class Narrator:
                 yield from self._tell_start(event)
             case WritesApplied() | CommandStarted() | CommandEnded() | AttemptFailed():
                 yield from self._tell_attempt(event)
+            case CommandTried(order, tree, command, exit_code, seconds):
+                text = f"{self._command(command, _MAX_REPEATED)}: exit {exit_code}"
+                aside = duration(seconds)
+                yield Line(Mark.STEP, text, order, tree, aside, weight=Weight.VERBOSE)
             case CommandFlagged(order, code, command, message):
                 text = f"`{self._command(command, _MAX_REPEATED)}` {message}"
                 yield Line(Mark.WARNED, text, order, code)
@@ -115,15 +121,15 @@ class Narrator:
     ) -> Iterator[Line]:
         match event:
             case ModelCallStarted(_, model, order):
-                self._thoughts.end()
+                self._thoughts[order or PLAN].end()
                 yield Line(Mark.STEP, model, order or PLAN, "ask", weight=Weight.PASSING)
             case ModelCallEnded():
-                yield from _thought_lines(self._thoughts.end())
+                yield from _thought_lines(self._thoughts[event.order or PLAN].end())
                 aside = "replayed" if event.replayed else duration(event.seconds)
                 yield Line(Mark.STEP, _reply(event), event.order or PLAN, "reply", aside)
-            case ModelRetryScheduled(reason, wait, retry):
+            case ModelRetryScheduled(reason, wait, retry, order):
                 text = f"{reason}; trying again in {duration(wait)}"
-                yield Line(Mark.RETRY, text, MODEL, "wait", f"retry {retry}")
+                yield Line(Mark.RETRY, text, order or MODEL, "wait", f"retry {retry}")
             case UsageCounted():
                 yield from self._tell_usage(event)
 
@@ -141,7 +147,7 @@ class Narrator:
     def _tell_text(self, event: ModelTextArrived) -> Iterator[Line]:
         """Tell what a model thinks, by whole lines; its reply is JSON, and on record."""
         if event.channel == "reasoning" and self._verbose:
-            yield from _thought_lines(self._thoughts.add(event.text))
+            yield from _thought_lines(self._thoughts[event.order or PLAN].add(event.text))
 
     # Planner
 

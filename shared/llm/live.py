@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -105,19 +106,18 @@ class LiveClient:
     def _ask(self, request: Request, quirks: Quirks, deadline: float) -> Answer:
         match quirks.api:
             case Api.CHAT:
-                return with_retries(
-                    lambda: self._ask_chat(request, quirks), self._patience, deadline
-                )
+                patience = self._patience_for(request)
+                return with_retries(lambda: self._ask_chat(request, quirks), patience, deadline)
             case Api.RESPONSES:
                 return self._ask_responses(request, quirks, deadline)
 
     def _ask_chat(self, request: Request, quirks: Quirks) -> Answer:
         body = chat_body(request, quirks, stream=self._streams)
         with self._transport.create_chat(body) as reply:
-            return read_chat(iter_documents(reply), request, self._watch)
+            return read_chat(iter_documents(reply), request, self._watcher(request))
 
     def _ask_responses(self, request: Request, quirks: Quirks, deadline: float) -> Answer:
-        stream = ResponseStream(self._watch)
+        stream = ResponseStream(self._watcher(request))
         try:
             final = self._final_response(request, quirks, stream, deadline)
         except KeyboardInterrupt:
@@ -138,17 +138,26 @@ class LiveClient:
                 stream.read(iter_documents(reply))
 
         try:
-            with_retries(ask, self._patience, deadline)
+            with_retries(ask, self._patience_for(request), deadline)
         except ReplyBroken as broken:
             if stream.response_id is None or not quirks.background:
                 partial = Answer(stream.text, "", request.model, None)
                 raise ReplyBroken(broken.message, answer_usage(partial, request)) from None
-            return recover(self._transport, stream, self._patience, deadline, broken.message)
+            patience = self._patience_for(request)
+            return recover(self._transport, stream, patience, deadline, broken.message)
         assert stream.final is not None
         return stream.final
 
-    def _watch(self, channel: str, piece: str) -> None:
-        self._emit(ModelTextArrived(channel, well_formed(piece)))
+    def _patience_for(self, request: Request) -> Patience:
+        return self._patience.of(request.place.order)
+
+    def _watcher(self, request: Request) -> Callable[[str, str], None]:
+        order = request.place.order
+
+        def watch(channel: str, piece: str) -> None:
+            self._emit(ModelTextArrived(channel, well_formed(piece), order))
+
+        return watch
 
     def _quirks_of(self, request: Request) -> Quirks:
         with self._lock:

@@ -127,7 +127,7 @@ class ResponseStream:
     def _take_response(self, response: Document) -> None:
         if identity := text_of(response.get("id")):
             self.response_id = identity
-        if response.get("status") in _TERMINAL:
+        if text_of(response.get("status")) in _TERMINAL:
             self.final = response
 
     def _broken_by(self, error: Mapping[str, Any]) -> Exception:
@@ -139,7 +139,7 @@ class ResponseStream:
 
 def is_pending(response: Document) -> bool:
     """Return whether the response is still being made."""
-    return response.get("status") in _PENDING
+    return text_of(response.get("status")) in _PENDING
 
 
 def read_response(response: Document, request: Request, streamed_text: str = "") -> Answer:

@@ -6,7 +6,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Protocol, TypeVar
 
@@ -74,10 +74,15 @@ class Patience:
     policy: RetryPolicy
     clock: Clock
     emit: Emit = ignore
+    order: str | None = None
+
+    def of(self, order: str | None) -> Patience:
+        """Return the same for a call of one order, which is then named."""
+        return replace(self, order=order)
 
     def wait(self, reason: str, retry: int, seconds: float) -> None:
         """Announce a wait and let it pass."""
-        self.emit(ModelRetryScheduled(reason=reason, wait_seconds=seconds, retry=retry))
+        self.emit(ModelRetryScheduled(reason, seconds, retry, self.order))
         self.clock.sleep(seconds)
 
 

@@ -52,7 +52,8 @@ class SecondChanceClient:
                 if turn == _BROKEN_REPLIES:
                     raise ReplyBroken(f"{broken.message} ({turn} times)", spent) from None
                 words.append(f"{broken.message}; asked again")
-                self._patience.wait(broken.message, turn, self._patience.policy.backoff(turn))
+                seconds = self._patience.policy.backoff(turn)
+                self._patience.of(request.place.order).wait(broken.message, turn, seconds)
             except ReplyFailed as failed:
                 failed.usage += spent
                 raise

@@ -15,7 +15,7 @@ from factory.graph import prepare
 from factory.options import RunOptions, SandboxChoice
 from factory.sandbox import Backend
 from factory.state import ModelChoice
-from shared.events import CommandEnded, Event, OrderStarted
+from shared.events import CommandEnded, CommandTried, Event, OrderStarted
 from shared.llm.stack import Mode, ModelSource
 from tests.bench.measure import Counts, Samples, counting, seconds_of
 from tests.bench.rows import Aim, Row, Section
@@ -53,7 +53,7 @@ class _Watch:
             case OrderStarted():
                 self.marks.append((time.perf_counter(), self.counts.copy()))
                 self.elsewhere.append(0.0)
-            case CommandEnded(seconds=seconds):
+            case CommandEnded(seconds=seconds) | CommandTried(seconds=seconds):
                 self.elsewhere[-1] += seconds
 
     def own_seconds(self) -> list[float]:

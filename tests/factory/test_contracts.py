@@ -200,6 +200,22 @@ def test_the_prompt_has_the_interfaces_that_an_order_depends_on(
     assert told in factory.prompt(1)
 
 
+@pytest.mark.parametrize(
+    ("changes", "heading"),
+    [
+        ([], "These names are there already. They have to stay:"),
+        (["add"], "These names are there already. They have to stay, but for add:"),
+    ],
+)
+def test_the_prompt_says_which_names_of_a_file_have_to_stay(
+    factory: Factory, changes: list[str], heading: str
+) -> None:
+    second = writing("calc.py", 2, context_files=["calc.py"], changes=changes)
+    replies = {"WO-01": [code(RIGHT)], "WO-02": [code(RIGHT + "\nLIMIT = 3\n")]}
+    factory.run_all(chain(second), replies)
+    assert f"{heading}\n\n## Interface of calc.py\n```\n{STUB}```" in factory.prompt(1)
+
+
 def test_the_prompt_has_no_interface_that_nobody_needs(factory: Factory) -> None:
     last = [proposal({"user.py": "x = 1\n"})]
     factory.run_all(chain(writing("user.py", 2)), {"WO-01": [code(RIGHT)], "WO-02": last})

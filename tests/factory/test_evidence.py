@@ -11,7 +11,7 @@ import pytest
 
 from factory.schemas import RunSummary, Stage
 from shared.errors import ModelUnavailable
-from shared.events import CommandEnded, CommandFlagged
+from shared.events import CommandEnded, CommandFlagged, CommandTried
 from shared.llm.client import ReplyFailed
 from tests.fakes import proposal
 from tests.harness import Factory, Json, commit_all, fingerprint, manifest, order, stages, writing
@@ -55,6 +55,8 @@ def test_a_command_that_is_red_before_is_not_flagged(factory: Factory) -> None:
     assert (summary.flags, summary.warnings) == ((), ())
     (result,) = factory.record("baseline/acceptance_result.json")
     assert (result["command"], result["exit_code"]) == (["test", "-f", "hello.txt"], 1)
+    (tried,) = factory.seen(CommandTried)
+    assert (tried.tree, tried.command, tried.exit_code) == ("baseline", "test -f hello.txt", 1)
 
 
 def test_a_command_that_is_green_before_is_flagged_and_no_failure(factory: Factory) -> None:

@@ -16,6 +16,7 @@ from shared.events import (
     CommandEnded,
     CommandFlagged,
     CommandStarted,
+    CommandTried,
     Event,
     ModelCallEnded,
     ModelCallStarted,
@@ -215,6 +216,10 @@ GOLDEN: list[tuple[Event, str]] = [
 GOLDEN_VERBOSE: list[tuple[Event, str]] = [
     (StageStarted("WO-02", 1, "apply"), "  WO-02    apply     begins\n"),
     (ModelTextArrived("reasoning", "first\nsecond"), "    │ first\n"),
+    (
+        CommandTried("WO-02", "baseline", "test -f a.py", 1, 0.2),
+        "  WO-02    baseline  test -f a.py: exit 1  (0.2s)\n",
+    ),
 ]
 
 

@@ -60,8 +60,8 @@ def test_a_broken_reply_is_asked_for_again_and_all_of_it_is_counted() -> None:
     assert completion.usage == TAKEN + TAKEN + TAKEN
     assert completion.adjustments == ("it broke off; asked again",) * 2
     assert events == [
-        ModelRetryScheduled("it broke off", 1.0, 1),
-        ModelRetryScheduled("it broke off", 2.0, 2),
+        ModelRetryScheduled("it broke off", 1.0, 1, "WO-01"),
+        ModelRetryScheduled("it broke off", 2.0, 2, "WO-01"),
     ]
 
 

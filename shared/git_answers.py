@@ -1,0 +1,75 @@
+"""What git answers, read from its output. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What `git status` sees: the commit and branch checked out, and the paths that differ.
+
+    `head` is empty before the first commit, `branch` on a detached HEAD. `changed` are tracked
+    paths that differ from the commit or the index, `untracked` those git neither tracks nor
+    ignores; a folder without tracked files ends in a slash.
+    """
+
+    head: str
+    branch: str
+    changed: tuple[str, ...]
+    untracked: tuple[str, ...]
+
+    @property
+    def clean(self) -> bool:
+        return not self.changed and not self.untracked
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """What a tree holds at a path: its mode, such as "100644", and the id of the object."""
+
+    mode: str
+    object_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """A working tree of the repo: where it is, and the branch it has checked out, if any."""
+
+    path: Path
+    branch: str
+
+
+def parse_entries(output: str) -> dict[str, TreeEntry]:
+    """Read records of `ls-files` ("mode id stage") or `ls-tree` ("mode type id") by path."""
+    found = {}
+    for record in filter(None, output.split("\0")):
+        facts, _, path = record.partition("\t")
+        mode, *rest = facts.split(" ")
+        found[path] = TreeEntry(mode, max(rest, key=len))
+    return found
+
+
+def parse_status(records: Sequence[str]) -> Changes:
+    head = branch = ""
+    changed: list[str] = []
+    untracked: list[str] = []
+    for record in records:
+        if record.startswith("# branch.oid "):
+            head = record.removeprefix("# branch.oid ")
+        elif record.startswith("# branch.head "):
+            branch = record.removeprefix("# branch.head ")
+        elif record.startswith("1 "):
+            changed.append(record.split(" ", 8)[8])
+        elif record.startswith("u "):
+            changed.append(record.split(" ", 10)[10])
+        elif record.startswith("? "):
+            untracked.append(record[2:])
+    return Changes(
+        head="" if head == "(initial)" else head,
+        branch="" if branch == "(detached)" else branch,
+        changed=tuple(sorted(changed)),
+        untracked=tuple(sorted(untracked)),
+    )

@@ -1,0 +1,123 @@
+"""What git is told and what it is not: the settings and the environment it runs with. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeAlias
+
+Setting: TypeAlias = tuple[str, str]
+"""A key of git's config and its value."""
+
+FIXED_CONFIG: tuple[Setting, ...] = (
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("log.showSignature", "false"),  # or `git log` runs the `gpg.program` of the target's config
+    ("submodule.recurse", "false"),
+    ("core.quotePath", "false"),
+    ("gc.auto", "0"),  # `git gc` in the middle of a run would compete with it for the disk
+    ("maintenance.auto", "false"),
+    ("core.safecrlf", "false"),  # what would be altered is compared and refused in words of ours
+    ("advice.detachedHead", "false"),
+)
+
+# A driver that fails with another code than 1 to 128 is broken to git, not in conflict; and that
+# is what becomes of binary files here.
+_TEXT_MERGE = "git merge-file -q %A %O %B || exit 1"
+
+PROTOCOLS = "GIT_ALLOW_PROTOCOL"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """One value of git's config and where it was set: "system", "global", "local", ..."""
+
+    scope: str
+    key: str
+    value: str
+
+
+def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment git runs in: the user's, less `GIT_*` and model keys."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(("GIT_", "OPENAI_", "LLMCH_"))
+    }
+    return kept | {
+        "LC_ALL": "C",
+        "GIT_TERMINAL_PROMPT": "0",
+        # Nothing here needs a remote; but where objects of a partial clone are missing, git would
+        # fetch them, by whatever command the target's config names for that.
+        PROTOCOLS: "none",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_EDITOR": "false",
+        "GIT_MERGE_AUTOEDIT": "no",
+    }
+
+
+def repo_filters(entries: Iterable[ConfigEntry]) -> tuple[str, ...]:
+    """Return the names of filters that the repo's own config defines or changes, sorted."""
+    return tuple(sorted({name for name, _, _ in _filter_values(entries, trusted=False)}))
+
+
+def without_repo_filters(entries: Iterable[ConfigEntry]) -> tuple[Setting, ...]:
+    """Return settings that undo what the repo's own config says of filters.
+
+    A filter that the user's or the system's config defines keeps that definition (git-lfs); one
+    that only the repo knows passes content through unchanged.
+    """
+    found = tuple(entries)
+    trusted = {(name, key): value for name, key, value in _filter_values(found, trusted=True)}
+    # Only what the repo sets: an empty `process` would keep a trusted `clean` from running.
+    own = sorted({(name, key) for name, key, _ in _filter_values(found, trusted=False)})
+    defaults = {"required": "false"}
+    return tuple(
+        (f"filter.{name}.{key}", trusted.get((name, key), defaults.get(key, "")))
+        for name, key in own
+    )
+
+
+def without_merge_drivers(entries: Iterable[ConfigEntry]) -> tuple[Setting, ...]:
+    """Return settings that have every merge driver of the config do what git does by itself.
+
+    The user's own ones too: what comes of a merge must not depend on the machine.
+    """
+    names = {name for name, _, _ in _values_of("merge", entries)}
+    return (
+        ("merge.default", "text"),
+        *((f"merge.{name}.driver", _TEXT_MERGE) for name in sorted(names)),
+    )
+
+
+def _filter_values(
+    entries: Iterable[ConfigEntry], *, trusted: bool
+) -> Iterator[tuple[str, str, str]]:
+    for name, key, entry in _values_of("filter", entries):
+        if trusted == (entry.scope in ("system", "global")):
+            yield name, key, entry.value
+
+
+def _values_of(
+    section: str, entries: Iterable[ConfigEntry]
+) -> Iterator[tuple[str, str, ConfigEntry]]:
+    """Yield name, key and entry of all that the config says in `[section "name"]`."""
+    for entry in entries:
+        head, _, rest = entry.key.partition(".")
+        name, _, key = rest.rpartition(".")
+        if head == section and name:
+            yield name, key, entry
+
+
+@cache  # the same few for every call
+def as_environment(settings: tuple[Setting, ...]) -> Mapping[str, str]:
+    """Return what makes the settings known to git.
+
+    Not by `-c KEY=VALUE`: git splits that at the first `=`, and the target chooses the names.
+    """
+    found = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings):
+        found[f"GIT_CONFIG_KEY_{number}"] = key
+        found[f"GIT_CONFIG_VALUE_{number}"] = value
+    return found
