@@ -1,4 +1,7 @@
-"""What running a plan can come to at most, told before anybody pays for it. Pure."""
+"""What running a plan can come to, told before anybody pays for it. Pure.
+
+Orders that are sent back to be made again on a newer state are not foreseen.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def bound_in_words(orders: int, settings: Settings) -> str:
     known = [cost for cost in costs if cost is not None]
     cost = f"${max(known):.2f}" if len(known) == len(costs) else "cost unknown"
     return (
-        f"running it takes at most {count(calls, 'call')} "
+        f"running it takes up to {count(calls, 'call')} "
         f"({count(orders, 'order')} x {count(attempts, 'attempt')}), "
         f"{tokens:,} tokens, {cost} with {', '.join(models)}; --max-tokens and --max-cost cap it"
     )

@@ -32,24 +32,27 @@ E301 = Rule(
 )
 
 
-def _uncovered(view: PlanView) -> Iterator[Requirement]:
+def _uncovered(view: PlanView, code: str) -> Iterator[Finding]:
     covered = {name for step in view.steps for name in _covers(step)}
-    return (each for each in view.plan.requirements if each.id not in covered)
+    for index, each in enumerate(view.plan.requirements):
+        if each.id not in covered:
+            yield _finding(code, index, each)
 
 
 def _covers(step: Step) -> tuple[str, ...]:
     return step.draft.order.covers if step.draft.order else ()
 
 
-def _finding(code: str, missing: Requirement) -> Finding:
+def _finding(code: str, index: int, missing: Requirement) -> Finding:
     where = f" (line {missing.line} of the specification)" if missing.line else ""
-    return plan_finding(code, "", f"no order covers {missing.id}{where}: {quoted(missing.text)}")
+    field = f"requirements[{index}]"
+    return plan_finding(code, field, f"no order covers {missing.id}{where}: {quoted(missing.text)}")
 
 
 def forgotten_requirements(view: PlanView) -> Iterator[Finding]:
     """Tell what no order covers, unless that is an error here, or some order can't be read."""
     if not view.plan.require_coverage and all(step.draft.order for step in view.steps):
-        yield from (_finding("W302", each) for each in _uncovered(view))
+        yield from _uncovered(view, "W302")
 
 
 W302 = Rule(
@@ -67,7 +70,7 @@ W302 = Rule(
 
 def missing_requirements(view: PlanView) -> Iterator[Finding]:
     if view.plan.require_coverage and all(step.draft.order for step in view.steps):
-        yield from (_finding("E302", each) for each in _uncovered(view))
+        yield from _uncovered(view, "E302")
 
 
 E302 = Rule(

@@ -57,7 +57,7 @@ def test_a_plan_from_a_real_server(
     assert "E101" in said.out
     assert "missing.py" in said.out
     assert "WO-02  Check the sources" in said.out
-    assert "at most 10 calls (2 orders x 5 attempts), " in said.out
+    assert "up to 10 calls (2 orders x 5 attempts), " in said.out
     assert sorted(each.name for each in (cwd / "plan").iterdir()) == [
         "WO-01.json",
         "WO-02.json",

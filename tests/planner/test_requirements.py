@@ -125,7 +125,7 @@ def test_where_coverage_is_required_a_gap_is_revised(planner: Planner) -> None:
     partly = plan(order(covers=["R1"]))
     result = planner.plan(partly, whole, spec=structured(planner), require_coverage=True)
     assert (result.ok, result.attempts, codes(result)) == (True, 2, [])
-    assert "[E302] plan: no order covers R2" in planner.prompts[1]
+    assert "[E302] plan requirements[1]: no order covers R2" in planner.prompts[1]
     assert RULE_BY_CODE["E302"].remedy in planner.prompts[1]
 
 
