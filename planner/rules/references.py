@@ -137,7 +137,7 @@ def _uses(view: PlanView) -> _Uses:
 
 def _at(position: int, texts: Iterable[str]) -> dict[str, int]:
     """Return the position for each word of the texts, and for what a test by that name tests."""
-    words = {word for text in texts for word in _WORD.findall(text)}
+    words = set(_WORD.findall("\n".join(texts)))  # no word goes over the end of a line
     tests = (each for each in words if "test" in each)
     tested = {each.removeprefix("test_").removesuffix("_test") for each in tests}
     return dict.fromkeys(words | tested, position)
