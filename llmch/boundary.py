@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import difflib
 import os
-import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from types import FrameType
 from typing import NoReturn, Protocol, cast
 
 from llmch.console import Color, Console, Verbosity, open_console
 from llmch.console.stream import Stream
+from llmch.interruption import Interruption, signals_as_exceptions
 from llmch.verbs import VERBS, module_of
 from shared.errors import CommandFailed, ExitCode, Interrupted, InvalidInput, LlmchError
 from shared.llm.redaction import redact, secret_values
@@ -50,23 +48,38 @@ class _Parser(argparse.ArgumentParser):
 def run_verb(arguments: Sequence[str]) -> int:
     """Parse and run one verb's command line and return its exit code."""
     try:
-        with _open_console(arguments) as console, _signals_as_exceptions():
-            return _guarded(arguments, console)
+        with open_console_for(arguments) as console, signals_as_exceptions() as interruption:
+            return guarded(arguments, console, interruption)
     except KeyboardInterrupt:  # once more, while the first one was still being dealt with
         return ExitCode.INTERRUPTED
 
 
-def _guarded(arguments: Sequence[str], console: Console) -> ExitCode:
+def guarded(arguments: Sequence[str], console: Console, interruption: Interruption) -> ExitCode:
+    """Run a verb and return its exit code, whatever ended it having been told in words."""
     try:
         return _dispatch(arguments, console)
-    except LlmchError as error:
-        return _report(console, error)
     except KeyboardInterrupt:
-        return _report(console, Interrupted("interrupted", _after_interruption(arguments)))
+        return _report(console, _interrupted(arguments))
     except Exception as error:
-        if os.environ.get("LLMCH_DEBUG"):
+        if os.environ.get("LLMCH_DEBUG") and not isinstance(error, LlmchError):
             raise
-        return _report(console, _refused(error) if isinstance(error, OSError) else _bug(error))
+        if interruption.asked:  # whatever became of it, on its way through code of others
+            return _report(console, _interrupted(arguments))
+        return _report(console, _in_words(error))
+
+
+def _in_words(error: Exception) -> LlmchError:
+    match error:
+        case LlmchError():
+            return error
+        case OSError():
+            return _refused(error)
+        case _:
+            return _Bug(f"{type(error).__name__}: {error}", _BUG_HINT)
+
+
+def _interrupted(arguments: Sequence[str]) -> LlmchError:
+    return Interrupted("interrupted", _after_interruption(arguments))
 
 
 def _after_interruption(arguments: Sequence[str]) -> str:
@@ -90,10 +103,6 @@ def _refused(error: OSError) -> LlmchError:
     return CommandFailed(
         f"{what}{error.strerror or error}", "check the path, your permissions and the free space"
     )
-
-
-def _bug(error: Exception) -> LlmchError:
-    return _Bug(f"{type(error).__name__}: {error}", _BUG_HINT)
 
 
 class _Bug(LlmchError):
@@ -121,7 +130,8 @@ def _sentence(purpose: str) -> str:
     return f"{purpose[0].upper()}{purpose[1:]}."
 
 
-def _open_console(arguments: Sequence[str]) -> Console:
+def open_console_for(arguments: Sequence[str]) -> Console:
+    """Return the console that the command line asks for."""
     # Looked for before parsing: how to print must be known to report a usage error.
     quiet, verbose = "--quiet" in arguments, "--verbose" in arguments
     secrets = secret_values(os.environ)
@@ -134,17 +144,3 @@ def _open_console(arguments: Sequence[str]) -> Console:
         environ=os.environ,
         mask=lambda text: redact(text, secrets),
     )
-
-
-@contextlib.contextmanager
-def _signals_as_exceptions() -> Iterator[None]:
-    """Let SIGTERM end a command as Ctrl-C does: everything opened is closed on the way out."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
