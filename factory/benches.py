@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
-from factory.excerpt import python_paths
+from factory.bench import Bench
 from factory.journal import Journal, Step
 from factory.options import RunOptions
 from factory.preflight import Repo
-from factory.sandbox import Policy, Sandbox, open_sandbox
+from factory.sandbox import Policy, open_sandbox
 from factory.sandbox.dependencies import prepare as prepare_dependencies
-from factory.sandbox.interpreter import interpreter_of
 from factory.workspace import (
     Workspace,
     close_workspace,
@@ -26,32 +23,6 @@ from factory.workspace import (
     workspaces_root,
 )
 from shared.events import Emit, Noted
-
-
-@dataclass(slots=True, eq=False)
-class Bench:
-    """A workspace and the sandbox that holds its commands; `used` since it was checked out."""
-
-    workspace: Workspace
-    sandbox: Sandbox
-    python: Path
-    used: bool = False
-
-    @property
-    def reads_alike(self) -> bool:
-        """Whether its Python is of the version that runs this, so that both read the same code."""
-        return interpreter_of(self.python).tag == sys.implementation.cache_tag
-
-    def path_names(self) -> Mapping[str, str]:
-        """Return paths of this machine that may show up in output, and what stands for each."""
-        workspace = self.workspace
-        return {
-            f"{workspace.root}/": "",
-            str(workspace.root): ".",
-            str(workspace.temporary): "/tmp",  # noqa: S108  # as the sandbox shows it
-            str(workspace.private): "<private>",
-            **python_paths(self.python),
-        }
 
 
 class Benches:
@@ -86,7 +57,7 @@ class Benches:
             bench = self._open(commit)
         elif bench.used or bench.workspace.baseline != commit:
             bench.workspace.baseline = commit
-            bench.workspace.reset()
+            bench.reset()
         bench.used = True
         try:
             yield bench
@@ -118,7 +89,7 @@ class Benches:
                 raise workspace_refused(root.parent, error) from error
             if len(self._roots) == 1:
                 self._emit(Noted(sandbox.describe()))
-            return Bench(workspace, sandbox, self._python)
+            return Bench(workspace, sandbox, self._python, policy.temporary)
 
     def _interpreter(self, workspace: Workspace) -> Path:
         """Return what commands get as `python`: with the target's dependencies, where asked for.

@@ -102,7 +102,7 @@ class Gathering:
                 return ()
             results = try_acceptance(self._judging(name, folder), self._is_over)
         finally:
-            context.workspace.restore()
+            context.bench.restore()
         return tuple(_unexpected(context.order.regression, results))
 
     def _judging(self, name: str, folder: Path) -> Judging:

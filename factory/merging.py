@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from factory.benches import Bench, Benches
+from factory.bench import Bench
+from factory.benches import Benches
 from factory.checks import Judging, run_checks
 from factory.commit_facts import describe_commit
 from factory.conformance import check_declarations, render_violation, without_syntax

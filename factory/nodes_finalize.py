@@ -39,7 +39,7 @@ def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> 
     records = (*state["records"], _record(state, context, brief=brief))
     last = not brief.stage.retryable or attempt >= context.max_attempts
     if state["touched"] and not last:  # after the last, the workspace goes as a whole
-        context.workspace.reset()
+        context.bench.reset()
     context.emit(
         AttemptFailed(
             order=context.order.id,

@@ -74,7 +74,7 @@ def _judge_contract(
         lambda: workspace.git.files_of(state["tree"]),
         context.checker,
     )
-    if not context.reads_alike:
+    if not context.bench.reads_alike:
         result = without_syntax(result)
     result = replace(result, violations=(*lost, *result.violations))
     if result.unjudged:

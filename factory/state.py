@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
+from factory.bench import Bench
 from factory.evidence import Evidence
 from factory.llm import ModelChoice
 from factory.prompt import ShownFile
@@ -79,9 +80,7 @@ class FactoryContext:
     known: tuple[Interface, ...]
     binding: tuple[WorkOrder, ...]
     checker: WarmChecker
-    reads_alike: bool
-    workspace: Workspace
-    sandbox: Sandbox
+    bench: Bench
     client: LlmClient
     models: ModelChoice
     emit: Emit
@@ -94,6 +93,14 @@ class FactoryContext:
     commit_facts: CommitFacts
     path_names: Mapping[str, str]
     cancelled: threading.Event
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.bench.workspace
+
+    @property
+    def sandbox(self) -> Sandbox:
+        return self.bench.sandbox
 
     def attempt_folder(self, attempt: int) -> Path:
         """Return (and make) the folder of one attempt's artifacts."""

@@ -62,27 +62,16 @@ class Workspace:
     def tree(self) -> Tree:
         return Tree(self.root, self.submodules)
 
-    @property
-    def temporary(self) -> Path:
-        """What commands have for /tmp and HOME."""
-        return self.private / "tmp"
-
     def reset(self) -> None:
-        """Make the tree exactly the baseline again, whatever commands left in it.
-
-        Their temporary files go too: bytecode of the last attempt's file would pass for that of
-        one of equal size, written within the same second.
-        """
+        """Make the tree exactly the baseline again, whatever commands left in it."""
         seen = self._look_up(self.baseline)
         # What was seen holds until commands run again, and they run when this has returned.
         self._seen = replace(seen, exact=False)
+        if seen.exact:
+            return
         with self._refusals_told():
-            if self.temporary.is_dir():
-                discard(self.temporary.iterdir(), beside=self.root.parent)
-            if not seen.exact:
-                discard(find_leftovers(self.root, seen.listing), beside=self.root.parent)
-        if not seen.exact:
-            self.git.reset(self.baseline)
+            discard(find_leftovers(self.root, seen.listing), beside=self.root.parent)
+        self.git.reset(self.baseline)
 
     def restore(self) -> None:
         """Do what `reset` does after commands that most likely left nothing: look, then do less."""

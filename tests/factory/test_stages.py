@@ -435,6 +435,24 @@ def test_the_record_of_a_command_says_what_contained_it_and_what_did_not_hold(
     assert held["cause"] == "exited"
 
 
+# Passes where /tmp is new: no file of an earlier command, and installed bytecode where Python
+# looks for it. It leaves a file behind.
+FRESH_TMP = (
+    "import os; left = os.environ['TMPDIR'] + '/left'; assert not os.path.exists(left); "
+    "open(left, 'w').close(); library = os.path.dirname(os.__file__); "
+    "kept = os.environ['PYTHONPYCACHEPREFIX'] + library; assert os.listdir(kept), kept"
+)
+
+
+def test_every_attempt_has_a_tmp_that_is_new_and_made_ready(factory: Factory) -> None:
+    check = f'python -c "{FRESH_TMP}"'
+    document = order(acceptance_commands=[check, "grep -q done hello.txt"], regression=[check])
+    replies = [GOOD, proposal({"hello.txt": "done\n"})]
+    summary = factory.run(document, replies)
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED, ""]
+    assert brief_of(summary).command == "grep -q done hello.txt"
+
+
 def test_records_of_each_attempt_are_kept(factory: Factory) -> None:
     factory.run(order(), ["no proposal", GOOD])
     folder = factory.run_folder

@@ -28,7 +28,6 @@ def workspace(repo: Path, tmp_path: Path) -> Iterator[Workspace]:
     git(repo, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},vendor/lib")
     git(repo, "commit", "--quiet", "--message=submodule")
     workspace = opened(repo, tmp_path / "workspaces" / "run")
-    workspace.temporary.mkdir()
     yield workspace
     close_workspace(workspace.repo, workspace.root)
 
@@ -251,13 +250,6 @@ def test_nothing_is_left_of_a_closed_workspace(
     assert list((tmp_path / "workspaces").iterdir()) == []
     assert git(repo, "worktree", "list", "--porcelain").count("worktree ") == 1
     assert fingerprint(repo) == before
-
-
-def test_a_reset_empties_what_commands_have_for_tmp(workspace: Workspace) -> None:
-    (workspace.temporary / "pycache").mkdir()
-    (workspace.temporary / "pycache/app.pyc").write_bytes(b"x")
-    workspace.reset()
-    assert list(workspace.temporary.iterdir()) == []
 
 
 def test_a_reset_undoes_folders_that_a_command_locked(repo: Path, tmp_path: Path) -> None:
