@@ -30,8 +30,6 @@ T = TypeVar("T")
 
 # For one command. What takes longer to fail than that is left unknown.
 _LIMIT_SECONDS: Final = 60.0
-# Once the reply is there. A model takes about that long itself; a replay must not wait for more.
-_PATIENCE_SECONDS: Final = 10.0
 _LOOK_EVERY_SECONDS: Final = 0.05
 
 
@@ -60,6 +58,10 @@ class Gathering:
         self._context = context
         self._stopped = threading.Event()
         self._on_skeleton: tuple[str, ...] | None = None
+
+    @property
+    def patience_seconds(self) -> float:
+        return self._context.patience_seconds
 
     def baseline(self) -> tuple[str, ...]:
         """Return the commands that pass on the baseline, though they are no regression tests."""
@@ -149,7 +151,7 @@ def beside(ask: Callable[[], T], gathering: Gathering) -> tuple[T, Evidence]:
     patience = 0.0
     try:
         answer = ask()
-        patience = _PATIENCE_SECONDS
+        patience = gathering.patience_seconds
     finally:
         _end(thread, gathering, patience)
     if failed:

@@ -57,6 +57,7 @@ class Execution:
                         retry_flaky=self.options.retry_flaky,
                         exempt=task.exempt,
                         strict_acceptance=self.options.strict_acceptance,
+                        patience_seconds=self.options.patience_seconds,
                         commit_facts=describe_commit(task.loaded.order, task.identity, self.date),
                         path_names=bench.path_names(),
                         cancelled=self.cancelled,

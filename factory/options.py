@@ -43,6 +43,9 @@ class RunOptions:
     protected: frozenset[str] = frozenset({"main", "master"})
     allow_verify_exempt: bool = False
     strict_acceptance: bool = False
+    patience_seconds: float = 10.0
+    """For what is tried beside the model's call, once the reply is there: about as long as a model
+    takes itself; a replay must not wait for more."""
     allow_repo_filters: bool = False
     push: bool = False
     out: Path | None = None

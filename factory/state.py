@@ -90,6 +90,7 @@ class FactoryContext:
     retry_flaky: int
     exempt: bool
     strict_acceptance: bool
+    patience_seconds: float
     commit_facts: CommitFacts
     path_names: Mapping[str, str]
     cancelled: threading.Event

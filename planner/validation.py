@@ -12,7 +12,6 @@ from planner.interfaces.declared import fold_history, read_interfaces
 from planner.interfaces.judgement import judge_types
 from planner.plan import Draft, Plan
 from planner.projection import project
-from planner.response import parse_response
 from planner.rules.acceptance import weak_commands
 from planner.rules.catalogue import RULE_BY_CODE, RULES
 from planner.rules.model import Finding, PlanView, Step
@@ -125,12 +124,6 @@ def judge(
     view = PlanView(plan, steps, chain, decided)
     findings = [each for rule in RULES for each in islice(rule.check(view), _MAX_FINDINGS)]
     return Report(tuple(sorted(findings, key=_sort_key)))
-
-
-def judge_text(text: str, repo_files: Collection[str] = ()) -> tuple[Plan, Report]:
-    """Return the plan in a model's reply, as far as there is one, and what the rules say of it."""
-    plan = parse_response(text)
-    return plan, judge(plan, repo_files)
 
 
 def _commands(draft: Draft) -> tuple[tuple[int, Command], ...]:

@@ -244,10 +244,6 @@ class Git:
         pairs = (record.partition("\n") for record in output.split("\0") if record)
         return tuple((commit, message) for commit, _, message in pairs)
 
-    def is_ancestor(self, older: str, newer: str) -> bool:
-        """Return whether `older` is `newer` or among its ancestors."""
-        return self.try_run("merge-base", "--is-ancestor", older, newer).exit_code == 0
-
     def files_between(self, old: str, new: str) -> frozenset[str]:
         """Return the paths that differ between two commits."""
         output = self.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
@@ -355,10 +351,6 @@ class Git:
     def detach_head(self, commit: str) -> None:
         """Point HEAD of this tree at `commit`; index and files stay as they are."""
         self.run("update-ref", "--no-deref", "HEAD", commit)
-
-    def delete_ref(self, ref: str) -> None:
-        """Remove `ref`; fine where there is none."""
-        self.try_run("update-ref", "-d", ref)
 
     def fast_forward(self, commit: str) -> Finished:
         """Move the checked-out branch and its tree forward to `commit`, or change nothing.

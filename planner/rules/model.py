@@ -85,7 +85,7 @@ OrderCheck = Callable[[Step, WorkOrder], Iterator[Finding]]
 class Rule(RuleText):
     """A code, what it stands for, and the check behind it.
 
-    What its examples leave out is filled in by `examples`.
+    What its examples leave out, whoever tries them fills in with what no rule objects to.
     """
 
     check: Check

@@ -31,7 +31,12 @@ _USAGE_ESTIMATED = "the server reports no usage; tokens are estimated"
 
 
 class LiveClient:
-    """Asks one model server, and remembers what its models refuse. Safe for threads."""
+    """Asks one model server, and remembers what its models refuse. Safe for threads.
+
+    Nothing is sent, or loaded, before a call; close it after use. What happens on the way (text
+    arriving, waits, changes of form) goes to `emit`; with a sink other than `ignore`, chat replies
+    are streamed.
+    """
 
     def __init__(
         self,
@@ -172,21 +177,6 @@ class LiveClient:
             self._quirks[key] = quirks
             self._learned[key] = (*self._learned.get(key, ()), words)
         self._emit(Noted(f"{request.model}: {words}"))
-
-
-def open_client(
-    access: ModelAccess,
-    emit: Emit = ignore,
-    *,
-    policy: RetryPolicy | None = None,
-    clock: Clock | None = None,
-) -> LiveClient:
-    """Return a client of the server that `access` names; nothing is sent, or loaded, before a call.
-
-    Close it after use. What happens on the way (text arriving, waits, changes of form) goes to
-    `emit`; with a sink other than `ignore`, chat replies are streamed.
-    """
-    return LiveClient(access, emit, policy=policy, clock=clock)
 
 
 def list_models(access: ModelAccess) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -262,19 +262,8 @@ def test_what_breaks_its_contract_only_on_the_tip_is_sent_back(factory: Factory,
 # The checker itself
 
 
-def test_without_interfaces_no_checker_is_started(
-    factory: Factory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from shared.interfaces import worker_process
-
-    def refuse(*_: object) -> None:
-        raise AssertionError("nothing is to be asked")
-
-    monkeypatch.setattr(worker_process.WorkerProcess, "__init__", refuse)
-    assert factory.run(writing("calc.py"), [code(RIGHT)]).verdict == "PASS"
-
-
 def checker_processes() -> Iterator[str]:
+    """Yield the process ids of the checkers that run here, those of other tests among them."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
@@ -282,22 +271,41 @@ def checker_processes() -> Iterator[str]:
         except OSError:
             continue
         if "shared/interfaces/worker.py" in line and parent == str(os.getpid()):
-            yield line
+            yield folder.name
 
 
-def test_one_checker_serves_a_whole_plan_and_ends_with_it(factory: Factory) -> None:
-    seen: list[list[str]] = []
+@pytest.fixture
+def own_checkers() -> Callable[[], set[str]]:
+    """Return what tells the checkers that were started since."""
+    before = set(checker_processes())
+    return lambda: set(checker_processes()) - before
+
+
+def test_without_interfaces_no_checker_is_started(
+    factory: Factory, own_checkers: Callable[[], set[str]]
+) -> None:
+    seen: list[str] = []
+    factory.on_event = lambda event: seen.extend(own_checkers())
+    assert factory.run(writing("calc.py"), [code(RIGHT)]).verdict == "PASS"
+    assert seen == []
+
+
+def test_one_checker_serves_a_whole_plan_and_ends_with_it(
+    factory: Factory, own_checkers: Callable[[], set[str]]
+) -> None:
+    seen: list[set[str]] = []
 
     def look(event: Event) -> None:
         if isinstance(event, StageStarted) and event.stage == "commit":
-            seen.append(list(checker_processes()))
+            seen.append(own_checkers())
 
     factory.on_event = look
     document = chain(writing("calc.py", 2))
     more = RIGHT + "\n\nLIMIT = 3\n"
     factory.run_all(document, {"WO-01": [code(RIGHT)], "WO-02": [code(more)]})
-    assert [len(each) for each in seen] == [1, 1]
-    assert list(checker_processes()) == []
+    assert len(seen[0]) == 1
+    assert seen == [seen[0], seen[0]]
+    assert own_checkers() == set()
 
 
 def test_a_checker_that_gives_no_answer_is_told_and_proves_nothing(factory: Factory) -> None:

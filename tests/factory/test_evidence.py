@@ -146,12 +146,12 @@ def test_flags_change_neither_prompt_nor_commit(factory: Factory) -> None:
 
 
 def test_a_command_that_hangs_on_the_baseline_delays_the_order_for_a_short_time_only(
-    factory: Factory, monkeypatch: pytest.MonkeyPatch
+    factory: Factory,
 ) -> None:
-    monkeypatch.setattr("factory.evidence._PATIENCE_SECONDS", 0.5)
     hangs = "python -c 'import os, time; os.path.exists(\"hello.txt\") or time.sleep(300)'"
     started = time.monotonic()
-    summary = factory.run(order(acceptance_commands=[hangs, "true"]), [GOOD])
+    document = order(acceptance_commands=[hangs, "true"])
+    summary = factory.run(document, [GOOD], patience_seconds=0.5)
     assert time.monotonic() - started < 60
     assert summary.verdict == "PASS"
     assert summary.flags == ()  # nothing is known of either: the second was not begun

@@ -15,7 +15,7 @@ from pathlib import Path
 from llmch.examples import Example, find_example
 from shared.events import AttemptFailed, AttemptStarted, Event, OrderEnded
 from shared.llm.access import check_access
-from shared.llm.live import open_client
+from shared.llm.live import LiveClient
 from shared.llm.reply_format import ReplyFormat
 from tests.authoring import build_example
 from tests.live.local_server import serving
@@ -38,7 +38,7 @@ def record(example: Example, weights: Weights) -> bool:
         made = Path(folder) / "transcript.jsonl"
         with (
             serving(weights, Path(folder) / "server.log") as url,
-            open_client(check_access({"OPENAI_BASE_URL": url})) as client,
+            LiveClient(check_access({"OPENAI_BASE_URL": url})) as client,
         ):
             result = build_example(example, Path(folder), client, origin, made, _tell)
         if result.summary is None or result.summary.verdict != "PASS":

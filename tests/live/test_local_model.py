@@ -28,7 +28,7 @@ from shared.events import Event, ModelTextArrived, Noted
 from shared.hashing import EMPTY_SHA256
 from shared.llm.access import ModelAccess, check_access
 from shared.llm.client import Api, Place, ReplyCutShort, Request, Role
-from shared.llm.live import open_client
+from shared.llm.live import LiveClient
 from shared.llm.reply_schema import reply_schema
 from tests.harness import git, manifest, write_plan
 from tests.live.local_server import serving
@@ -74,7 +74,7 @@ def ask(weights: Weights, prompt: str, api: Api = Api.CHAT, limit: int = 40) -> 
 
 
 def test_a_reply_arrives_whole(access: ModelAccess, weights: Weights) -> None:
-    with open_client(access) as client:
+    with LiveClient(access) as client:
         completion = client.complete(ask(weights, "Reply with the one word: hello"))
     assert completion.text.strip()
     assert completion.model == weights.served_name
@@ -86,7 +86,7 @@ def test_a_watched_reply_arrives_in_pieces_that_make_up_the_whole(
     access: ModelAccess, weights: Weights
 ) -> None:
     seen: list[Event] = []
-    with open_client(access, seen.append) as client:
+    with LiveClient(access, seen.append) as client:
         completion = client.complete(ask(weights, "Count from one to five in words."))
     pieces = [event.text for event in seen if isinstance(event, ModelTextArrived)]
     assert len(pieces) > 1
@@ -101,7 +101,7 @@ def test_a_schema_binds_the_reply(access: ModelAccess, weights: Weights) -> None
         'Reply with a JSON object: a "summary" of a few words and "writes", a list with one object '
         'that has "path" (hello.py), "base_sha256" and "content", a program that prints hi.'
     )
-    with open_client(access) as client:
+    with LiveClient(access) as client:
         completion = client.complete(replace(ask(weights, prompt, limit=300), reply_schema=schema))
     document = json.loads(completion.text)
     jsonschema.validate(document, dict(schema.schema))
@@ -114,7 +114,7 @@ def test_without_a_responses_api_the_planner_is_answered_by_chat_and_told_so_onc
 ) -> None:
     seen: list[Event] = []
     question = ask(weights, "Reply with the one word: hello", Api.RESPONSES)
-    with open_client(access, seen.append) as client:
+    with LiveClient(access, seen.append) as client:
         first, second = client.complete(question), client.complete(question)
     notes = [event.message for event in seen if isinstance(event, Noted)]
     assert first.text.strip()
@@ -124,7 +124,7 @@ def test_without_a_responses_api_the_planner_is_answered_by_chat_and_told_so_onc
 
 
 def test_a_reply_that_reaches_its_limit_is_no_reply(access: ModelAccess, weights: Weights) -> None:
-    with open_client(access) as client, pytest.raises(ReplyCutShort):
+    with LiveClient(access) as client, pytest.raises(ReplyCutShort):
         client.complete(ask(weights, "Count from one to a hundred.", limit=8))
 
 

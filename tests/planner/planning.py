@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from planner.openai_client import PlannerModel
+from planner.plan import Plan
+from planner.response import parse_response
 from planner.run import PlanOptions, PlanResult, run_plan
+from planner.validation import Report, judge
 from shared.events import Event
 from shared.llm.stack import Mode, ModelSource
 from tests.fakes import Reply, ScriptedModel
 
 SPEC = "# Greeter\n\nSay hello to whoever is named.\n"
+
+
+def judge_text(text: str, repo_files: Collection[str] = ()) -> tuple[Plan, Report]:
+    """Return the plan in a model's reply, as far as there is one, and what the rules say of it."""
+    plan = parse_response(text)
+    return plan, judge(plan, repo_files)
 
 
 @dataclass

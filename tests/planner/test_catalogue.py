@@ -4,11 +4,11 @@ import pytest
 
 from planner.plan import parse_plan
 from planner.rules.catalogue import RULE_BY_CODE, RULES
-from planner.rules.examples import example_plan, example_repo
 from planner.rules.model import Rule
 from planner.validation import judge
 from shared.interfaces.checker import TypeChecker
 from shared.strict_json import parse_json
+from tests.planner.rule_examples import example_plan, example_repo
 
 EVERY_RULE = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 

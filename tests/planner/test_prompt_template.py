@@ -28,8 +28,8 @@ from planner.prompt_template import (
     render,
     render_revision,
 )
-from planner.validation import judge_text
 from shared.errors import ExitCode, InvalidInput
+from tests.planner.planning import judge_text
 
 ALL_PLACES = "{{PRODUCT_SPEC}}, {{DOCTRINE}}, {{REPO_HINTS}}, {{REQUIREMENTS}}"
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.response import parse_response
-from planner.validation import judge, judge_text
+from planner.validation import judge
+from tests.planner.planning import judge_text
 from tests.planner.plans import order, plan
 
 PLAN = json.dumps(plan(order()))

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable
 
 from planner.rules.catalogue import RULES
-from planner.rules.examples import example_plan
 from planner.rules.model import Rule
 from shared.llm.client import Request
 from shared.strict_json import JsonValue
 from tests.planner.planning import Planner
+from tests.planner.rule_examples import example_plan
 
 MISTAKES = [rule for rule in RULES if rule.code.startswith("E2")]
 DONE = example_plan(MISTAKES[0].good)

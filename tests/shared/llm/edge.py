@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 from shared.events import Event, ModelRetryScheduled, ModelTextArrived
 from shared.llm.access import ModelAccess
 from shared.llm.client import Api, Completion, Place, ReplySchema, Request, Role
-from shared.llm.live import LiveClient, open_client
+from shared.llm.live import LiveClient
 from shared.llm.retry import Patience, RetryPolicy
 from shared.llm.second_chance import SecondChanceClient
 from tests.shared.llm.scripted_server import Act, ScriptedServer, Send, Stream, scripted_server
@@ -99,7 +99,7 @@ def edge(
     with scripted_server(*script) as server:
         access = ModelAccess(server.base_url, "sk-test", stall_seconds, deadline_seconds)
         sinks = {"emit": events.append} if stream else {}
-        with open_client(access, policy=POLICY, clock=clock, **sinks) as client:
+        with LiveClient(access, policy=POLICY, clock=clock, **sinks) as client:
             yield Edge(server, client, clock, events)
 
 

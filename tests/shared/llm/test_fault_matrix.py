@@ -14,7 +14,7 @@ import pytest
 
 from shared.llm.access import ModelAccess
 from shared.llm.client import Request
-from shared.llm.live import open_client
+from shared.llm.live import LiveClient
 from tests.shared.llm.edge import (
     POLICY,
     FakeClock,
@@ -243,7 +243,7 @@ def test_the_matrix(way: Way, case: Case) -> None:
 def test_nobody_listening(way: Way) -> None:
     clock = FakeClock()
     access = ModelAccess(f"http://127.0.0.1:{refused_port()}/v1", "k")
-    with open_client(access, policy=POLICY, clock=clock) as client:
+    with LiveClient(access, policy=POLICY, clock=clock) as client:
         said = outcome(lambda: client.complete(REQUESTS[way]()))
     assert said.startswith("ModelUnavailable: the model server did not answer after 5 tries")
     assert "Connection refused" in said

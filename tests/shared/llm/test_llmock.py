@@ -22,7 +22,7 @@ import pytest
 from shared.events import ignore
 from shared.llm.access import ModelAccess
 from shared.llm.client import Completion, Request
-from shared.llm.live import open_client
+from shared.llm.live import LiveClient
 from shared.llm.retry import Patience, RetryPolicy, SystemClock
 from shared.llm.second_chance import SecondChanceClient
 from tests.shared.llm.edge import SCHEMA, chat_request, outcome, planner_request
@@ -58,7 +58,7 @@ class Mock:
     def ask(self, request: Request, *, stream: bool = True) -> Completion:
         access = ModelAccess(f"http://127.0.0.1:{self.port}/v1", "k", stall_seconds=3.0)
         emit = (lambda event: None) if stream else ignore
-        with open_client(access, emit, policy=POLICY) as client:
+        with LiveClient(access, emit, policy=POLICY) as client:
             patience = Patience(POLICY, SystemClock())
             return SecondChanceClient(client, patience).complete(request)
 

@@ -10,7 +10,7 @@ from shared.errors import ModelUnavailable
 from shared.events import Event, Noted
 from shared.llm.access import ModelAccess
 from shared.llm.client import ReplyBroken, ReplyCutShort, ReplyFailed, Usage
-from shared.llm.live import open_client
+from shared.llm.live import LiveClient
 from tests.shared.llm.edge import (
     SCHEMA,
     chat_stream,
@@ -296,7 +296,7 @@ def test_an_interrupt_cancels_what_runs_in_the_background() -> None:
             raise KeyboardInterrupt
 
         access = ModelAccess(it.server.base_url, "k")
-        with open_client(access, interrupt) as client, pytest.raises(KeyboardInterrupt):
+        with LiveClient(access, interrupt) as client, pytest.raises(KeyboardInterrupt):
             client.complete(planner_request())
         assert [each.path for each in it.server.received] == [
             "/v1/responses",

@@ -361,7 +361,7 @@ RUN = """
     from pathlib import Path
     from shared.llm.access import ModelAccess
     from shared.llm.client import *
-    from shared.llm.live import open_client
+    from shared.llm.live import LiveClient
     from shared.llm.records import AUTHORED
     from shared.llm.recording import RecordingClient
     from shared.llm.transcript import Transcript
@@ -379,7 +379,7 @@ RUN = """
 
     with Transcript.open(Path(path), AUTHORED) as transcript:
         print([place.attempt for place in transcript.uncertain])
-        with open_client(ModelAccess(url, "k")) as live:
+        with LiveClient(ModelAccess(url, "k")) as live:
             client = RecordingClient(Fatal(live), transcript)
             for attempt in (1, 2, 3):
                 place = Place(Role.FACTORY, attempt, "WO-01")
