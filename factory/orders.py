@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from factory.earlier_orders import binding_on, known_to
 from shared.errors import InvalidInput, PreflightRefused
 from shared.hashing import manifest_sha256
 from shared.paths import is_git_path
 from shared.schemas import (
+    MANIFEST_NAME,
     MAX_DOCUMENT_BYTES,
     DocumentInvalid,
     Interface,
@@ -30,7 +32,6 @@ from shared.shell_words import UnsplittableError, split_words
 from shared.strict_json import JsonProblem, parse_json
 from shared.text_input import read_text_input
 
-MANIFEST_NAME = "WORK_ORDERS_MANIFEST.json"
 _ORDER_FILE = re.compile(r"WO-[0-9]+\.json")
 _PROBLEMS_SHOWN = 10
 
@@ -121,36 +122,10 @@ def _earlier_orders(
 
 def _after(loaded: LoadedOrder, earlier: Sequence[WorkOrder]) -> LoadedOrder:
     """Return the order with what it has to know of those before it."""
-    known, binding = _known_to(loaded.order, earlier), _binding(loaded.order, earlier)
-    return replace(loaded, known=known, earlier=tuple(binding))
-
-
-def _binding(order: WorkOrder, earlier: Sequence[WorkOrder]) -> Iterator[WorkOrder]:
-    """Yield what earlier orders declare, and take back, of the files that this one may write."""
-    paths = {*order.allowed_files, *(each.path for each in order.interfaces)}
-    for each in earlier:
-        declared = tuple(interface for interface in each.interfaces if interface.path in paths)
-        if declared or (each.changes and not paths.isdisjoint(each.allowed_files)):
-            yield each.model_copy(update={"interfaces": declared})
-
-
-def _known_to(order: WorkOrder, earlier: Sequence[WorkOrder]) -> tuple[Interface, ...]:
-    """Return what was declared of what an order needs, word for word where it still holds."""
-    needed = {*order.context_files, *(each.path for each in order.preconditions)}
-    declared = [
-        interface
-        for each in earlier
-        for interface in each.interfaces
-        if interface.path in needed or each.id in order.depends_on
-    ]
-    changed = {path for each in earlier if each.changes for path in each.allowed_files}
-    stale = changed.intersection(each.path for each in declared)
-    if not stale:
-        return tuple(declared)
-    from shared.interfaces.contracts import contracts_in_force
-
-    still = [each for each in contracts_in_force(earlier) if each.path in stale]
-    return (*(each for each in declared if each.path not in stale), *still)
+    order = loaded.order
+    return replace(
+        loaded, known=known_to(order, earlier), earlier=tuple(binding_on(order, earlier))
+    )
 
 
 def _order_files(folder: Path) -> list[str]:
@@ -178,7 +153,7 @@ def decide_exempt(loaded: LoadedOrder, *, allow: bool) -> tuple[bool, str]:
         return True, f"{order.id}: verification reduced to compiling: it bootstraps verification"
     raise PreflightRefused(
         f"{order.id} asks to be exempt from verification, and no manifest beside it vouches for it",
-        "keep the order beside its WORK_ORDERS_MANIFEST.json, or pass --allow-verify-exempt",
+        f"keep the order beside its {MANIFEST_NAME}, or pass --allow-verify-exempt",
     )
 
 

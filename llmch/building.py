@@ -6,11 +6,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.io import MANIFEST_NAME
 from planner.run import PlanOptions, PlanResult, plan_identity, run_plan
 from shared.atomic_io import make_folder, write_json
 from shared.events import Emit, Noted
 from shared.llm.stack import ModelSource
+from shared.schemas import MANIFEST_NAME
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from planner.io import MANIFEST_NAME
 from planner.manifest import Entry, reseal
 from planner.manifest_folder import list_plan_files
 from planner.plan import Plan
 from planner.projection import exempted_orders
 from shared.atomic_io import render_json, replace_files
 from shared.errors import CommandFailed
+from shared.schemas import MANIFEST_NAME
 from shared.strict_json import JsonValue
 
 

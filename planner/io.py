@@ -10,8 +10,8 @@ from typing import Any
 
 from shared.atomic_io import make_folder, render_json, write_bytes, write_folder, write_refused
 from shared.errors import InvalidInput
+from shared.schemas import MANIFEST_NAME
 
-MANIFEST_NAME = "WORK_ORDERS_MANIFEST.json"
 _ORDER_FILE = re.compile(r"WO-[0-9]+\.json")
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from planner.io import MANIFEST_NAME
 from planner.plan import Plan, parse_plan, unreadable_plan
 from shared.errors import InvalidInput
-from shared.schemas import MAX_DOCUMENT_BYTES
+from shared.schemas import MANIFEST_NAME, MAX_DOCUMENT_BYTES
 from shared.strict_json import JsonProblem, JsonValue, parse_json
 
 _ORDER_FILE = re.compile(r"WO-([0-9]+)\.json")

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, TypeVar
 
 from shared.interfaces.declarations import declarations, target_names
+from shared.interfaces.stubs import Stub, parse_stub
+from shared.schemas import Interface
 
 _ANY: Final = "_Anything"
 _N = TypeVar("_N", bound=ast.AST)
+
+
+def merge_stubs(interfaces: Iterable[Interface]) -> dict[str, list[ast.stmt]]:
+    """Return what is declared of each file, later declarations laid over earlier ones.
+
+    Stubs that do not parse are left out.
+    """
+    bodies: dict[str, list[ast.stmt]] = {}
+    for each in interfaces:
+        stub = parse_stub(each.stub)
+        if isinstance(stub, Stub):
+            bodies[each.path] = merge(bodies.get(each.path, ()), stub.tree.body)
+    return bodies
 
 
 def merge(base: Sequence[ast.stmt], delta: Sequence[ast.stmt]) -> list[ast.stmt]:

@@ -12,10 +12,9 @@ from typing import Final
 
 from shared.interfaces.declarations import declarations
 from shared.interfaces.empty_values import EmptyValues
-from shared.interfaces.merge import merge
+from shared.interfaces.merge import merge, merge_stubs
 from shared.interfaces.probe import base_names, decorator_names
 from shared.interfaces.sources import Source
-from shared.interfaces.stubs import Stub, parse_stub
 from shared.python_code import CodeProblem
 from shared.schemas import Interface
 
@@ -37,11 +36,7 @@ def build_skeleton(
     Later declarations of a file are laid over earlier ones. Where `sources` has the file already,
     only what is declared is emptied. Stubs that do not parse are left out.
     """
-    bodies: dict[str, list[ast.stmt]] = {}
-    for each in interfaces:
-        stub = parse_stub(each.stub)
-        if isinstance(stub, Stub) and each.path.endswith(".py"):
-            bodies[each.path] = merge(bodies.get(each.path, ()), stub.tree.body)
+    bodies = merge_stubs(each for each in interfaces if each.path.endswith(".py"))
     values = EmptyValues(bodies.values())
     return {path: _module(body, (sources or {}).get(path), values) for path, body in bodies.items()}
 
