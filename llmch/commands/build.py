@@ -12,6 +12,7 @@ from factory.options import RunOptions
 from factory.preflight import Place
 from llmch.arguments import add_model_arguments, add_output_arguments, add_record_arguments
 from llmch.console import Console
+from llmch.running import run_with_consent
 from planner.cli import add_acceptance_arguments, compile_options
 from shared.errors import ExitCode
 
@@ -34,9 +35,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     """Plan, unless this very plan is there already, then run all its orders."""
     from factory.batch.coordinator import run_all
     from factory.preflight import find_repo
-    from factory.summary import public_json
     from llmch.building import plan_once
-    from llmch.consent import with_consent
     from llmch.wiring import (
         inputs_first,
         model_source,
@@ -70,11 +69,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
         console.result(plan_document(plan.result))
         return ExitCode.INVALID
     folder, source = plan.folder, replace(factory_source, purse=purse)
-    summary = with_consent(
-        lambda options: run_all(folder, options, source, console), options, console
-    )
-    console.result(public_json(summary))
-    return ExitCode.OK if summary.verdict == "PASS" else ExitCode.FAILED
+    return run_with_consent(lambda each: run_all(folder, each, source, console), options, console)
 
 
 def _flags(args: argparse.Namespace) -> Mapping[str, object]:

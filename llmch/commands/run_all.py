@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from factory.cli import add_batch_arguments, add_run_arguments, run_flags, run_options
+from factory.cli import add_batch_arguments, add_run_arguments
 from llmch.arguments import add_model_arguments, add_output_arguments, add_record_arguments
 from llmch.console import Console
+from llmch.running import options_and_source, run_with_consent
 from shared.errors import ExitCode
 
 
@@ -27,18 +28,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     """Run the orders; 0 where all have landed, 1 where one failed."""
     from factory.batch.coordinator import run_all
     from factory.orders import read_workdir
-    from factory.preflight import find_repo
-    from factory.summary import public_json
-    from llmch.consent import with_consent
-    from llmch.wiring import inputs_first, model_source, settings_for
 
-    settings = settings_for(args, console, run_flags(args), repo=args.repo)
-    with inputs_first(lambda: read_workdir(args.workdir), lambda: find_repo(args.repo)):
-        source = model_source(args, settings, settings.factory)
-    summary = with_consent(
-        lambda options: run_all(args.workdir, options, source, console),
-        run_options(args, settings),
-        console,
-    )
-    console.result(public_json(summary))
-    return ExitCode.OK if summary.verdict == "PASS" else ExitCode.FAILED
+    folder = args.workdir
+    options, source = options_and_source(args, console, lambda: read_workdir(folder))
+    return run_with_consent(lambda each: run_all(folder, each, source, console), options, console)

@@ -12,6 +12,7 @@ from typing import Final
 from planner.interfaces.code_facts import Imported
 from shared.interfaces.declarations import Declaration
 from shared.interfaces.modules import Module
+from shared.interfaces.probe import base_names, last_name
 from shared.interfaces.views import View
 
 # Class decorators that a checker knows, or that leave a class as it is.
@@ -115,7 +116,7 @@ class Names:
 
     def _is_type_variable(self, name: str) -> bool:
         return any(
-            isinstance(each.node, ast.Assign) and _last_name(each.node.value) in _TYPE_VARIABLES
+            isinstance(each.node, ast.Assign) and last_name(each.node.value) in _TYPE_VARIABLES
             for each in self.owners(name)
         )
 
@@ -125,14 +126,14 @@ class Names:
             return True
         classes = self.classes(name)
         return bool(classes) and all(
-            _base_names(each).isdisjoint(_LOOSE_BASES) and not self._inherits_loosely(each)
+            base_names(each).isdisjoint(_LOOSE_BASES) and not self._inherits_loosely(each)
             for each in classes
         )
 
     def _inherits_loosely(self, node: ast.ClassDef) -> bool:
         return any(
-            not _base_names(base).isdisjoint(_LOOSE_BASES)
-            for name in _base_names(node)
+            not base_names(base).isdisjoint(_LOOSE_BASES)
+            for name in base_names(node)
             for base in self.classes(name)
             if name != node.name
         )
@@ -140,17 +141,17 @@ class Names:
     def has_plain_head(self, name: str) -> bool:
         """Say whether all that makes such a class is known to a checker: no foreign decorator."""
         return all(
-            _last_name(each) in _KNOWN_DECORATORS
+            last_name(each) in _KNOWN_DECORATORS
             for node in self.classes(name)
             for each in node.decorator_list
         )
 
     def may_be_extended(self, name: str) -> bool:
         """Say whether a value declared of the class may be of a class with more attributes."""
-        if any(not _base_names(each).isdisjoint(_ABSTRACT_BASES) for each in self.classes(name)):
+        if any(not base_names(each).isdisjoint(_ABSTRACT_BASES) for each in self.classes(name)):
             return True
         return any(
-            name in _base_names(each.node)
+            name in base_names(each.node)
             for owners in self._owners.values()
             for each in owners
             if isinstance(each.node, ast.ClassDef)
@@ -192,17 +193,3 @@ def _in_source(module: Module, name: str) -> bool:
     return isinstance(parsed, ast.Module) and any(
         isinstance(each, ast.ClassDef) and each.name == name for each in parsed.body
     )
-
-
-def _base_names(node: ast.stmt) -> set[str]:
-    return {_last_name(each) for each in node.bases} if isinstance(node, ast.ClassDef) else set()
-
-
-def _last_name(node: ast.expr) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case ast.Call(func=inner) | ast.Subscript(value=inner):
-            return _last_name(inner)
-        case _:
-            return ""

@@ -195,7 +195,7 @@ class _Builder:
 
     def _value(self, name: str, node: ast.stmt, target: str, kind: Kind) -> None:
         annotation = _annotation_of(node)
-        if annotation is None or _last_name(annotation) == "TypeAlias":
+        if annotation is None or last_name(annotation) == "TypeAlias":
             return
         self._count += 1
         self._assign(Probe(name, kind), self._text(annotation), target, None)
@@ -228,7 +228,7 @@ class _Erased(ast.NodeTransformer):
         return node if inner is None else self._erased(_deep(inner))
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        name, inner = _last_name(node.value), node.slice
+        name, inner = last_name(node.value), node.slice
         if name == "Literal":
             return node  # what it lists are values
         if name == "Annotated" and isinstance(inner, ast.Tuple):
@@ -265,14 +265,14 @@ def type_variables(stub: Mapping[str, Declaration]) -> frozenset[str]:
         for name, each in stub.items()
         if isinstance(node := each.nodes[-1], ast.Assign)
         and isinstance(node.value, ast.Call)
-        and _last_name(node.value.func) in _TYPE_VARIABLES
+        and last_name(node.value.func) in _TYPE_VARIABLES
     )
 
 
 def decorator_names(node: ast.stmt) -> frozenset[str]:
     """Return the last names of what decorates a function or class."""
     decorators: Sequence[ast.expr] = getattr(node, "decorator_list", ())
-    return frozenset(_last_name(each) for each in decorators)
+    return frozenset(last_name(each) for each in decorators)
 
 
 def _is_abstract(declaration: Declaration) -> bool:
@@ -283,16 +283,17 @@ def _is_abstract(declaration: Declaration) -> bool:
     )
 
 
-def base_names(node: ast.ClassDef) -> frozenset[str]:
-    """Return the last names of a class's bases."""
-    return frozenset(_last_name(each) for each in node.bases)
+def base_names(node: ast.stmt) -> frozenset[str]:
+    """Return the last names of a class's bases; none of what is no class."""
+    bases = node.bases if isinstance(node, ast.ClassDef) else []
+    return frozenset(map(last_name, bases))
 
 
 def _made_of_fields(node: ast.ClassDef) -> bool:
     """Say whether a class takes its own fields, one after the other, and nothing else."""
     if "NamedTuple" in base_names(node):
         return base_names(node) == {"NamedTuple"}
-    plain = [each for each in node.decorator_list if _last_name(each) == "dataclass"]
+    plain = [each for each in node.decorator_list if last_name(each) == "dataclass"]
     options = {
         option.arg for each in plain if isinstance(each, ast.Call) for option in each.keywords
     }
@@ -313,23 +314,24 @@ def _fields(node: ast.ClassDef) -> ast.arguments:
 def _is_field(node: ast.stmt) -> bool:
     if not (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)):
         return False
-    return _last_name(node.annotation) != "ClassVar"
+    return last_name(node.annotation) != "ClassVar"
 
 
 def _annotation_of(node: ast.stmt) -> ast.expr | None:
     """Return the type that a variable is declared with; a bare `Final` is none."""
     found = node.annotation if isinstance(node, ast.AnnAssign) else None
-    while found is not None and _last_name(found) in _QUALIFIERS:
+    while found is not None and last_name(found) in _QUALIFIERS:
         found = found.slice if isinstance(found, ast.Subscript) else None
     return found
 
 
-def _last_name(node: ast.expr) -> str:
+def last_name(node: ast.expr) -> str:
+    """Return the last part of a dotted name, without call or subscript; empty for all else."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
         case ast.Call(func=inner) | ast.Subscript(value=inner):
-            return _last_name(inner)
+            return last_name(inner)
         case _:
             return ""
 
