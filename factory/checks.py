@@ -5,15 +5,18 @@ Used on what a proposal wrote, and again on what a landing merged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from factory.bench import Bench
+from factory.brief import brief_of
 from factory.excerpt import stable_excerpt
-from factory.prompt import reminder
+from factory.options import RunOptions
 from factory.sandbox import Cause, Ended, Sandbox
 from factory.schemas import CmdResult, FailureBrief, SandboxRecord, Stage
 from factory.scope import FileKind, FileState
+from factory.task import OrderTask
 from factory.tree import Tree
 from factory.verification import Check, parse_check, verification_of
 from factory.wording import name_paths
@@ -24,25 +27,35 @@ from shared.schemas import WorkOrder
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """What is judged, by which order, and where the records go.
+    """One judging of a bench's tree: by which task and options, and where the records go.
 
-    `written` are the files that no command may change, with the hash of each; `folder` gets
-    results and logs, which are named relative to `record_root`. A failing command is run again up
-    to `retry_flaky` times on the unchanged tree.
+    `folder` gets results and logs. `written` are the files that no command may change, with the
+    hash of each; `attempt` is 0 outside of one.
     """
 
-    order: WorkOrder
-    attempt: int
-    tree: Tree
-    written: Mapping[str, str]
-    sandbox: Sandbox
-    exempt: bool
-    timeout_seconds: float
-    retry_flaky: int
+    task: OrderTask
+    options: RunOptions
+    bench: Bench
     emit: Emit
     folder: Path
-    record_root: Path
-    path_names: Mapping[str, str]
+    attempt: int = 0
+    written: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def order(self) -> WorkOrder:
+        return self.task.order
+
+    @property
+    def tree(self) -> Tree:
+        return self.bench.workspace.tree
+
+    def name_of(self, log: Path) -> str:
+        """Return the path of a log as records spell it, relative to the order's folder."""
+        return str(log).removeprefix(f"{self.task.folder}/")
+
+    def excerpt(self, text: str) -> str:
+        """Return what matters of an output, without what differs between machines."""
+        return stable_excerpt(text, self.bench.path_names().items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +80,7 @@ class _Phase:
 def run_checks(judging: Judging) -> Judgement:
     """Run every check up to the first that fails. Raises `CommandFailed` where a log can't be."""
     verify = _Phase(Stage.VERIFY_FAILED, "verify")
-    _run_phase(verify, verification_of(judging.tree, exempt=judging.exempt), judging)
+    _run_phase(verify, verification_of(judging.tree, exempt=judging.task.exempt), judging)
     _record(judging, "verify_result.json", verify.results)
     if verify.brief:
         return Judgement(tuple(verify.results), (), verify.brief)
@@ -77,7 +90,7 @@ def run_checks(judging: Judging) -> Judgement:
     ]
     if missing:
         problem = f"postcondition not met, no such file: {name_paths(missing)}"
-        acceptance.brief = _brief(judging, acceptance.stage, problem)
+        acceptance.brief = brief_of(acceptance.stage, judging.order, judging.excerpt(problem))
     else:
         commands = tuple(parse_check(each) for each in judging.order.acceptance_commands)
         _run_phase(acceptance, commands, judging)
@@ -85,21 +98,15 @@ def run_checks(judging: Judging) -> Judgement:
     return Judgement(tuple(verify.results), tuple(acceptance.results), acceptance.brief)
 
 
-def try_acceptance(
-    judging: Judging, is_over: Callable[[], bool]
-) -> tuple[tuple[str, CmdResult], ...]:
-    """Run every acceptance command once, whether or not they pass, until `is_over`.
+def try_acceptance(judging: Judging) -> Iterator[tuple[str, CmdResult]]:
+    """Run each acceptance command once, whether or not it passes; yield its text and its result.
 
-    Returns what became of each, by its text. Raises as `run_checks` does.
+    Nothing is emitted: a command that is tried is no step of an attempt. Raises as `run_checks`
+    does.
     """
-    tried: list[tuple[str, CmdResult]] = []
     for number, text in enumerate(dict.fromkeys(judging.order.acceptance_commands), 1):
-        if is_over():
-            break
-        result, _ = _run_one(parse_check(text), judging, f"accept_{number}")
-        tried.append((text, result))
-    _record(judging, "acceptance_result.json", [result for _, result in tried])
-    return tuple(tried)
+        check = parse_check(text)
+        yield text, _result(_execute(check, judging, f"accept_{number}"), judging, "")
 
 
 def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None:
@@ -113,12 +120,11 @@ def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None
             return
     tampered = _changed_by_commands(judging)
     if tampered:
-        phase.brief = _brief(
-            judging,
-            phase.stage,
+        problem = (
             f"a command changed {name_paths(tampered)} after it was written; what is committed "
-            "must be exactly what was proposed",
+            "must be exactly what was proposed"
         )
+        phase.brief = brief_of(phase.stage, judging.order, judging.excerpt(problem))
 
 
 def _passes(check: Check, ended: Ended) -> bool:
@@ -129,7 +135,7 @@ def _passes(check: Check, ended: Ended) -> bool:
 def _run_settled(check: Check, judging: Judging, name: str) -> tuple[CmdResult, Ended]:
     """Run a command, and a failing one again: one that then passes is flaky, not wrong."""
     result, ended = _run_one(check, judging, name)
-    for retry in range(1, judging.retry_flaky + 1):
+    for retry in range(1, judging.options.retry_flaky + 1):
         if _passes(check, ended):
             break
         again, ended_again = _run_one(check, judging, f"{name}_again_{retry}")
@@ -144,11 +150,7 @@ def _run_settled(check: Check, judging: Judging, name: str) -> tuple[CmdResult, 
 def _run_one(check: Check, judging: Judging, name: str) -> tuple[CmdResult, Ended]:
     order, purpose = judging.order.id, name.partition("_")[0]
     judging.emit(CommandStarted(order, purpose, check.text))
-    log = make_folder(judging.folder / "logs") / name
-    try:
-        ended = judging.sandbox.run(check.argv, timeout_seconds=judging.timeout_seconds, log=log)
-    except OSError as error:
-        raise write_refused(log, error) from error
+    ended = _execute(check, judging, name)
     note = check.note_for(ended.exit_code) or ""
     judging.emit(
         CommandEnded(order, purpose, check.text, ended.exit_code, ended.duration_seconds, note)
@@ -156,20 +158,26 @@ def _run_one(check: Check, judging: Judging, name: str) -> tuple[CmdResult, Ende
     return _result(ended, judging, note), ended
 
 
-def _result(ended: Ended, judging: Judging, note: str) -> CmdResult:
-    def relative(log: object) -> str:
-        return str(log).removeprefix(f"{judging.record_root}/")
+def _execute(check: Check, judging: Judging, name: str) -> Ended:
+    log = make_folder(judging.folder / "logs") / name
+    seconds = judging.options.timeout_seconds
+    try:
+        return judging.bench.sandbox.run(check.argv, timeout_seconds=seconds, log=log)
+    except OSError as error:
+        raise write_refused(log, error) from error
 
+
+def _result(ended: Ended, judging: Judging, note: str) -> CmdResult:
     return CmdResult(
         command=ended.argv,
         exit_code=ended.exit_code,
         cause=ended.cause,
-        stdout_trunc=_excerpt(ended.stdout.text, judging),
-        stderr_trunc=_excerpt(ended.stderr.text, judging),
-        stdout_path=relative(ended.stdout.log),
-        stderr_path=relative(ended.stderr.log),
+        stdout_trunc=judging.excerpt(ended.stdout.text),
+        stderr_trunc=judging.excerpt(ended.stderr.text),
+        stdout_path=judging.name_of(ended.stdout.log),
+        stderr_path=judging.name_of(ended.stderr.log),
         duration_seconds=round(ended.duration_seconds, 3),
-        sandbox=_contained_by(judging.sandbox),
+        sandbox=_contained_by(judging.bench.sandbox),
         note=note or ended.reason,
     )
 
@@ -187,15 +195,15 @@ def _failed_command(stage: Stage, check: Check, ended: Ended, judging: Judging) 
     output = "\n".join(
         text.strip() for text in (ended.stdout.text, ended.stderr.text) if text.strip()
     )
-    reason = _reason(ended, judging.timeout_seconds)
-    return FailureBrief(
-        stage=stage,
+    reason = _reason(ended, judging.options.timeout_seconds)
+    account = judging.excerpt("\n".join(filter(None, (reason, output))))
+    return brief_of(
+        stage,
+        judging.order,
+        account or "(the command printed nothing)",
         command=check.text,
         exit_code=ended.exit_code,
-        primary_error_excerpt=_excerpt("\n".join(filter(None, (reason, output))), judging)
-        or "(the command printed nothing)",
-        constraints_reminder=reminder(stage, judging.order),
-        log=str(ended.stderr.log).removeprefix(f"{judging.record_root}/"),
+        log=judging.name_of(ended.stderr.log),
     )
 
 
@@ -222,18 +230,6 @@ def _changed_by_commands(judging: Judging) -> list[str]:
         # Not by the hash alone: a file that is gone has that of an empty one.
         if judging.tree.state_of(path) != FileState(FileKind.FILE, sha256)
     ]
-
-
-def _brief(judging: Judging, stage: Stage, message: str) -> FailureBrief:
-    return FailureBrief(
-        stage=stage,
-        primary_error_excerpt=_excerpt(message, judging),
-        constraints_reminder=reminder(stage, judging.order),
-    )
-
-
-def _excerpt(text: str, judging: Judging) -> str:
-    return stable_excerpt(text, judging.path_names.items())
 
 
 def _record(judging: Judging, name: str, results: Sequence[CmdResult]) -> None:

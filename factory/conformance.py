@@ -9,9 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from factory.excerpt import cut
-from factory.prompt import reminder
-from factory.schemas import FailureBrief, Stage
 from factory.scope import FileKind
 from factory.tree import NotReadable, Tree
 from shared.interfaces.violations import DOES_NOT_PARSE
@@ -114,13 +111,9 @@ def _in_force(binding: Sequence[WorkOrder], written: Iterable[str]) -> tuple[Int
     return tuple(each for each in contracts_in_force(binding) if each.path in paths)
 
 
-def brief_of(order: WorkOrder, violations: Sequence[Violation]) -> FailureBrief:
-    """Return the account of violations that the next attempt is told."""
-    return FailureBrief(
-        stage=Stage.CONTRACT_VIOLATED,
-        primary_error_excerpt=cut("\n".join(map(render_violation, violations))),
-        constraints_reminder=reminder(Stage.CONTRACT_VIOLATED, order),
-    )
+def render_violations(violations: Iterable[Violation]) -> str:
+    """Return the violations, a line each."""
+    return "\n".join(map(render_violation, violations))
 
 
 def render_violation(violation: Violation) -> str:

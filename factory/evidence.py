@@ -11,20 +11,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
+from factory.bench import Bench
 from factory.checks import Judging, try_acceptance
 from factory.flags import W234, W252
-from factory.schemas import Flag
+from factory.options import RunOptions
+from factory.schemas import CmdResult, Flag
+from factory.task import OrderTask
 from factory.tree import NotReadable, Tree
-from shared.atomic_io import make_folder, write_refused
-from shared.events import CommandEnded, CommandTried, Event
-
-if TYPE_CHECKING:
-    from factory.schemas import CmdResult
-    from factory.state import FactoryContext
+from shared.atomic_io import make_folder, write_json, write_refused
+from shared.events import CommandTried, Emit
 
 T = TypeVar("T")
 
@@ -54,14 +52,26 @@ class Evidence:
 class Gathering:
     """The two runs of one order; `stop` ends them from another thread."""
 
-    def __init__(self, context: FactoryContext) -> None:
-        self._context = context
+    def __init__(
+        self,
+        task: OrderTask,
+        options: RunOptions,
+        bench: Bench,
+        emit: Emit,
+        cancelled: Callable[[], bool],
+    ) -> None:
+        seconds = min(options.timeout_seconds, _LIMIT_SECONDS)
+        self._options = replace(options, timeout_seconds=seconds)
+        self._task = task
+        self._bench = bench
+        self._emit = emit
+        self._cancelled = cancelled
         self._stopped = threading.Event()
         self._on_skeleton: tuple[str, ...] | None = None
 
     @property
     def patience_seconds(self) -> float:
-        return self._context.patience_seconds
+        return self._options.patience_seconds
 
     def baseline(self) -> tuple[str, ...]:
         """Return the commands that pass on the baseline, though they are no regression tests."""
@@ -79,57 +89,45 @@ class Gathering:
     def _try_skeleton(self) -> tuple[str, ...]:
         from shared.interfaces.skeleton import build_skeleton
 
-        order = self._context.order
+        order = self._task.order
         # What an interface calls its path may be anything; what the order may write was checked.
         interfaces = [each for each in order.interfaces if each.path in order.allowed_files]
         if not interfaces or self._is_over():
             return ()
-        sources = _sources(self._context.workspace.tree, [each.path for each in interfaces])
+        sources = _sources(self._bench.workspace.tree, [each.path for each in interfaces])
         return self._passing("hollow", build_skeleton(interfaces, sources))
 
     def stop(self) -> None:
         """Have the command under way killed, and no other started."""
         self._stopped.set()
-        self._context.sandbox.end_commands()
+        self._bench.sandbox.end_commands()
 
     def _is_over(self) -> bool:
-        return self._stopped.is_set() or self._context.cancelled.is_set()
+        return self._stopped.is_set() or self._cancelled()
 
     def _passing(self, name: str, files: Mapping[str, str]) -> tuple[str, ...]:
         """Try the commands with `files` in the tree, which is then the baseline again."""
-        context = self._context
-        folder = make_folder(context.folder / name)
+        folder = make_folder(self._task.folder / name)
+        judging = Judging(self._task, self._options, self._bench, self._emit, folder)
         try:
-            if not _write(context.workspace.tree, files):
+            if not _write(judging.tree, files):
                 return ()
-            results = try_acceptance(self._judging(name, folder), self._is_over)
+            results = dict(self._try(judging, name))
         finally:
-            context.bench.restore()
-        return tuple(_unexpected(context.order.regression, results))
+            self._bench.restore()
+        documents = [result.model_dump(mode="json") for result in results.values()]
+        write_json(folder / "acceptance_result.json", documents, sync=False)
+        return tuple(_unexpected(self._task.order.regression, results))
 
-    def _judging(self, name: str, folder: Path) -> Judging:
-        context = self._context
-
-        def tell(event: Event) -> None:
-            if isinstance(event, CommandEnded):
-                exit_code, seconds = event.exit_code, event.seconds
-                tried = CommandTried(context.order.id, name, event.command, exit_code, seconds)
-                context.emit(tried)
-
-        return Judging(
-            order=context.order,
-            attempt=0,
-            tree=context.workspace.tree,
-            written={},
-            sandbox=context.sandbox,
-            exempt=context.exempt,
-            timeout_seconds=min(context.timeout_seconds, _LIMIT_SECONDS),
-            retry_flaky=0,
-            emit=tell,
-            folder=folder,
-            record_root=context.folder,
-            path_names=context.path_names,
-        )
+    def _try(self, judging: Judging, name: str) -> Iterator[tuple[str, CmdResult]]:
+        if self._is_over():
+            return
+        for command, result in try_acceptance(judging):
+            seconds = result.duration_seconds
+            self._emit(CommandTried(self._task.name, name, command, result.exit_code, seconds))
+            yield command, result
+            if self._is_over():
+                return
 
 
 def beside(ask: Callable[[], T], gathering: Gathering) -> tuple[T, Evidence]:
@@ -170,10 +168,8 @@ def _end(thread: threading.Thread, gathering: Gathering, patience: float) -> Non
             thread.join(_LOOK_EVERY_SECONDS)
 
 
-def _unexpected(
-    regression: Sequence[str], results: Sequence[tuple[str, CmdResult]]
-) -> Iterator[str]:
-    for command, result in results:
+def _unexpected(regression: Sequence[str], results: Mapping[str, CmdResult]) -> Iterator[str]:
+    for command, result in results.items():
         if result.exit_code == 0 and command not in regression:
             yield command
 

@@ -6,7 +6,6 @@ import threading
 from dataclasses import dataclass, field
 
 from factory.benches import Benches
-from factory.commit_facts import describe_commit
 from factory.journal import Journal, Step
 from factory.options import RunOptions
 from factory.state import FactoryContext
@@ -28,7 +27,6 @@ class Execution:
     checker: WarmChecker
     journal: Journal
     emit: Emit
-    date: str
     cancelled: threading.Event = field(default_factory=threading.Event)
 
     def make(self, task: OrderTask) -> OrderResult:
@@ -43,23 +41,12 @@ class Execution:
             with self.benches.lend(task.base) as bench:
                 state = run_attempts(
                     FactoryContext(
-                        order=task.loaded.order,
-                        known=task.loaded.known,
-                        binding=task.loaded.binding,
-                        checker=self.checker,
+                        task=task,
+                        options=self.options,
                         bench=bench,
                         client=self.client,
-                        models=self.options.models,
+                        checker=self.checker,
                         emit=self._watched,
-                        folder=task.folder,
-                        max_attempts=self.options.max_attempts,
-                        timeout_seconds=self.options.timeout_seconds,
-                        retry_flaky=self.options.retry_flaky,
-                        exempt=task.exempt,
-                        strict_acceptance=self.options.strict_acceptance,
-                        patience_seconds=self.options.patience_seconds,
-                        commit_facts=describe_commit(task.loaded.order, task.identity, self.date),
-                        path_names=bench.path_names(),
                         cancelled=self.cancelled,
                     )
                 )

@@ -7,7 +7,7 @@ import os
 from functools import cache
 from typing import Any, cast
 
-from factory.state import FactoryContext, FactoryState, fresh_attempt
+from factory.state import FactoryContext, FactoryState, first_state
 
 _STEPS_PER_ATTEMPT = 4
 _SPARE_STEPS = 8
@@ -16,9 +16,11 @@ _SPARE_STEPS = 8
 def run_attempts(context: FactoryContext) -> FactoryState:
     """Run an order's attempts to a verdict and return the last state; its `verdict` is set."""
     state = _graph().invoke(
-        fresh_attempt(1),
+        first_state(),
         context=context,
-        config={"recursion_limit": _STEPS_PER_ATTEMPT * context.max_attempts + _SPARE_STEPS},
+        config={
+            "recursion_limit": _STEPS_PER_ATTEMPT * context.options.max_attempts + _SPARE_STEPS
+        },
     )
     return cast(FactoryState, state)
 
@@ -60,12 +62,12 @@ def _graph() -> Any:
 
 def after_propose(state: FactoryState) -> str:
     """A brief skips everything up to the conclusion."""
-    return "tr" if state["brief"] is None else "finalize"
+    return "tr" if state["attempt"].brief is None else "finalize"
 
 
 def after_apply(state: FactoryState) -> str:
     """Nothing is judged that was not written whole."""
-    return "po" if state["brief"] is None else "finalize"
+    return "po" if state["attempt"].brief is None else "finalize"
 
 
 def after_conclude(state: FactoryState) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from factory.bench import Bench
 from factory.benches import Benches
 from factory.checks import Judging, run_checks
-from factory.commit_facts import describe_commit
 from factory.conformance import check_declarations, render_violation, without_syntax
 from factory.options import RunOptions
 from factory.preflight import Repo
@@ -45,7 +44,6 @@ class Merging:
     benches: Benches
     checker: WarmChecker
     emit: Emit
-    date: str
 
     def onto(self, tip: str, task: OrderTask, passed: Passed) -> Merged | SentBack:
         """Return the commit of the merged tree on `tip`, with every check passed there.
@@ -53,7 +51,7 @@ class Merging:
         Files that no order shares still may not fit together: tests read more than an order is
         shown, so the whole is judged again, always.
         """
-        order, git = task.loaded.order, self.repo.git
+        order, git = task.order, self.repo.git
         tree = git.merge_trees(tip, passed.commit)
         if tree is None:
             return SentBack("its changes and those landed since do not merge")
@@ -64,29 +62,15 @@ class Merging:
         ]
         if unmet:
             return SentBack(f"a precondition no longer holds: {', '.join(unmet)}")
-        commit = git.write_commit(tree, tip, describe_commit(order, task.identity, self.date))
+        commit = git.write_commit(tree, tip, task.commit_facts)
         self.emit(Noted(f"{order.id}: made on an older state, verified again on the tip"))
         folder = make_folder(task.folder / "landing")
         with self.benches.lend(commit) as bench:
             if violation := self._violation(task, passed, tree, bench, folder):
                 return SentBack(f"{Stage.CONTRACT_VIOLATED} on the tip: {violation}")
             written = {path: bench.workspace.tree.state_of(path).sha256 for path in passed.files}
-            judgement = run_checks(
-                Judging(
-                    order=order,
-                    attempt=0,
-                    tree=bench.workspace.tree,
-                    written=written,
-                    sandbox=bench.sandbox,
-                    exempt=task.exempt,
-                    timeout_seconds=self.options.timeout_seconds,
-                    retry_flaky=self.options.retry_flaky,
-                    emit=self.emit,
-                    folder=folder,
-                    record_root=task.folder,
-                    path_names=bench.path_names(),
-                )
-            )
+            judging = Judging(task, self.options, bench, self.emit, folder, written=written)
+            judgement = run_checks(judging)
         if judgement.brief:
             excerpt = judgement.brief.primary_error_excerpt.splitlines()
             return SentBack(f"{judgement.brief.stage} on the tip: {' '.join(excerpt[-1:])}")

@@ -3,75 +3,68 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from langgraph.runtime import Runtime
 
+from factory.brief import brief_of
 from factory.checks import Judging, run_checks
 from factory.conformance import (
     ContractResult,
-    brief_of,
     check_declarations,
     check_rewrites,
     is_bound,
+    render_violations,
     without_syntax,
 )
-from factory.schemas import WriteProposal
-from factory.state import FactoryContext, FactoryState
+from factory.schemas import Stage
+from factory.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.summary import unjudged_warning
 from shared.atomic_io import write_json
 from shared.events import StageStarted, Warned
 from shared.hashing import sha256_bytes
 
 
-def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, Any]:
+def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
     """Run every check on the written files and return the results, with a brief on failure.
 
-    What needs no code to run comes first: it is told at once, and by the name at fault.
+    The checks that run no code come first: they are quick, and they name what is at fault.
     """
-    context, proposal = runtime.context, state["proposal"]
-    assert proposal is not None, "the router leads here only with a proposal"
-    contract = _judge_contract(state, context, proposal)
-    unjudged = {"unjudged": contract.unjudged}
+    context, attempt = runtime.context, state["attempt"]
+    contract = _judge_contract(attempt, context)
+    attempt = replace(attempt, unjudged=contract.unjudged)
     if contract.violations:
-        return {**unjudged, "brief": brief_of(context.order, contract.violations)}
+        account = render_violations(contract.violations)
+        brief = brief_of(Stage.CONTRACT_VIOLATED, context.order, account)
+        return {"attempt": replace(attempt, brief=brief)}
     judgement = run_checks(
         Judging(
-            order=context.order,
-            attempt=state["attempt"],
-            tree=context.workspace.tree,
-            written={each.path: sha256_bytes(each.content.encode()) for each in proposal.writes},
-            sandbox=context.sandbox,
-            exempt=context.exempt,
-            timeout_seconds=context.timeout_seconds,
-            retry_flaky=context.retry_flaky,
-            emit=context.emit,
-            folder=context.attempt_folder(state["attempt"]),
-            record_root=context.folder,
-            path_names=context.path_names,
+            context.task,
+            context.options,
+            context.bench,
+            context.emit,
+            folder=context.attempt_folder(attempt),
+            attempt=attempt.number,
+            written={
+                each.path: sha256_bytes(each.content.encode()) for each in attempt.proposed.writes
+            },
         )
     )
-    return {
-        **unjudged,
-        "verify": judgement.verify,
-        "acceptance": judgement.acceptance,
-        "brief": judgement.brief,
-    }
+    verify, acceptance, brief_or_none = judgement.verify, judgement.acceptance, judgement.brief
+    return {"attempt": replace(attempt, verify=verify, acceptance=acceptance, brief=brief_or_none)}
 
 
-def _judge_contract(
-    state: FactoryState, context: FactoryContext, proposal: WriteProposal
-) -> ContractResult:
-    order, attempt, workspace = context.order, state["attempt"], context.workspace
-    if not is_bound(context.binding, proposal, state["shown"]):
+def _judge_contract(attempt: Attempt, context: FactoryContext) -> ContractResult:
+    order, workspace, proposal = context.order, context.workspace, attempt.proposed
+    binding = context.task.loaded.binding
+    if not is_bound(binding, proposal, attempt.shown):
         return ContractResult()
-    context.emit(StageStarted(order.id, attempt, "contract"))
-    lost = check_rewrites(order, proposal, state["shown"])
+    context.emit(StageStarted(order.id, attempt.number, "contract"))
+    lost = check_rewrites(order, proposal, attempt.shown)
     result = check_declarations(
-        context.binding,
+        binding,
         proposal.paths,
         workspace.tree,
-        lambda: workspace.git.files_of(state["tree"]),
+        lambda: workspace.git.files_of(attempt.tree),
         context.checker,
     )
     if not context.bench.reads_alike:

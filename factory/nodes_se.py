@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
+from factory.brief import brief_of
 from factory.evidence import Evidence, Gathering, beside
-from factory.excerpt import cut
 from factory.llm import build_request
-from factory.prompt import ShownFile, hashes_of, reminder, render_prompt
+from factory.prompt import ShownFile, hashes_of, render_prompt
 from factory.proposal import ProposalInvalid, parse_proposal
 from factory.schemas import FailureBrief, Stage
 from factory.scope import DESCRIPTIONS, FileKind, FileState
-from factory.state import FactoryContext, FactoryState
+from factory.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.tree import NotReadable, Tree
 from factory.verification import verification_of
 from shared.atomic_io import write_json, write_text
 from shared.events import AttemptStarted, StageStarted
 from shared.hashing import EMPTY_SHA256, sha256_bytes
-from shared.llm.client import ReplyFailed, Request
+from shared.llm.client import Completion, ReplyFailed, Request
 from shared.llm.reply_format import ReplyFormat
 from shared.schemas import MAX_CONTEXT_BYTES, WorkOrder
 
@@ -34,26 +34,28 @@ class _Refused(Exception):
     """The attempt cannot begin; the message says why."""
 
 
-def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, Any]:
+def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
     """Return the model's proposal, or the brief of why there is none."""
     context, attempt = runtime.context, state["attempt"]
-    order = context.order
-    context.emit(AttemptStarted(order.id, attempt))
-    context.emit(StageStarted(order.id, attempt, "propose"))
+    order, options = context.order, context.options
+    context.emit(AttemptStarted(order.id, attempt.number))
+    context.emit(StageStarted(order.id, attempt.number, "propose"))
     try:
         check_preconditions(order, context.workspace.tree)
-        shown = read_shown_files(order, context.workspace.tree)
+        attempt = replace(attempt, shown=read_shown_files(order, context.workspace.tree))
     except _Refused as refused:
-        return {"brief": _brief(order, Stage.PREFLIGHT, str(refused))}
-    gathering = Gathering(context)
-    if context.strict_acceptance and attempt == 1 and (hollow := gathering.skeleton()):
-        brief = _brief(order, Stage.PREFLIGHT, _proves_nothing(hollow))
-        return {"evidence": Evidence(on_skeleton=hollow), "brief": brief}
-    asked = context.models.format_for(state["records"])
-    request = _request(state, context, shown, asked)
+        return _ended(attempt, brief_of(Stage.PREFLIGHT, order, str(refused)))
+    gathering = Gathering(
+        context.task, options, context.bench, context.emit, context.cancelled.is_set
+    )
+    if options.strict_acceptance and attempt.number == 1 and (hollow := gathering.skeleton()):
+        brief = brief_of(Stage.PREFLIGHT, order, _proves_nothing(hollow))
+        return {"evidence": Evidence(on_skeleton=hollow), **_ended(attempt, brief)}
+    asked = options.models.format_for(state["records"])
+    request = _request(state, context, attempt, asked)
     folder = context.attempt_folder(attempt)
     write_text(folder / "se_prompt.txt", request.prompt, sync=False)
-    if any(each.interfaces for each in context.binding):
+    if any(each.interfaces for each in context.task.loaded.binding):
         context.checker.warm_up()
     evidence = state["evidence"]
     try:
@@ -62,22 +64,31 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, 
         else:
             completion = context.client.complete(request)
     except ReplyFailed as failed:
-        return {"shown": shown, "brief": _brief(order, Stage.EXCEPTION, str(failed))}
+        return _ended(attempt, brief_of(Stage.EXCEPTION, order, str(failed)))
     write_text(folder / "raw_llm_response.txt", completion.text, sync=False)
-    known = {
-        "shown": shown,
-        "evidence": evidence,
-        "model": completion.model,
-        "repairs": completion.adjustments,
-    }
+    attempt = _read_reply(replace(attempt, model=completion.model), completion, asked, order)
+    if attempt.proposal is not None:
+        document = attempt.proposal.model_dump(mode="json")
+        write_json(folder / "proposed_writes.json", document, sync=False)
+    return {"attempt": attempt, "evidence": evidence}
+
+
+def _read_reply(
+    attempt: Attempt, completion: Completion, asked: ReplyFormat, order: WorkOrder
+) -> Attempt:
+    """Return the attempt with the reply's proposal, or with the brief of why it has none."""
+    attempt = replace(attempt, repairs=completion.adjustments)
+    hashes = hashes_of(attempt.shown)
     try:
-        parsed = parse_proposal(completion.text, asked, hashes_of(shown), order.allowed_files)
+        parsed = parse_proposal(completion.text, asked, hashes, order.allowed_files)
     except ProposalInvalid as invalid:
-        return {**known, "brief": _brief(order, Stage.LLM_OUTPUT_INVALID, str(invalid))}
-    document = parsed.proposal.model_dump(mode="json")
-    write_json(folder / "proposed_writes.json", document, sync=False)
+        return replace(attempt, brief=brief_of(Stage.LLM_OUTPUT_INVALID, order, str(invalid)))
     repairs = (*completion.adjustments, *parsed.repairs)
-    return {**known, "proposal": parsed.proposal, "repairs": repairs}
+    return replace(attempt, proposal=parsed.proposal, repairs=repairs)
+
+
+def _ended(attempt: Attempt, brief: FailureBrief) -> StateUpdate:
+    return {"attempt": replace(attempt, brief=brief)}
 
 
 def _proves_nothing(commands: Sequence[str]) -> str:
@@ -130,23 +141,12 @@ def _show(path: str, tree: Tree) -> ShownFile:
 
 
 def _request(
-    state: FactoryState,
-    context: FactoryContext,
-    shown: tuple[ShownFile, ...],
-    asked: ReplyFormat,
+    state: FactoryState, context: FactoryContext, attempt: Attempt, asked: ReplyFormat
 ) -> Request:
-    attempt, order = state["attempt"], context.order
-    checks = verification_of(context.workspace.tree, exempt=context.exempt)
+    order, task, records = context.order, context.task, state["records"]
+    checks = verification_of(context.workspace.tree, exempt=task.exempt)
     commands = tuple(check.text for check in checks)
-    prompt = render_prompt(order, shown, commands, state["previous"], asked, context.known)
-    return build_request(
-        order, attempt, prompt, asked, [file.state for file in shown], context.models
-    )
-
-
-def _brief(order: WorkOrder, stage: Stage, message: str) -> FailureBrief:
-    return FailureBrief(
-        stage=stage,
-        primary_error_excerpt=cut(message),
-        constraints_reminder=reminder(stage, order),
-    )
+    previous = records[-1].failure_brief if records else None
+    prompt = render_prompt(order, attempt.shown, commands, previous, asked, task.loaded.known)
+    states = [file.state for file in attempt.shown]
+    return build_request(order, attempt.number, prompt, asked, states, context.options.models)

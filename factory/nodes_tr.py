@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
-from factory.excerpt import cut
-from factory.prompt import hashes_of, reminder
-from factory.schemas import FailureBrief, Stage, WriteProposal
+from factory.brief import brief_of
+from factory.prompt import hashes_of
+from factory.schemas import Stage, WriteProposal
 from factory.scope import Violation, check_proposal
 from factory.staging import stage_proposal
-from factory.state import FactoryContext, FactoryState
+from factory.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.tree import NotReadable, Tree
 from shared.atomic_io import write_json
 from shared.events import StageStarted, WritesApplied
-from shared.schemas import WorkOrder
 
 
-def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, Any]:
+def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
     """Put the proposal's files into the workspace, or return the brief of why not."""
-    context, proposal = runtime.context, state["proposal"]
-    assert proposal is not None, "the router leads here only with a proposal"
-    order, attempt = context.order, state["attempt"]
-    context.emit(StageStarted(order.id, attempt, "apply"))
+    context, attempt = runtime.context, state["attempt"]
+    order, proposal = context.order, attempt.proposed
+    context.emit(StageStarted(order.id, attempt.number, "apply"))
     files, git = context.workspace.tree, context.workspace.git
-    violations = check_proposal(order, proposal, hashes_of(state["shown"]), files)
-    touched = not violations
+    violations = check_proposal(order, proposal, hashes_of(attempt.shown), files)
+    attempt = replace(attempt, touched=not violations)
     tree = ""
     if not violations:
         violations = write_files(files, proposal)
     if not violations:
         tree, violations = stage_proposal(git, proposal)
-    brief = _brief(order, violations) if violations else None
-    _record(context, attempt, proposal, brief)
-    if brief is None:
-        context.emit(WritesApplied(order.id, attempt, proposal.paths, proposal.summary))
-    return {"touched": touched, "tree": tree, "write_ok": brief is None, "brief": brief}
+    if violations:
+        account = "\n".join(each.message for each in violations)
+        attempt = replace(attempt, brief=brief_of(violations[0].stage, order, account))
+    else:
+        attempt = replace(attempt, tree=tree)
+    _record(context, attempt)
+    if not violations:
+        context.emit(WritesApplied(order.id, attempt.number, proposal.paths, proposal.summary))
+    return {"attempt": attempt}
 
 
 def write_files(tree: Tree, proposal: WriteProposal) -> tuple[Violation, ...]:
@@ -51,23 +52,13 @@ def write_files(tree: Tree, proposal: WriteProposal) -> tuple[Violation, ...]:
     return ()
 
 
-def _brief(order: WorkOrder, violations: Sequence[Violation]) -> FailureBrief:
-    stage = violations[0].stage
-    return FailureBrief(
-        stage=stage,
-        primary_error_excerpt=cut("\n".join(violation.message for violation in violations)),
-        constraints_reminder=reminder(stage, order),
-    )
-
-
-def _record(
-    context: FactoryContext, attempt: int, proposal: WriteProposal, brief: FailureBrief | None
-) -> None:
+def _record(context: FactoryContext, attempt: Attempt) -> None:
+    brief = attempt.brief
     write_json(
         context.attempt_folder(attempt) / "write_result.json",
         {
             "write_ok": brief is None,
-            "touched_files": list(proposal.paths),
+            "touched_files": list(attempt.proposed.paths),
             "errors": [] if brief is None else brief.primary_error_excerpt.splitlines(),
         },
         sync=False,

@@ -54,7 +54,7 @@ def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) 
         ):
             for each in (*loaded.warnings, *filter(None, (warning,))):
                 recording.emit(Warned(each))
-            task = OrderTask(loaded, exempt, session.tip, recording.folder.path)
+            task = OrderTask(loaded, exempt, session.tip, session.date, recording.folder.path)
             summary, error = session.execute(task)
             recording.results["summary"] = public_json(summary)
             if error:

@@ -1,108 +1,99 @@
-"""What travels along the graph's edges, and what its nodes work with."""
+"""The state that travels along the graph's edges, and the context that its nodes work with."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
 from factory.bench import Bench
 from factory.evidence import Evidence
-from factory.llm import ModelChoice
+from factory.options import RunOptions
 from factory.prompt import ShownFile
-from factory.sandbox import Sandbox
 from factory.schemas import AttemptRecord, CmdResult, FailureBrief, WriteProposal
+from factory.task import OrderTask
 from factory.verdict import Verdict
 from factory.warm_checker import WarmChecker
 from factory.workspace import Workspace
 from shared.atomic_io import make_folder
 from shared.events import Emit
-from shared.git import CommitFacts
 from shared.llm.client import LlmClient
-from shared.schemas import Interface, WorkOrder
+from shared.schemas import WorkOrder
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The attempt under way: each node adds what it found out, and a `brief` ends it."""
+
+    number: int
+    shown: tuple[ShownFile, ...] = ()
+    model: str | None = None
+    repairs: tuple[str, ...] = ()
+    proposal: WriteProposal | None = None
+    touched: bool = False
+    """The workspace may differ from the baseline."""
+    tree: str = ""
+    """The tree that git made of the files written; empty where they were not all written."""
+    unjudged: str = ""
+    """The reason why the type checker could not judge the files written, if there is one."""
+    verify: tuple[CmdResult, ...] = ()
+    acceptance: tuple[CmdResult, ...] = ()
+    brief: FailureBrief | None = None
+
+    @property
+    def proposed(self) -> WriteProposal:
+        """Return the proposal, on the edges that are taken only with one."""
+        assert self.proposal is not None, "the router leads here only with a proposal"
+        return self.proposal
 
 
 class FactoryState(TypedDict):
-    """One order's progress; `evidence` is gathered once.
+    """One order's progress: the attempt under way, those before it, and how it all ended.
 
-    The fields below `verdict` belong to the attempt under way. `touched` says that the workspace
-    may differ from the baseline, `tree` what git made of the files written, `unjudged` why it
-    could not be told whether they keep their contract.
+    `evidence` is gathered once for all attempts.
     """
 
-    attempt: int
-    previous: FailureBrief | None
+    attempt: Attempt
     records: tuple[AttemptRecord, ...]
     evidence: Evidence | None
     verdict: Verdict | None
-    shown: tuple[ShownFile, ...]
-    proposal: WriteProposal | None
-    touched: bool
-    write_ok: bool
-    tree: str
-    unjudged: str
-    verify: tuple[CmdResult, ...]
-    acceptance: tuple[CmdResult, ...]
-    brief: FailureBrief | None
-    model: str | None
-    repairs: tuple[str, ...]
 
 
-def fresh_attempt(attempt: int) -> FactoryState:
-    """Return the state that an attempt starts from, nothing known yet."""
-    return FactoryState(
-        attempt=attempt,
-        previous=None,
-        records=(),
-        evidence=None,
-        verdict=None,
-        shown=(),
-        proposal=None,
-        touched=False,
-        write_ok=False,
-        tree="",
-        unjudged="",
-        verify=(),
-        acceptance=(),
-        brief=None,
-        model=None,
-        repairs=(),
-    )
+class StateUpdate(TypedDict, total=False):
+    """The fields of `FactoryState` that a node changes."""
+
+    attempt: Attempt
+    records: tuple[AttemptRecord, ...]
+    evidence: Evidence | None
+    verdict: Verdict | None
+
+
+def first_state() -> FactoryState:
+    """Return the state that an order starts from."""
+    return FactoryState(attempt=Attempt(1), records=(), evidence=None, verdict=None)
 
 
 @dataclass(frozen=True, slots=True)
 class FactoryContext:
-    """What the nodes of one order need; nothing in it changes while the order runs."""
+    """What the nodes of one order work with; nothing in it changes while the order runs."""
 
-    order: WorkOrder
-    known: tuple[Interface, ...]
-    binding: tuple[WorkOrder, ...]
-    checker: WarmChecker
+    task: OrderTask
+    options: RunOptions
     bench: Bench
     client: LlmClient
-    models: ModelChoice
+    checker: WarmChecker
     emit: Emit
-    folder: Path
-    max_attempts: int
-    timeout_seconds: float
-    retry_flaky: int
-    exempt: bool
-    strict_acceptance: bool
-    patience_seconds: float
-    commit_facts: CommitFacts
-    path_names: Mapping[str, str]
     cancelled: threading.Event
+
+    @property
+    def order(self) -> WorkOrder:
+        return self.task.order
 
     @property
     def workspace(self) -> Workspace:
         return self.bench.workspace
 
-    @property
-    def sandbox(self) -> Sandbox:
-        return self.bench.sandbox
-
-    def attempt_folder(self, attempt: int) -> Path:
+    def attempt_folder(self, attempt: Attempt) -> Path:
         """Return (and make) the folder of one attempt's artifacts."""
-        return make_folder(self.folder / f"attempt_{attempt}")
+        return make_folder(self.task.folder / f"attempt_{attempt.number}")

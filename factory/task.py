@@ -5,36 +5,51 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from factory.commit_facts import OrderIdentity, identify
+from factory.commit_facts import OrderIdentity, describe_commit, identify
 from factory.orders import LoadedOrder
 from factory.schemas import AttemptRecord, Flag
 from factory.verdict import Verdict
+from shared.git import CommitFacts
 from shared.hashing import order_key, sha256_text
+from shared.schemas import WorkOrder
 
 
 @dataclass(frozen=True, slots=True)
 class OrderTask:
-    """An order to be made on the commit `base`. Records go to `folder`."""
+    """An order to be made on the commit `base`, with all that its result depends on.
+
+    Records go to `folder`; `date` is that of its commit, as git spells dates.
+    """
 
     loaded: LoadedOrder
     exempt: bool
     base: str
+    date: str
     folder: Path
 
     @property
+    def order(self) -> WorkOrder:
+        return self.loaded.order
+
+    @property
     def name(self) -> str:
-        return self.loaded.order.id
+        return self.order.id
 
     @property
     def identity(self) -> OrderIdentity:
-        """By what its commit will be known."""
+        """Return what its commit will be known by."""
         plan = self.loaded.plan
-        return identify(self.loaded.order, plan.manifest_sha256 if plan else "")
+        return identify(self.order, plan.manifest_sha256 if plan else "")
+
+    @property
+    def commit_facts(self) -> CommitFacts:
+        """Return message, author and date of its commit."""
+        return describe_commit(self.order, self.identity, self.date)
 
     @property
     def key(self) -> str:
         """Equal for equal work on an equal base: doing it twice gives the same."""
-        return sha256_text(f"{order_key(self.loaded.order)} {self.base}")
+        return sha256_text(f"{order_key(self.order)} {self.base}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,8 @@ class _Batch:
 
     def _task(self, position: int, base: str) -> OrderTask:
         loaded = self._orders[position]
-        return OrderTask(loaded, self._exempt[position], base, self._root / loaded.order.id)
+        folder = self._root / loaded.order.id
+        return OrderTask(loaded, self._exempt[position], base, self._session.date, folder)
 
     def _begin(self, position: int, base: str) -> OrderTask:
         task = self._task(position, base)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from factory.schemas import RunSummary, Stage
-from factory.state import ModelChoice
+from factory.llm import ModelChoice
 from shared.errors import BudgetReached, Busy, Interrupted, ModelUnavailable
 from shared.events import (
     AttemptFailed,

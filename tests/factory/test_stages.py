@@ -262,7 +262,7 @@ def test_a_disk_that_refuses_a_file_ends_the_order_without_a_retry(factory: Fact
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert (summary.verdict, stages(summary)) == ("FAIL", [Stage.WRITE_FAILED])
     assert said(summary) == "'b.txt' was not written: File too large"
-    assert "another attempt would not mend this" in factory.seen(AttemptFailed)[0].next_step
+    assert "another attempt would not fix this" in factory.seen(AttemptFailed)[0].next_step
     assert factory.tip() == ""
 
 
