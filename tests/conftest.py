@@ -8,13 +8,27 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests import processes
 from tests.harness import Factory, git
 
 _OWN_VARIABLES = ("GIT_", "LLMCH_", "OPENAI_", "XDG_", "SOURCE_DATE_EPOCH")
+
+
+def pytest_configure() -> None:
+    """Have this process find what its tests leave running."""
+    processes.adopt_orphans()
+
+
+@pytest.fixture(autouse=True)
+def no_process_left() -> Iterator[None]:
+    """Fail a test that leaves a process running."""
+    with processes.none_left():
+        yield
 
 
 @pytest.fixture(autouse=True)

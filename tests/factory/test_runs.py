@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from factory.schemas import RunSummary, Stage
 from factory.llm import ModelChoice
+from factory.schemas import RunSummary, Stage
 from shared.errors import BudgetReached, Busy, Interrupted, ModelUnavailable
 from shared.events import (
     AttemptFailed,

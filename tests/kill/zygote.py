@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from factory.graph import prepare
+from tests import processes
 from tests.kill.driver import Order, perform
 from tests.kill.faults import plant
 
@@ -23,7 +24,7 @@ class Zygote:
     """The other end: has orders performed, one at a time."""
 
     def __init__(self, root: Path) -> None:
-        self._process = subprocess.Popen(
+        self._process = processes.start(
             [sys.executable, "-m", "tests.kill.zygote"],
             cwd=root,
             env={**os.environ, "PYTHONPATH": str(root)},

@@ -16,6 +16,7 @@ import pytest
 
 import llmch
 from llmch.cli import main
+from tests import processes
 from tests.harness import fingerprint, git
 from tests.shared.llm.edge import chat_stream, response_stream
 from tests.shared.llm.scripted_server import Act, ScriptedServer, scripted_server
@@ -78,7 +79,7 @@ def start(
     *arguments: str | Path, cwd: Path, module: str = "llmch", **variables: str
 ) -> subprocess.Popen[str]:
     """Start a command in a process of its own, its output piped."""
-    return subprocess.Popen(
+    return processes.start(
         [sys.executable, "-m", module, *map(str, arguments)],
         cwd=cwd,
         env=own_environment(**variables),

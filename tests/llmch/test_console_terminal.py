@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 import llmch
+from tests import processes
 
 DEADLINE_SECONDS = 30.0
 
@@ -118,7 +119,7 @@ def set_size(terminal: int, columns: int, lines: int) -> None:
 def at_terminal(script: str, *, columns: int = 80, **environ: str) -> Iterator[Terminal]:
     master, slave = pty.openpty()
     set_size(master, columns, 24)
-    process = subprocess.Popen(
+    process = processes.start(
         [sys.executable, "-c", PRELUDE + script],
         env={
             "PATH": os.environ["PATH"],

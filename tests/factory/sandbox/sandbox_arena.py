@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from factory.sandbox import Backend, Guarantee
+from tests import processes
 
 HERE = Path(__file__).resolve().parent
 REPO = HERE.parents[2]
@@ -43,7 +44,7 @@ class Driver:
         )
         self.uid = nobody.pw_uid if other else os.geteuid()
         self.python = python
-        self.process = subprocess.Popen(
+        self.process = processes.start(
             [python, sources / "sandbox_driver.py"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -53,6 +54,7 @@ class Driver:
             start_new_session=True,
             **self.identity,
         )
+        processes.lasting.add(self.process.pid)
 
     def send(self, request: dict[str, Any]) -> None:
         self.process.stdin.write(json.dumps(request, default=str) + "\n")
@@ -168,7 +170,7 @@ class Arena:
     @contextlib.contextmanager
     def bystander(self) -> Iterator[subprocess.Popen[bytes]]:
         """Another process of the same user, for as long as the block runs."""
-        with subprocess.Popen(["sleep", "600"], cwd="/", **self.driver.identity) as process:
+        with processes.start(["sleep", "600"], cwd="/", **self.driver.identity) as process:
             try:
                 yield process
             finally:

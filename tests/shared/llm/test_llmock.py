@@ -25,6 +25,7 @@ from shared.llm.client import Completion, Request
 from shared.llm.live import LiveClient
 from shared.llm.retry import Patience, RetryPolicy, SystemClock
 from shared.llm.second_chance import SecondChanceClient
+from tests import processes
 from tests.shared.llm.edge import SCHEMA, chat_request, outcome, planner_request
 from tests.shared.llm.scripted_server import refused_port
 
@@ -75,7 +76,7 @@ class Mock:
 def mock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mock]:
     port = refused_port()
     command = [str(Path(sys.executable).with_name("llmock")), "serve"]
-    server = subprocess.Popen(
+    server = processes.start(
         [*command, "-h", "127.0.0.1", "-p", str(port), "--log-level", "error"],
         cwd=tmp_path_factory.mktemp("llmock"),
         stdout=subprocess.DEVNULL,

@@ -46,6 +46,7 @@ from shared.llm.records import (
     request_to_json,
 )
 from shared.llm.transcript import Transcript
+from tests import processes
 from tests.shared.llm.edge import chat_document, chat_request
 from tests.shared.llm.scripted_server import Send, scripted_server
 
@@ -326,7 +327,7 @@ WRITER = """
 
 def test_two_processes_on_one_file_tear_nothing(path: Path) -> None:
     writers = [
-        subprocess.Popen([sys.executable, "-c", textwrap.dedent(WRITER), str(path), name], cwd=ROOT)
+        processes.start([sys.executable, "-c", textwrap.dedent(WRITER), str(path), name], cwd=ROOT)
         for name in ("WO-01", "WO-02")
     ]
     assert [writer.wait(60) for writer in writers] == [0, 0]

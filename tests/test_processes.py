@@ -1,0 +1,69 @@
+"""The tests' own promise: no process outlives its test, nor the pytest that ran it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import processes
+
+ROOT = Path(__file__).resolve().parents[1]
+
+PARENT = """
+import time
+from tests import processes
+print(processes.start(["sleep", "600"]).pid, flush=True)
+time.sleep(600)
+"""
+
+
+def is_living(pid: int) -> bool:
+    """Say whether a process runs: one that has ended and was not waited for does not."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][:1] not in "ZX"
+    return False
+
+
+def comes_true(condition: Callable[[], bool]) -> None:
+    """Wait for `condition`; on a machine under load that may take long."""
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def test_a_test_that_leaves_a_process_fails_and_the_process_is_killed() -> None:
+    with (
+        pytest.raises(AssertionError, match="sleep 600"),
+        processes.none_left(patience_seconds=0),
+    ):
+        left = subprocess.Popen(["sleep", "600"])
+    assert left.wait(20) != 0
+
+
+def test_a_process_whose_own_parent_has_ended_is_found_as_well() -> None:
+    with (
+        pytest.raises(AssertionError, match="sleep 601"),
+        processes.none_left(patience_seconds=0),
+    ):
+        subprocess.run(["sh", "-c", "sleep 601 >/dev/null 2>&1 &"], check=True)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(-1, 0)
+
+
+def test_a_process_ends_with_the_pytest_that_started_it_also_where_that_is_killed() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        comes_true(lambda: Path(f"/proc/{child}/comm").read_text() == "sleep\n")
+        parent.kill()
+    comes_true(lambda: not is_living(child))
