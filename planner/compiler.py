@@ -13,7 +13,7 @@ from planner.plan import Plan
 from planner.prompt_template import Template, render, render_review_revision, render_revision
 from planner.repair import Fix, mend
 from planner.requirements import render_requirements
-from planner.response import parse_response
+from planner.response import read_reply
 from planner.reviewer import MAX_ROUNDS, Claim, Review, read_review, review_prompt
 from planner.rules.catalogue import RULE_BY_CODE
 from planner.rules.model import Finding
@@ -26,7 +26,6 @@ from shared.events import Emit, PlanAttemptStarted, PlanJudged, PlanRepaired, Pl
 from shared.interfaces.checker import TypeChecker
 from shared.llm.client import Completion, LlmClient, ReplyFailed, Role
 from shared.llm.recording import NotOnRecord
-from shared.llm.reply import extract_json_object
 
 _KEPT = "the plan stays as it was before the review"
 
@@ -195,9 +194,10 @@ class _Compilation:
         text, repo_files = completion.text, self._inputs.repo_files
         self._write(f"llm_raw_response_attempt_{attempt}.txt", text)
         self._write(f"llm_reasoning_attempt_{attempt}.txt", completion.reasoning)
-        written = parse_response(text)
-        if written.is_json:
-            self._write(f"manifest_raw_attempt_{attempt}.json", extract_json_object(text))
+        reply = read_reply(text)
+        written = reply.plan
+        if reply.source:
+            self._write(f"manifest_raw_attempt_{attempt}.json", reply.source)
         dropped = left_out(written, repo_files)
         for draft in dropped:
             self._emit(Warned(render_left_out(draft)))
