@@ -10,7 +10,7 @@ from planner.run import PlanOptions, PlanResult, plan_identity, run_plan
 from shared.atomic_io import make_folder, write_json
 from shared.events import Emit, Noted
 from shared.llm.stack import ModelSource
-from shared.schemas import MANIFEST_NAME
+from shared.plan_folder.names import MANIFEST_NAME
 
 
 @dataclass(frozen=True, slots=True)

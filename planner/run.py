@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.compiler import CompileInputs, Judged, chosen, compile_plan
-from planner.io import check_export, export_plan, write_plan
+from planner.export import check_export, export_plan
 from planner.manifest import Origin, build_manifest, compile_hash
 from planner.openai_client import PlannerModel
 from planner.projection import exempted_orders
@@ -23,7 +23,6 @@ from planner.target import NOTHING_MORE, Allowed
 from planner.validation import Report
 from shared.atomic_io import make_folder, write_json
 from shared.errors import (
-    CommandFailed,
     InvalidInput,
     LlmchError,
     ModelUnavailable,
@@ -34,7 +33,9 @@ from shared.hashing import canonical_json, sha256_bytes
 from shared.llm.client import LlmClient
 from shared.llm.stack import ModelSource, open_model
 from shared.llm.usage import Tally, usage_counted, usage_document
+from shared.plan_folder.write import write_plan
 from shared.run_context import Recording, new_run_folder, new_run_id, recorded_run
+from shared.schemas import Manifest
 
 HINT_CHARACTERS = 24_000  # about 6,000 tokens: a tenth of what a plan's reply may take
 
@@ -209,11 +210,11 @@ def _conclude(
     titles: tuple[str, ...] = ()
     if last.ok:
         manifest = _manifest(inputs, origin, last)
-        titles = tuple(f"{order['id']}  {order['title']}" for order in manifest["work_orders"])
+        titles = tuple(f"{order.id}  {order.title}" for order in manifest.work_orders)
         output = folder.path / "output"
         write_plan(output, manifest)
         if options.outdir is not None:
-            _export(options.outdir, manifest, output)
+            export_plan(options.outdir, manifest, output)
             output = options.outdir
     recording.emit(usage_counted(tally))
     recording.emit(PlanEnded(last.ok, len(attempts), titles, str(output or ""), str(folder.path)))
@@ -230,16 +231,7 @@ def _conclude(
     )
 
 
-def _export(outdir: Path, manifest: Mapping[str, Any], output: Path) -> None:
-    try:
-        export_plan(outdir, manifest)
-    except CommandFailed as refused:
-        raise CommandFailed(
-            refused.message, f"the plan is not lost: copy it from {output}"
-        ) from refused
-
-
-def _manifest(inputs: CompileInputs, origin: Origin, judged: Judged) -> dict[str, Any]:
+def _manifest(inputs: CompileInputs, origin: Origin, judged: Judged) -> Manifest:
     plan = judged.plan
     assert plan is not None, "a valid plan was parsed"
     orders = exempted_orders(plan, inputs.repo_files)

@@ -23,7 +23,6 @@ SCHEMA_VERSION: Final = "1.0"
 
 # Verifies a whole project, where a project has it.
 VERIFY_SCRIPT: Final = "scripts/verify.sh"
-MANIFEST_NAME: Final = "WORK_ORDERS_MANIFEST.json"
 
 # Limits, in bytes unless named otherwise. The figures are those of the work order format; a
 # document has to be read whole before it can be judged, hence its bound.

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 from shared.schemas import MAX_DOCUMENT_BYTES
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
+JsonObject: TypeAlias = "dict[str, JsonValue]"
 
 # Five levels are in use; the bound keeps every later walk of a value clear of Python's own.
 MAX_DEPTH: Final = 64

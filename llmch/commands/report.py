@@ -36,8 +36,8 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
         coverage_of_repo,
         render_coverage,
     )
-    from planner.manifest_folder import holds_plan
     from planner.repo import open_repo
+    from shared.plan_folder.names import holds_plan
 
     if holds_plan(args.coverage):
         rows = coverage_of_plan(args.coverage, open_repo(args.repo) if args.repo else None)

@@ -233,7 +233,7 @@ BAD_FLAGS = {
     "a bare repo": (["--repo", "{here}/bare.git"], "no git working tree"),
     "an export into the repo": (["--repo", "{here}/repo", "--outdir", "{here}/repo/x"], "inside"),
     "an export over a plan": (["--outdir", "{here}/plan"], "holds a plan already"),
-    "an export to a file": (["--outdir", "{here}/template.md"], "is no folder"),
+    "an export to a file": (["--outdir", "{here}/template.md"], "is not a directory"),
     "an empty effort": (["--reasoning-effort", ""], "reasoning"),
     "no room for a reply": (["--max-output-tokens", "0"], "max-output-tokens"),
     "a cost that is no number": (["--max-cost", "much"], "max-cost"),

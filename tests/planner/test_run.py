@@ -129,8 +129,8 @@ def test_a_refused_plan_leaves_the_old_export_alone(planner: Planner) -> None:
 def test_a_file_is_no_place_for_an_export(planner: Planner) -> None:
     place = planner.scratch / "plan"
     place.write_text("")
-    assert "is no folder" in refusal(planner, outdir=place)
-    assert "is no folder" in refusal(planner, outdir=place / "below")
+    assert "is not a directory" in refusal(planner, outdir=place)
+    assert "is not a directory" in refusal(planner, outdir=place / "below")
 
 
 def test_an_export_into_the_repo_is_refused(planner: Planner, repo: Path) -> None:

@@ -374,3 +374,17 @@ def _outcome(parse: Any, text: str) -> SpecDocument | str:
         return parse_document(parse(text, "spec"), "spec")
     except InvalidInput as refused:
         return refused.message
+
+
+@pytest.mark.parametrize(("count", "accepted"), [(1000, True), (1001, False)])
+def test_a_spec_has_no_more_requirements_than_a_manifest_may_list(
+    tmp_path: Path, count: int, accepted: bool
+) -> None:
+    entries = [{"id": f"R{number}", "text": "It works."} for number in range(count)]
+    path = tmp_path / "spec.json"
+    path.write_text(json.dumps({"name": "n", "summary": "s", "requirements": entries}))
+    if accepted:
+        assert len(read_spec(path).requirements) == count
+    else:
+        with pytest.raises(InvalidInput, match="at most 1000 entries"):
+            read_spec(path)
