@@ -25,7 +25,7 @@ from shared.schemas import (
     Manifest,
     SchemaProblem,
     WorkOrder,
-    blockers,
+    glob_paths,
     order_id,
     order_number,
     parse_document,
@@ -156,10 +156,18 @@ def _parse_order(document: JsonObject, where: str) -> WorkOrder:
         order = parse_document(WorkOrder, document)
     except DocumentInvalid as invalid:
         raise _invalid(where, invalid.problems) from invalid
-    problems = (*blockers(order), *_unusable(order))
+    problems = (*_blockers(order), *_unusable(order))
     if problems:
         raise _invalid(where, problems)
     return order
+
+
+def _blockers(order: WorkOrder) -> Iterator[SchemaProblem]:
+    """Find what the schema lets pass, because the planner has rules for it."""
+    if order_number(order.id) is None:
+        yield SchemaProblem("id", f"{order.id!r} is not of the form WO-01")
+    for field, path in glob_paths(order):
+        yield SchemaProblem(field, f"`{path}` has glob characters: name each file")
 
 
 def _unusable(order: WorkOrder) -> Iterator[SchemaProblem]:

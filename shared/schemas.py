@@ -34,13 +34,6 @@ MAX_ORDERS: Final = 2000
 MAX_COMMANDS: Final = 100
 MAX_LISTED: Final = 1000
 """Of any other list in an order or contract."""
-MAX_CONTEXT_BYTES: Final = 200 * 1024
-"""Of one context file, and of all of an order's together."""
-MAX_WRITE_BYTES: Final = 200 * 1024
-"""Of one proposed file."""
-MAX_PROPOSAL_BYTES: Final = 500 * 1024
-"""Of all files of a proposal together."""
-MAX_EXCERPT_CHARACTERS: Final = 2000
 
 # What is told of a document at fault. More than 500 faults are not even listed: that alone would
 # take a minute for ten megabytes of them.
@@ -142,8 +135,8 @@ class RequirementEntry(_Document):
 class WorkOrder(_Document):
     """One step of a plan: what to do, where it may write, and how it is judged.
 
-    Any string is taken for an `id` and any path may hold glob characters: `blockers` names what
-    of that keeps an order from being executed. `changes` names what `interfaces` declare anew on
+    Any string is taken for an `id` and any path may hold glob characters: rules of the planner
+    judge both, and the factory refuses them. `changes` names what `interfaces` declare anew on
     purpose, and what of earlier ones the order takes away. `regression` repeats the acceptance
     commands that are meant to pass before the order too. An order without the three is the same
     document, with the same hash, as before there were any.
@@ -273,17 +266,6 @@ def _glob_paths(order: WorkOrder) -> Iterator[tuple[str, str]]:
     for index, path in enumerate(order.context_files):
         if glob_characters(path):
             yield f"context_files[{index}]", path
-
-
-def blockers(order: WorkOrder) -> tuple[SchemaProblem, ...]:
-    """Return what keeps an order that fits the schema from being executed."""
-    found = [
-        SchemaProblem(field, f"`{path}` has glob characters: name each file")
-        for field, path in glob_paths(order)
-    ]
-    if order_number(order.id) is None:
-        found.insert(0, SchemaProblem("id", f"{order.id!r} is not of the form WO-01"))
-    return tuple(found)
 
 
 def _problems(error: ValidationError) -> tuple[SchemaProblem, ...]:

@@ -93,6 +93,7 @@ FIELDS = {
     "acceptance_commands[1]": ["true", "  "],
     "context_files": [f"f{number}" for number in range(11)],
     "context_files[0]": [".GIT/config"],
+    "context_files[1]": ["fine", "/abs/[x]"],
     "preconditions[0].path": [{"kind": "file_exists"}],
     "preconditions[0].kind": [{"kind": "file_maybe", "path": "a"}],
     "postconditions[0].kind": [{"kind": "file_absent", "path": "a"}],
