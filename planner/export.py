@@ -11,10 +11,11 @@ from shared.plan_folder.write import replace_plan
 from shared.schemas import Manifest
 
 
-def check_export(outdir: Path, *, overwrite: bool) -> None:
+def check_export(outdir: Path, *, overwrite: bool, repo: Path | None = None) -> None:
     """Raise `InvalidInput` where an export to `outdir` cannot be made, or is against the flags.
 
-    It is called before any model is asked, so that nobody pays for a plan that cannot be written.
+    `repo` is the root of the repo that the plan is for: the plan may not be written into it. The
+    check comes before any model is asked, so that nobody pays for a plan that cannot be written.
     """
     named = f"--outdir {outdir}"
     try:
@@ -27,6 +28,8 @@ def check_export(outdir: Path, *, overwrite: bool) -> None:
         raise InvalidInput(f"{named}: {place} is not a directory", "name a new or existing folder")
     if not os.access(place, os.W_OK | os.X_OK):
         raise InvalidInput(f"{named}: {place} may not be written", "name another folder")
+    if repo is not None and outdir.resolve().is_relative_to(repo.resolve()):
+        raise InvalidInput(f"{named} is inside the target repo", "choose a folder outside of it")
     present = list_plan_files(outdir) if outdir.is_dir() else ()
     if present and not overwrite:
         raise InvalidInput(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 
-from planner.requirements import Requirement
+from planner.plan import Plan
+from planner.projection import exempted_orders
 from shared.hashing import canonical_json, manifest_sha256, sha256_bytes
 from shared.schemas import (
     Manifest,
     Provenance,
     RequirementEntry,
-    VerifyContract,
     WorkOrder,
     parse_document,
 )
@@ -40,28 +40,21 @@ def compile_hash(*, spec: str, template: str, model: str, reasoning_effort: str 
     return sha256_bytes(canonical_json(inputs))
 
 
-def build_manifest(
-    overview: Sequence[str],
-    contract: VerifyContract | None,
-    orders: Sequence[WorkOrder],
-    origin: Origin,
-    requirements: Sequence[Requirement] = (),
-    *,
-    require_coverage: bool = False,
-) -> Manifest:
-    """Return the manifest, whose hash recomputes from the file that it is written to.
+def build_manifest(plan: Plan, repo_files: Collection[str], origin: Origin) -> Manifest:
+    """Return a valid plan's manifest, whose hash recomputes from the file that it is written to.
 
-    It lists the `requirements` that the orders are traced to, where there are any. `orders` say
-    which of them are exempt from verification; those are marked as bootstrap.
+    It lists the requirements that the orders are traced to, where there are any. On a repo that
+    holds `repo_files`, an order is exempt from verification where that is not possible yet; such
+    an order is marked as bootstrap.
     """
-    bootstrap = any(order.verify_exempt for order in orders)
+    orders = exempted_orders(plan, repo_files)
     manifest = Manifest(
-        system_overview=tuple(overview),
-        verify_contract=contract,
+        system_overview=plan.overview,
+        verify_contract=plan.contract,
         work_orders=tuple(_with_provenance(order, origin) for order in orders),
-        requirements=tuple(RequirementEntry(**asdict(each)) for each in requirements),
-        require_coverage=require_coverage,
-        provenance=_provenance(origin, bootstrap=bootstrap),
+        requirements=tuple(RequirementEntry(**asdict(each)) for each in plan.requirements),
+        require_coverage=plan.require_coverage,
+        provenance=_provenance(origin, bootstrap=any(order.verify_exempt for order in orders)),
     )
     return parse_document(Manifest, _sealed(manifest.model_dump(mode="json")))
 

@@ -38,11 +38,6 @@ def read_reply(text: str) -> Reply:
         return Reply("", unreadable_plan(str(problem)))
 
 
-def parse_response(text: str) -> Plan:
-    """Return the plan in a model's reply. Never raises; see `read_reply`."""
-    return read_reply(text).plan
-
-
 def _read_array(array: ReplyIsArray) -> Reply:
     try:
         plan = parse_plan(parse_json(array.source))

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from planner.manifest import Origin, build_manifest, compile_hash
 from planner.plan import parse_plan
-from planner.projection import exempted_orders
 from shared.hashing import manifest_sha256
 from shared.plan_folder.write import plan_files
 from shared.schemas import Manifest, parse_document
@@ -23,9 +22,7 @@ VERIFY = "scripts/verify.sh"
 
 
 def built(document: Any, origin: Origin = ORIGIN) -> Manifest:
-    subject = parse_plan(document)
-    orders = exempted_orders(subject, ())
-    return build_manifest(subject.overview, subject.contract, orders, origin)
+    return build_manifest(parse_plan(document), (), origin)
 
 
 def manifest_of(document: Any, origin: Origin = ORIGIN) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.response import parse_response
+from planner.response import read_reply
 from planner.validation import judge
 from tests.planner.planning import judge_text
 from tests.planner.plans import order, plan
@@ -58,7 +58,7 @@ def test_a_reply_that_holds_no_document_is_one_finding_of_the_plan(reply: str, w
 
 
 def test_a_document_that_is_no_plan_is_still_a_document() -> None:
-    subject = parse_response('{"orders": []}')
+    subject = read_reply('{"orders": []}').plan
     assert subject.is_json
     assert not judge(subject).ok
 
