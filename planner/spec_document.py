@@ -56,7 +56,7 @@ class SpecDocument(BaseModel):
     ] = []
 
 
-def parse_document(tree: Tree, named: str) -> SpecDocument:
+def parse_spec_document(tree: Tree, named: str) -> SpecDocument:
     """Return the typed document. Raises `InvalidInput` naming each field at fault."""
     if isinstance(tree, NotText) and tree.kind == "empty":
         raise InvalidInput(f"{named} is empty", "describe the product in it")

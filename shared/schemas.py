@@ -24,9 +24,7 @@ SCHEMA_VERSION: Final = "1.0"
 # Verifies a whole project, where a project has it.
 VERIFY_SCRIPT: Final = "scripts/verify.sh"
 
-# Limits, in bytes unless named otherwise. The figures are those of the work order format; a
-# document has to be read whole before it can be judged, hence its bound.
-MAX_DOCUMENT_BYTES: Final = 10 * 1024 * 1024
+# The figures are those of the work order format.
 MAX_CONTEXT_FILES: Final = 10
 # No honest plan comes near these: a reply of 64,000 tokens holds some hundred orders, a proposal
 # some hundred files. They keep ten megabytes of nonsense from costing minutes and gigabytes.

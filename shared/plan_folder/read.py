@@ -14,8 +14,8 @@ from pathlib import Path
 from shared.errors import InvalidInput
 from shared.hashing import manifest_sha256
 from shared.plan_folder.names import MANIFEST_NAME, list_plan_files, order_file_name
-from shared.schemas import MAX_DOCUMENT_BYTES, order_number
-from shared.strict_json import JsonProblem, JsonValue, parse_json
+from shared.schemas import order_number
+from shared.strict_json import MAX_DOCUMENT_BYTES, JsonProblem, JsonValue, parse_json
 from shared.text_input import read_regular_file
 
 
