@@ -183,6 +183,12 @@ def _refuse_disagreement(
             pass
         case _:
             return
+    for position, entry in enumerate(manifest.entries):
+        if isinstance(entry, dict) and not isinstance(entry.get("id"), str):
+            raise InvalidInput(
+                f"{folder / MANIFEST_NAME}: work_orders[{position}] has no id that names its file",
+                "plan again, or remove the order files to judge the manifest alone",
+            )
     planned = {each.name: each.document for each in manifest.orders}
     for name in sorted(planned.keys() | files.keys()):
         if planned.get(name) != files.get(name):

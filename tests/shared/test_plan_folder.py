@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.errors import CommandFailed, InvalidInput
@@ -73,8 +73,11 @@ def test_a_folder_holds_a_plan_where_it_has_one_of_its_files(tmp_path: Path) -> 
 # Reading
 
 
-@given(st.dictionaries(st.integers(1, 200), st.booleans(), min_size=1, max_size=8))
-def test_what_is_written_is_read_again(tmp_path_factory: Any, numbers: dict[int, bool]) -> None:
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(1, 200), unique=True, max_size=8))
+def test_what_is_written_is_read_again(
+    tmp_path_factory: pytest.TempPathFactory, numbers: list[int]
+) -> None:
     folder = tmp_path_factory.mktemp("plan") / "plan"
     written = manifest(*(order(number) for number in numbers))
     write_plan(folder, written)
@@ -120,6 +123,15 @@ def test_a_fifo_is_refused_and_never_waited_for(tmp_path: Path) -> None:
 
 def test_no_manifest_is_no_fault(tmp_path: Path) -> None:
     assert read_manifest(tmp_path) is None
+
+
+@pytest.mark.parametrize("given_id", [None, 7, ["WO-02"]])
+def test_a_manifests_order_without_an_id_cannot_agree_with_a_file(
+    tmp_path: Path, given_id: Any
+) -> None:
+    document = plan(order(1), order(2) | {"id": given_id})
+    put(tmp_path, {"WO-01.json": order(1), "WO-02.json": order(2), MANIFEST_NAME: document})
+    assert f"{MANIFEST_NAME}: work_orders[1] has no id" in refusal(tmp_path)
 
 
 # The identity of a plan
