@@ -146,7 +146,9 @@ def _vouched_for(loaded: LoadedOrder) -> bool:
 def _object(document: JsonValue, path: Path) -> JsonObject:
     if not isinstance(document, dict):
         raise InvalidInput(
-            f"{path} is not a JSON object", "`llmch check DIR` judges a whole plan and says more"
+            f"{path} is not a JSON object",
+            "`llmch explain E005` shows the form of a work order, `llmch explain E000` that of a "
+            "manifest",
         )
     return document
 
