@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from shared.schemas import MAX_EXCERPT_CHARACTERS
+from factory.limits import MAX_EXCERPT_CHARACTERS
 
 # `/`, `/usr` and `/usr/local` are the prefix of far more than an interpreter.
 _PARTS_OF_A_COMMON_PREFIX = 3

@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 
 from factory.brief import brief_of
 from factory.evidence import Evidence, Gathering, beside
+from factory.limits import MAX_CONTEXT_BYTES
 from factory.llm import build_request
 from factory.prompt import ShownFile, hashes_of, render_prompt
 from factory.proposal import ProposalInvalid, parse_proposal
@@ -22,7 +23,7 @@ from shared.events import AttemptStarted, StageStarted
 from shared.hashing import EMPTY_SHA256, sha256_bytes
 from shared.llm.client import Completion, ReplyFailed, Request
 from shared.llm.reply_format import ReplyFormat
-from shared.schemas import MAX_CONTEXT_BYTES, WorkOrder
+from shared.schemas import WorkOrder
 
 _SATISFYING = {
     "file_exists": frozenset({FileKind.FILE, FileKind.LINK}),

@@ -3,45 +3,38 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from factory.earlier_orders import binding_on, known_to
 from shared.errors import InvalidInput, PreflightRefused
-from shared.hashing import manifest_sha256
 from shared.paths import is_git_path
+from shared.plan_folder.names import MANIFEST_NAME
+from shared.plan_folder.read import (
+    PlanFacts,
+    StoredManifest,
+    no_orders,
+    read_document,
+    read_manifest,
+    read_stored_plan,
+)
 from shared.schemas import (
-    MANIFEST_NAME,
-    MAX_DOCUMENT_BYTES,
     DocumentInvalid,
     Interface,
     Manifest,
     SchemaProblem,
     WorkOrder,
-    blockers,
+    glob_paths,
     order_id,
     order_number,
     parse_document,
     unknown_keys,
 )
 from shared.shell_words import UnsplittableError, split_words
-from shared.strict_json import JsonProblem, parse_json
-from shared.text_input import read_text_input
+from shared.strict_json import JsonObject, JsonValue
 
-_ORDER_FILE = re.compile(r"WO-[0-9]+\.json")
 _PROBLEMS_SHOWN = 10
-
-
-@dataclass(frozen=True, slots=True)
-class PlanFacts:
-    """The plan an order belongs to, as its manifest tells it."""
-
-    manifest_sha256: str
-    planner_run_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,56 +61,50 @@ class LoadedOrder:
 
 def read_order(path: Path) -> LoadedOrder:
     """Return the order in one file. Raises `InvalidInput` naming the field at fault."""
-    document = _read_object(path, "work order")
-    order = _parse_order(document, str(path))
-    warnings = tuple(f"{path.name}: unknown key {key!r} ignored" for key in _unknown(document))
-    manifest = _read_manifest(path.parent)
-    loaded = LoadedOrder(order, None, warnings)
-    if manifest and document in _orders_of(manifest):
-        plan = _plan_facts(manifest)
-        return _after(replace(loaded, plan=plan), _earlier_orders(manifest, document))
+    document = _object(read_document(path, "work order"), path)
+    loaded = _loaded(document, path, None)
+    manifest = read_manifest(path.parent)
+    if manifest is not None and document in manifest.entries:
+        earlier = manifest.entries[: manifest.entries.index(document)]
+        return _after(replace(loaded, plan=manifest.facts), _readable(earlier))
     return loaded
 
 
 def read_workdir(folder: Path) -> tuple[LoadedOrder, ...]:
     """Return a plan's orders in sequence.
 
-    Raises `InvalidInput` where the folder holds no orders, has a gap, or where its manifest and
-    its order files disagree.
+    Raises `InvalidInput` where the folder holds no orders, has a gap, where an order stands in
+    the file of another one, or where the manifest and the order files disagree.
     """
-    names = _order_files(folder)
-    manifest = _read_manifest(folder)
-    documents = {name: _read_object(folder / name, "work order") for name in names}
-    if manifest is not None:
-        documents = _reconcile(folder, documents, manifest)
-    if not documents:
-        raise InvalidInput(
-            f"{folder} holds no work orders", "make some: `llmch plan --spec SPEC --outdir DIR`"
-        )
-    plan = _plan_facts(manifest) if manifest else None
-    orders = [
-        LoadedOrder(
-            _parse_order(document, str(folder / name)),
-            plan,
-            tuple(f"{name}: unknown key {key!r} ignored" for key in _unknown(document)),
-        )
-        for name, document in documents.items()
-    ]
+    stored = read_stored_plan(folder)
+    if stored.manifest is not None:
+        _check_manifest(stored.manifest, folder / MANIFEST_NAME)
+    if not stored.orders:
+        raise no_orders(folder)
+    plan = stored.manifest.facts if stored.manifest else None
+    orders = []
+    for file in stored.orders:
+        path = folder / file.name
+        orders.append(_loaded(_object(file.document, path), path, plan))
     loaded = _in_sequence(folder, orders)
     parsed = [each.order for each in loaded]
     return tuple(_after(each, parsed[:position]) for position, each in enumerate(loaded))
 
 
-def _earlier_orders(
-    manifest: Mapping[str, Any], document: Mapping[str, Any]
-) -> tuple[WorkOrder, ...]:
-    """Return the manifest's orders before this one, as far as they can be read."""
-    documents = _orders_of(manifest)
-    earlier: list[WorkOrder] = []
-    for each in documents[: documents.index(document)]:
+def _loaded(document: JsonObject, path: Path, plan: PlanFacts | None) -> LoadedOrder:
+    order = _parse_order(document, str(path))
+    unknown = unknown_keys(WorkOrder, document)
+    warnings = tuple(f"{path.name}: unknown key {key!r} ignored" for key in unknown)
+    return LoadedOrder(order, plan, warnings)
+
+
+def _readable(entries: Sequence[JsonValue]) -> tuple[WorkOrder, ...]:
+    """Return those of a manifest's entries that can be read as orders."""
+    orders: list[WorkOrder] = []
+    for each in entries:
         with contextlib.suppress(DocumentInvalid):
-            earlier.append(parse_document(WorkOrder, each))
-    return tuple(earlier)
+            orders.append(parse_document(WorkOrder, each))
+    return tuple(orders)
 
 
 def _after(loaded: LoadedOrder, earlier: Sequence[WorkOrder]) -> LoadedOrder:
@@ -126,17 +113,6 @@ def _after(loaded: LoadedOrder, earlier: Sequence[WorkOrder]) -> LoadedOrder:
     return replace(
         loaded, known=known_to(order, earlier), earlier=tuple(binding_on(order, earlier))
     )
-
-
-def _order_files(folder: Path) -> list[str]:
-    if not folder.is_dir():
-        raise InvalidInput(f"--workdir {folder}: no such folder", "name a folder of WO-NN.json")
-    try:
-        return sorted(each.name for each in folder.iterdir() if _ORDER_FILE.fullmatch(each.name))
-    except OSError as error:
-        raise InvalidInput(
-            f"--workdir {folder} cannot be read: {error.strerror}", "check your permission"
-        ) from error
 
 
 def decide_exempt(loaded: LoadedOrder, *, allow: bool) -> tuple[bool, str]:
@@ -167,26 +143,33 @@ def _vouched_for(loaded: LoadedOrder) -> bool:
     )
 
 
-def _read_object(path: Path, what: str) -> Mapping[str, Any]:
-    text = read_text_input(path, what, MAX_DOCUMENT_BYTES).text
-    try:
-        document = parse_json(text)
-    except JsonProblem as problem:
-        raise InvalidInput(f"{what} {path}: {problem}", "it must hold one JSON object") from problem
+def _object(document: JsonValue, path: Path) -> JsonObject:
     if not isinstance(document, dict):
-        raise InvalidInput(f"{what} {path} is no JSON object", "see examples/ for the form")
+        raise InvalidInput(
+            f"{path} is not a JSON object",
+            "`llmch explain E005` shows the form of a work order, `llmch explain E000` that of a "
+            "manifest",
+        )
     return document
 
 
-def _parse_order(document: Mapping[str, Any], where: str) -> WorkOrder:
+def _parse_order(document: JsonObject, where: str) -> WorkOrder:
     try:
         order = parse_document(WorkOrder, document)
     except DocumentInvalid as invalid:
         raise _invalid(where, invalid.problems) from invalid
-    problems = (*blockers(order), *_unusable(order))
+    problems = (*_blockers(order), *_unusable(order))
     if problems:
         raise _invalid(where, problems)
     return order
+
+
+def _blockers(order: WorkOrder) -> Iterator[SchemaProblem]:
+    """Find what the schema lets pass, because the planner has rules for it."""
+    if order_number(order.id) is None:
+        yield SchemaProblem("id", f"{order.id!r} is not of the form WO-01")
+    for field, path in glob_paths(order):
+        yield SchemaProblem(field, f"`{path}` has glob characters: name each file")
 
 
 def _unusable(order: WorkOrder) -> Iterator[SchemaProblem]:
@@ -212,64 +195,25 @@ def _invalid(where: str, problems: tuple[SchemaProblem, ...]) -> InvalidInput:
     if len(problems) > _PROBLEMS_SHOWN:
         lines.append(f"  and {len(problems) - _PROBLEMS_SHOWN} more")
     return InvalidInput(
-        f"{where} is no valid work order:\n" + "\n".join(lines),
-        "`llmch check DIR` judges a whole plan and says how to mend each fault",
+        f"{where} is not a valid work order:\n" + "\n".join(lines),
+        "`llmch check DIR` judges a whole plan and says how to fix each fault",
     )
 
 
-def _unknown(document: Mapping[str, Any]) -> tuple[str, ...]:
-    return unknown_keys(WorkOrder, document)
-
-
-def _read_manifest(folder: Path) -> Mapping[str, Any] | None:
-    path = folder / MANIFEST_NAME
-    return _read_object(path, "manifest") if os.path.lexists(path) else None
-
-
-def _orders_of(manifest: Mapping[str, Any]) -> list[Any]:
-    orders = manifest.get("work_orders")
-    return orders if isinstance(orders, list) else []
-
-
-def _plan_facts(manifest: Mapping[str, Any]) -> PlanFacts | None:
-    """Return the plan's identity if the manifest recomputes to the hash it claims."""
-    provenance = manifest.get("provenance")
-    claimed = provenance.get("manifest_sha256") if isinstance(provenance, dict) else None
-    run_id = provenance.get("planner_run_id") if isinstance(provenance, dict) else None
-    if isinstance(claimed, str) and isinstance(run_id, str):
-        try:
-            if manifest_sha256(manifest) == claimed:
-                return PlanFacts(claimed, run_id)
-        except ValueError:
-            return None
-    return None
-
-
-def _reconcile(
-    folder: Path, documents: Mapping[str, Mapping[str, Any]], manifest: Mapping[str, Any]
-) -> dict[str, Mapping[str, Any]]:
-    """Return the manifest's orders by file name, having seen that the files say the same."""
+def _check_manifest(manifest: StoredManifest, path: Path) -> None:
+    """Refuse a manifest whose orders cannot be read, or whose ids do not tell them apart."""
     try:
-        parse_document(Manifest, manifest)
+        parse_document(Manifest, _object(manifest.document, path))
     except DocumentInvalid as invalid:
-        # The rest is for people, or believed only where its hash is true (see `_plan_facts`).
+        # The rest is for people, or believed only where its hash is true (see `PlanFacts`).
         if problems := tuple(p for p in invalid.problems if p.field.startswith("work_orders")):
-            raise _invalid(str(folder / MANIFEST_NAME), problems) from invalid
-    orders = _orders_of(manifest)
-    planned = {f"{order['id']}.json": order for order in orders}
-    if len(planned) < len(orders):
+            raise _invalid(str(path), problems) from invalid
+    names = {each.name for each in manifest.orders}
+    if len(names) < len(manifest.orders):
         raise InvalidInput(
-            f"{folder / MANIFEST_NAME}: two work orders have the same id",
+            f"{path}: two work orders have the same id",
             "work orders are numbered from WO-01 without gaps",
         )
-    if documents:
-        for name in sorted(planned.keys() | documents.keys()):
-            if planned.get(name) != documents.get(name):
-                raise InvalidInput(
-                    f"{folder}: {name} and {MANIFEST_NAME} disagree",
-                    "plan again, or remove the manifest to run the files as they are",
-                )
-    return planned
 
 
 def _in_sequence(folder: Path, orders: list[LoadedOrder]) -> tuple[LoadedOrder, ...]:

@@ -13,7 +13,7 @@ from factory.batch.status import StateFile
 from factory.journal import Step, open_journal
 from factory.lock import hold
 from factory.options import RunOptions
-from factory.orders import LoadedOrder, PlanFacts, decide_exempt, read_order
+from factory.orders import LoadedOrder, decide_exempt, read_order
 from factory.preflight import (
     Repo,
     Target,
@@ -31,6 +31,7 @@ from shared.errors import InvalidInput, LlmchError
 from shared.events import Emit, Warned
 from shared.llm.resume import Earlier
 from shared.llm.stack import ModelSource, open_model, transcript_of
+from shared.plan_folder.read import PlanFacts
 from shared.run_context import Recording, RunFolder, new_run_folder, new_run_id, recorded_run
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from shared.schemas import MAX_EXCERPT_CHARACTERS
+from factory.limits import MAX_EXCERPT_CHARACTERS
 
 
 def _is_none(value: object) -> bool:

@@ -9,9 +9,10 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Protocol
 
+from factory.limits import MAX_PROPOSAL_BYTES, MAX_WRITE_BYTES
 from factory.schemas import FileWrite, Stage, WriteProposal
 from shared.paths import PathProblem, check_path, fold_path, is_git_path
-from shared.schemas import MAX_PROPOSAL_BYTES, MAX_WRITE_BYTES, WorkOrder
+from shared.schemas import WorkOrder
 
 _MAX_NAME_BYTES = 255  # of one component, on every file system in common use
 

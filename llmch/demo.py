@@ -14,7 +14,8 @@ from factory.sandbox import Backend
 from factory.schemas import BatchSummary
 from llmch.examples import Example
 from planner.openai_client import PlannerModel
-from planner.run import PlanOptions, PlanResult, run_plan
+from planner.options import PlanOptions
+from planner.run import PlanResult, run_plan
 from shared.atomic_io import make_folder, write_bytes
 from shared.errors import InvalidInput
 from shared.events import Emit

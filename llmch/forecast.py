@@ -5,10 +5,10 @@ Orders that are sent back to be made again on a newer state are not foreseen.
 
 from __future__ import annotations
 
+from factory.limits import MAX_CONTEXT_BYTES, MAX_EXCERPT_CHARACTERS
 from llmch.console.figures import count
 from shared.llm.budget import bound_of
 from shared.llm.ladder import parse_ladder
-from shared.schemas import MAX_CONTEXT_BYTES, MAX_EXCERPT_CHARACTERS
 from shared.settings import Settings
 
 # A prompt is the context files, at most this, the order's own text and what failed before.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from planner.openai_client import PlannerModel
-from planner.run import PlanOptions
+from planner.options import PlanOptions
 from planner.target import Allowed
 from shared.settings import RoleSettings, Settings
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
-from planner.requirements import Requirement
+from planner.plan import Plan
+from planner.projection import exempted_orders
 from shared.hashing import canonical_json, manifest_sha256, sha256_bytes
-from shared.schemas import SCHEMA_VERSION, VerifyContract, WorkOrder
-from shared.strict_json import JsonValue
-
-Entry = dict[str, JsonValue]
+from shared.schemas import (
+    Manifest,
+    Provenance,
+    RequirementEntry,
+    WorkOrder,
+    parse_document,
+)
+from shared.strict_json import JsonObject, JsonValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,35 +40,26 @@ def compile_hash(*, spec: str, template: str, model: str, reasoning_effort: str 
     return sha256_bytes(canonical_json(inputs))
 
 
-def build_manifest(
-    overview: Sequence[str],
-    contract: VerifyContract | None,
-    orders: Sequence[WorkOrder],
-    origin: Origin,
-    requirements: Sequence[Requirement] = (),
-    *,
-    require_coverage: bool = False,
-) -> dict[str, Any]:
-    """Return the manifest document, whose hash recomputes from the file it is written to.
+def build_manifest(plan: Plan, repo_files: Collection[str], origin: Origin) -> Manifest:
+    """Return a valid plan's manifest, whose hash recomputes from the file that it is written to.
 
-    It lists the `requirements` that the orders are traced to, where there are any. `orders` say
-    which of them are exempt from verification; those are marked as bootstrap.
+    It lists the requirements that the orders are traced to, where there are any. On a repo that
+    holds `repo_files`, an order is exempt from verification where that is not possible yet; such
+    an order is marked as bootstrap.
     """
-    document: dict[str, Any] = {
-        "schema_version": SCHEMA_VERSION,
-        "system_overview": list(overview),
-        "verify_contract": contract.model_dump(mode="json") if contract else None,
-        "work_orders": [_order_document(order, origin) for order in orders],
-        "provenance": _provenance(origin, bootstrap=any(order.verify_exempt for order in orders)),
-    }
-    if requirements:
-        document["requirements"] = [asdict(each) for each in requirements]
-    if require_coverage:
-        document["require_coverage"] = True
-    return _sealed(document)
+    orders = exempted_orders(plan, repo_files)
+    manifest = Manifest(
+        system_overview=plan.overview,
+        verify_contract=plan.contract,
+        work_orders=tuple(_with_provenance(order, origin) for order in orders),
+        requirements=tuple(RequirementEntry(**asdict(each)) for each in plan.requirements),
+        require_coverage=plan.require_coverage,
+        provenance=_provenance(origin, bootstrap=any(order.verify_exempt for order in orders)),
+    )
+    return parse_document(Manifest, _sealed(manifest.model_dump(mode="json")))
 
 
-def reseal(document: Entry, exempt: Sequence[bool]) -> Entry:
+def reseal(document: JsonObject, exempt: Sequence[bool]) -> JsonObject:
     """Return a manifest as it was read, with other exemptions and with a hash that recomputes.
 
     `exempt` says it order by order. All else stays as it is written there; what has no provenance
@@ -77,19 +72,18 @@ def reseal(document: Entry, exempt: Sequence[bool]) -> Entry:
     return _sealed(_attesting(whole, bootstrap=any(exempt)))
 
 
-def _order_document(order: WorkOrder, origin: Origin) -> dict[str, Any]:
-    document = order.model_dump(mode="json", exclude={"provenance"})
-    document["provenance"] = _provenance(origin, bootstrap=order.verify_exempt)
-    return document
+def _with_provenance(order: WorkOrder, origin: Origin) -> WorkOrder:
+    provenance = _provenance(origin, bootstrap=order.verify_exempt)
+    return order.model_copy(update={"provenance": provenance})
 
 
-def _provenance(origin: Origin, *, bootstrap: bool) -> dict[str, Any]:
-    return {
-        "planner_run_id": origin.planner_run_id,
-        "compile_hash": origin.compile_hash,
-        "manifest_sha256": "",
-        "bootstrap": bootstrap,
-    }
+def _provenance(origin: Origin, *, bootstrap: bool) -> Provenance:
+    return Provenance(
+        planner_run_id=origin.planner_run_id,
+        compile_hash=origin.compile_hash,
+        manifest_sha256="",
+        bootstrap=bootstrap,
+    )
 
 
 def _marked(order: JsonValue, exempt: bool) -> JsonValue:
@@ -100,7 +94,7 @@ def _marked(order: JsonValue, exempt: bool) -> JsonValue:
     return _attesting(order, bootstrap=exempt)
 
 
-def _sealed(document: Entry) -> Entry:
+def _sealed(document: JsonObject) -> JsonObject:
     """Return the document with its hash in every provenance; the hash does not cover itself."""
     digest = manifest_sha256(document)
     orders = document["work_orders"]
@@ -112,7 +106,7 @@ def _sealed(document: Entry) -> Entry:
     return _attesting({**document, "work_orders": sealed}, manifest_sha256=digest)
 
 
-def _attesting(document: Entry, **attested: JsonValue) -> Entry:
+def _attesting(document: JsonObject, **attested: JsonValue) -> JsonObject:
     """Return an order or a manifest whose provenance, if it has one, says this as well."""
     provenance = document.get("provenance")
     if not isinstance(provenance, dict):

@@ -1,21 +1,46 @@
-"""A model's reply, read as a plan."""
+"""Reads a model's reply as a plan."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from planner.plan import Plan, parse_plan, unreadable_plan
-from shared.llm.reply import ReplyMalformed, extract_json_object
+from shared.llm.reply import ReplyIsArray, ReplyMalformed, extract_json_object
+from shared.schemas import SchemaProblem
 from shared.strict_json import JsonProblem, parse_json
 
 
-def parse_response(text: str) -> Plan:
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's reply: the JSON document's own text in it, and the plan that this text holds.
+
+    `source` is empty where the reply holds no JSON document. The plan's `is_json` is false then.
+    """
+
+    source: str
+    plan: Plan
+
+
+def read_reply(text: str) -> Reply:
     """Return the plan in a model's reply, whatever prose, fence or reasoning stands around it.
 
-    Never raises: a reply without exactly one JSON object gives a plan with that as its problem,
-    and `is_json` false.
+    Never raises: a reply without exactly one JSON document gives a plan with that as its problem.
+    A JSON array is a document too, although it is no plan.
     """
     try:
-        return parse_plan(parse_json(extract_json_object(text)))
+        source = extract_json_object(text)
+        return Reply(source, parse_plan(parse_json(source)))
+    except ReplyIsArray as array:
+        return _read_array(array)
     except ReplyMalformed as problem:
-        return unreadable_plan(problem.reason)
+        return Reply("", unreadable_plan(problem.reason))
     except JsonProblem as problem:
-        return unreadable_plan(str(problem))
+        return Reply("", unreadable_plan(str(problem)))
+
+
+def _read_array(array: ReplyIsArray) -> Reply:
+    try:
+        plan = parse_plan(parse_json(array.source))
+    except JsonProblem as problem:
+        return Reply("", unreadable_plan(str(problem)))
+    return Reply(array.source, replace(plan, problems=(SchemaProblem("", array.reason),)))

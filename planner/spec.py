@@ -66,15 +66,15 @@ def _structured(text: str, path: Path) -> SpecDocument | None:
     named = f"spec {path}"
     match path.suffix.lower():
         case ".yaml" | ".yml":
-            from planner.spec_document import parse_document
-            from planner.spec_syntax import parse_yaml
+            from planner.spec_document import parse_spec_document
+            from planner.spec_syntax import parse_spec_yaml
 
-            return parse_document(parse_yaml(text, named), named)
+            return parse_spec_document(parse_spec_yaml(text, named), named)
         case ".json":
-            from planner.spec_document import parse_document
-            from planner.spec_syntax import parse_json
+            from planner.spec_document import parse_spec_document
+            from planner.spec_syntax import parse_spec_json
 
-            return parse_document(parse_json(text, named), named)
+            return parse_spec_document(parse_spec_json(text, named), named)
         case _:
             return None
 

@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from planner.spec_syntax import NotText, Tree
 from shared.errors import InvalidInput
+from shared.schemas import MAX_LISTED
 
 # An id goes into commit trailers as one of a comma separated list.
 REQUIREMENT_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
@@ -46,7 +47,8 @@ class SpecDocument(BaseModel):
     name: Annotated[NonBlank, Field(max_length=200, description="What the product is called.")]
     summary: Annotated[NonBlank, Field(description="What the product is, for whom, and why.")]
     requirements: Annotated[
-        list[RequirementEntry], Field(min_length=1, description="What the product must do.")
+        list[RequirementEntry],
+        Field(min_length=1, max_length=MAX_LISTED, description="What the product must do."),
     ]
     constraints: Annotated[
         list[NonBlank],
@@ -54,7 +56,7 @@ class SpecDocument(BaseModel):
     ] = []
 
 
-def parse_document(tree: Tree, named: str) -> SpecDocument:
+def parse_spec_document(tree: Tree, named: str) -> SpecDocument:
     """Return the typed document. Raises `InvalidInput` naming each field at fault."""
     if isinstance(tree, NotText) and tree.kind == "empty":
         raise InvalidInput(f"{named} is empty", "describe the product in it")
@@ -115,6 +117,8 @@ def _what(fault: ErrorDetails) -> str:
             return f"must be an object with named fields, not {_kind(fault['input'])}"
         case "too_short":
             return "must have at least one entry"
+        case "too_long":
+            return f"may have at most {fault['ctx']['max_length']} entries"
         case "string_too_long":
             return f"is over {fault['ctx']['max_length']} characters"
         case "string_pattern_mismatch" if fault["loc"][-1] == "id":

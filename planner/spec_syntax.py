@@ -52,7 +52,7 @@ class _Pairs:
 _Raw = str | NotText | list["_Raw"] | _Pairs
 
 
-def parse_json(text: str, named: str) -> Tree:
+def parse_spec_json(text: str, named: str) -> Tree:
     """Return the document's values; `named` is what messages call the file.
 
     Raises `InvalidInput` with the place of the fault.
@@ -76,7 +76,7 @@ def parse_json(text: str, named: str) -> Tree:
     return _checked(raw, named, "", 0)
 
 
-def parse_yaml(text: str, named: str) -> Tree:
+def parse_spec_yaml(text: str, named: str) -> Tree:
     """Return the document's values; `named` is what messages call the file.
 
     Raises `InvalidInput` with the place of the fault.

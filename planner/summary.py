@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from planner.compiler import Judged, chosen
+from planner.attempt import Judged, chosen
 from planner.repair import Fix
 from planner.validation import Report, finding_document
 
@@ -50,7 +50,7 @@ def succeeded(attempts: Sequence[Judged]) -> bool:
 
 
 def _fixes(attempts: Sequence[Judged]) -> tuple[Fix, ...]:
-    """Return what was mended, without a model, of the plan that counts."""
+    """Return what was repaired, without a model, in the plan that counts."""
     last = chosen(attempts)
     return last.fixes if last else ()
 

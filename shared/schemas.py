@@ -23,11 +23,8 @@ SCHEMA_VERSION: Final = "1.0"
 
 # Verifies a whole project, where a project has it.
 VERIFY_SCRIPT: Final = "scripts/verify.sh"
-MANIFEST_NAME: Final = "WORK_ORDERS_MANIFEST.json"
 
-# Limits, in bytes unless named otherwise. The figures are those of the work order format; a
-# document has to be read whole before it can be judged, hence its bound.
-MAX_DOCUMENT_BYTES: Final = 10 * 1024 * 1024
+# The figures are those of the work order format.
 MAX_CONTEXT_FILES: Final = 10
 # No honest plan comes near these: a reply of 64,000 tokens holds some hundred orders, a proposal
 # some hundred files. They keep ten megabytes of nonsense from costing minutes and gigabytes.
@@ -35,13 +32,6 @@ MAX_ORDERS: Final = 2000
 MAX_COMMANDS: Final = 100
 MAX_LISTED: Final = 1000
 """Of any other list in an order or contract."""
-MAX_CONTEXT_BYTES: Final = 200 * 1024
-"""Of one context file, and of all of an order's together."""
-MAX_WRITE_BYTES: Final = 200 * 1024
-"""Of one proposed file."""
-MAX_PROPOSAL_BYTES: Final = 500 * 1024
-"""Of all files of a proposal together."""
-MAX_EXCERPT_CHARACTERS: Final = 2000
 
 # What is told of a document at fault. More than 500 faults are not even listed: that alone would
 # take a minute for ten megabytes of them.
@@ -143,8 +133,8 @@ class RequirementEntry(_Document):
 class WorkOrder(_Document):
     """One step of a plan: what to do, where it may write, and how it is judged.
 
-    Any string is taken for an `id` and any path may hold glob characters: `blockers` names what
-    of that keeps an order from being executed. `changes` names what `interfaces` declare anew on
+    Any string is taken for an `id` and any path may hold glob characters: rules of the planner
+    judge both, and the factory refuses them. `changes` names what `interfaces` declare anew on
     purpose, and what of earlier ones the order takes away. `regression` repeats the acceptance
     commands that are meant to pass before the order too. An order without the three is the same
     document, with the same hash, as before there were any.
@@ -274,17 +264,6 @@ def _glob_paths(order: WorkOrder) -> Iterator[tuple[str, str]]:
     for index, path in enumerate(order.context_files):
         if glob_characters(path):
             yield f"context_files[{index}]", path
-
-
-def blockers(order: WorkOrder) -> tuple[SchemaProblem, ...]:
-    """Return what keeps an order that fits the schema from being executed."""
-    found = [
-        SchemaProblem(field, f"`{path}` has glob characters: name each file")
-        for field, path in glob_paths(order)
-    ]
-    if order_number(order.id) is None:
-        found.insert(0, SchemaProblem("id", f"{order.id!r} is not of the form WO-01"))
-    return tuple(found)
 
 
 def _problems(error: ValidationError) -> tuple[SchemaProblem, ...]:

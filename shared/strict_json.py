@@ -11,10 +11,11 @@ import math
 import re
 from typing import Any, Final, TypeAlias
 
-from shared.schemas import MAX_DOCUMENT_BYTES
-
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
+JsonObject: TypeAlias = "dict[str, JsonValue]"
 
+# A document has to be read whole before it can be judged, hence its bound.
+MAX_DOCUMENT_BYTES: Final = 10 * 1024 * 1024
 # Five levels are in use; the bound keeps every later walk of a value clear of Python's own.
 MAX_DEPTH: Final = 64
 _CONTAINERS: Final = (dict, list)

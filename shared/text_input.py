@@ -29,17 +29,32 @@ class TextInput:
     sha256: str
 
 
+@dataclass(frozen=True, slots=True)
+class FileStart:
+    """The first bytes of a file, and the size of the whole file in bytes."""
+
+    data: bytes
+    size: int
+
+
 def read_text_input(path: Path, what: str, max_bytes: int = MEGABYTE) -> TextInput:
     """Read the file that messages call `what` ("spec", "template").
 
     Raises `InvalidInput` where it is missing, no regular file, unreadable, over `max_bytes`, or
     not UTF-8 text. A FIFO or a device is refused without waiting for it.
     """
-    data = _read_bytes(path, what, max_bytes)
+    start = read_regular_file(path, what, max_bytes + 1)
+    data = start.data
+    if len(data) > max_bytes:
+        raise _too_large(f"{what} {path}", start.size, max_bytes)
     return TextInput(_decode(data, f"{what} {path}"), hashlib.sha256(data).hexdigest())
 
 
-def _read_bytes(path: Path, what: str, max_bytes: int) -> bytes:
+def read_regular_file(path: Path, what: str, limit: int) -> FileStart:
+    """Return the first `limit` bytes of the file that messages call `what`.
+
+    Raises `InvalidInput` where it is missing, not a regular file, or unreadable.
+    """
     named = f"{what} {path}"
     try:
         # Not blocking, or opening a FIFO would wait for a writer that never comes.
@@ -51,14 +66,12 @@ def _read_bytes(path: Path, what: str, max_bytes: int) -> bytes:
     try:
         status = os.fstat(descriptor)
         _require_regular(status.st_mode, named, what)
-        data = _read_up_to(descriptor, max_bytes + 1)
+        data = _read_up_to(descriptor, limit)
     except OSError as error:
         raise _unreadable(named, error) from error
     finally:
         os.close(descriptor)
-    if len(data) > max_bytes:
-        raise _too_large(named, max(len(data), status.st_size), max_bytes)
-    return data
+    return FileStart(data, max(len(data), status.st_size))
 
 
 def _read_up_to(descriptor: int, count: int) -> bytes:

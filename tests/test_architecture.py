@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,21 @@ def test_imports_only_go_down() -> None:
     assert upward == []
 
 
+def test_the_planner_and_what_is_shared_have_no_circle_of_imports() -> None:
+    """A spec passes through the planner's files in one direction."""
+    files = {
+        module.name: {
+            each
+            for name in module.imports()
+            for each in (name, name.rpartition(".")[0])
+            if each in BY_NAME and each != module.name
+        }
+        for module in MODULES
+        if module.name.startswith(("planner.", "shared."))
+    }
+    assert [*TopologicalSorter(files).static_order()]  # raises `CycleError`, which names the files
+
+
 def test_processes_are_started_in_one_place() -> None:
     """The warden is the exception: it is a program of its own that runs inside the sandbox."""
     assert importers("subprocess") - {"factory.sandbox.warden"} == {"shared.process"}
@@ -156,15 +172,19 @@ PURE = {
     "factory.scope",
     "factory.summary",
     "factory.verdict",
+    "planner.attempt",
     "planner.bootstrap",
+    "planner.compiler",
     "planner.manifest",
     "planner.plan",
     "planner.projection",
     "planner.promise",
+    "planner.prompts",
     "planner.response",
     "planner.summary",
     "planner.validation",
     "shared.commands",
+    "shared.coverage",
     "shared.errors",
     "shared.hashing",
     "shared.llm.client",

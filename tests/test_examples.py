@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from llmch.examples import find_example
-from planner.response import parse_response
+from planner.response import read_reply
 from planner.validation import judge
 from shared.interfaces.checker import TypeChecker
 from shared.interfaces.conformance import check_conformance
@@ -27,7 +27,7 @@ def accepted_plan(name: str) -> str:
 
 @DECLARED
 def test_an_examples_plan_has_no_finding(name: str) -> None:
-    report = judge(parse_response(accepted_plan(name)))
+    report = judge(read_reply(accepted_plan(name)).plan)
     assert report.render() == ()
 
 
@@ -36,7 +36,7 @@ def test_an_examples_code_keeps_what_its_plan_declares(name: str) -> None:
     orders: list[WorkOrder] = []
     sources: dict[str, str] = {}
     with TypeChecker() as checker:
-        for draft in parse_response(accepted_plan(name)).drafts:
+        for draft in read_reply(accepted_plan(name)).plan.drafts:
             assert draft.order is not None
             orders.append(draft.order)
             sources |= written(find_example(name).folder / "replies", draft.order.id)

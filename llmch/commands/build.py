@@ -35,7 +35,6 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     """Plan, unless this very plan is there already, then run all its orders."""
     from factory.batch.coordinator import run_all
     from factory.preflight import find_repo
-    from llmch.building import plan_once
     from llmch.wiring import (
         inputs_first,
         model_source,
@@ -43,6 +42,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
         reviews_plan,
         settings_for,
     )
+    from planner.known_plans import plan_once
     from planner.run import plan_document
     from planner.spec import read_spec
     from shared.llm.budget import Purse

@@ -30,17 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     """Print the report; 0 also where requirements are not covered."""
-    from llmch.coverage import (
-        coverage_document,
-        coverage_of_plan,
-        coverage_of_repo,
-        render_coverage,
-    )
-    from planner.manifest_folder import holds_plan
+    from factory.requirement_commits import coverage_of_repo, landed_commits
+    from llmch.coverage import coverage_document, render_coverage
     from planner.repo import open_repo
+    from planner.requirement_coverage import coverage_of_plan, no_commits
+    from shared.plan_folder.names import holds_plan
 
     if holds_plan(args.coverage):
-        rows = coverage_of_plan(args.coverage, open_repo(args.repo) if args.repo else None)
+        commits_of = landed_commits(open_repo(args.repo)).of if args.repo else no_commits
+        rows = coverage_of_plan(args.coverage, commits_of)
     else:
         rows = coverage_of_repo(open_repo(args.coverage))
     document = coverage_document(rows)

@@ -27,12 +27,20 @@ class ReplyMalformed(Exception):
         self.reason = reason
 
 
+class ReplyIsArray(ReplyMalformed):
+    """The reply is JSON, but an array; `source` is its text."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__("the reply is a JSON array; one JSON object was expected")
+        self.source = source
+
+
 def extract_json_object(text: str) -> str:
     """Return the source of the one JSON object in `text`, as it stands there.
 
     Reasoning blocks, fences and prose around it are dropped. The object's braces balance; that
-    it is valid JSON is for the caller's parser to say. Raises `ReplyMalformed` where there is no
-    object, more than one, one that never closes, or an array instead.
+    it is valid JSON is for the caller's parser to say. Raises `ReplyIsArray` for an array instead,
+    and `ReplyMalformed` where there is no object, more than one, or one that never closes.
     """
     reply = strip_reasoning(_after_lone_closing_tag(text))
     _refuse_array(reply)
@@ -120,7 +128,7 @@ def _refuse_array(text: str) -> None:
         json.loads(bare)
     except (ValueError, RecursionError):
         return
-    raise ReplyMalformed("the reply is a JSON array; one JSON object was expected")
+    raise ReplyIsArray(bare)
 
 
 def _skip_blanks(text: str, start: int) -> int:

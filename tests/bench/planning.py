@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from planner.openai_client import PlannerModel
-from planner.response import parse_response
-from planner.run import PlanOptions, run_plan
+from planner.options import PlanOptions
+from planner.response import read_reply
+from planner.run import run_plan
 from planner.validation import judge
 from shared.events import ignore
 from shared.llm.stack import Mode, ModelSource
@@ -104,11 +105,11 @@ def _syncs(bench: Bench, spec: Path, text: str) -> int:
 def _judge(bench: Bench) -> list[Row]:
     sizes = (20, 100) if bench.quick else (100, 1000)
     texts = {size: json.dumps(plan_document(size)) for size in sizes}
-    plans = {size: parse_response(text) for size, text in texts.items()}
+    plans = {size: read_reply(text).plan for size, text in texts.items()}
     cases: dict[str, Callable[[], float]] = {}
     for size in sizes:
         text, plan = texts[size], plans[size]
-        cases[f"read {size}"] = lambda text=text: cpu_seconds_of(lambda: parse_response(text))
+        cases[f"read {size}"] = lambda text=text: cpu_seconds_of(lambda: read_reply(text).plan)
         cases[f"judge {size}"] = lambda plan=plan: cpu_seconds_of(lambda: judge(plan))
         cases[f"floor {size}"] = lambda text=text: cpu_seconds_of(lambda: json.loads(text))
     for case in cases.values():

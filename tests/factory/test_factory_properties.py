@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from factory.commit_facts import OrderIdentity, describe_commit, identify, landed_orders
 from factory.excerpt import cut, stable_excerpt
+from factory.limits import MAX_EXCERPT_CHARACTERS
 from factory.nodes_tr import write_files
 from factory.schemas import FileWrite, WriteProposal
 from factory.scope import check_proposal
@@ -21,7 +22,7 @@ from factory.tree import Tree
 from factory.wording import name_paths, printable
 from shared.git import CommitFacts, Git
 from shared.hashing import EMPTY_SHA256
-from shared.schemas import MAX_EXCERPT_CHARACTERS, WorkOrder, parse_document
+from shared.schemas import WorkOrder, parse_document
 from tests.harness import fingerprint, git, order
 
 EXAMPLES = settings(

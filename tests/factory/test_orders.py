@@ -57,10 +57,10 @@ def test_an_unknown_key_is_told_and_ignored(tmp_path: Path) -> None:
 FILES = {
     "is no JSON": ("{'id': 1}", "not JSON"),
     "is empty": ("", "not JSON"),
-    "is a list": ([order()], "no JSON object"),
+    "is a list": ([order()], "is not a JSON object"),
     "has a key twice": ('{"id": "WO-01", "id": "WO-02"}', '"id" stands twice'),
     "is nested without end": ('{"a":' + "[" * 5000 + "]" * 5000 + "}", "deep"),
-    "is over 10 MB": (order(notes="x" * 10_500_000), "over the limit of 10,485,760 bytes"),
+    "is over 10 MB": (order(notes="x" * 10_500_000), "is over 10 MB"),
 }
 
 
@@ -93,6 +93,7 @@ FIELDS = {
     "acceptance_commands[1]": ["true", "  "],
     "context_files": [f"f{number}" for number in range(11)],
     "context_files[0]": [".GIT/config"],
+    "context_files[1]": ["fine", "/abs/[x]"],
     "preconditions[0].path": [{"kind": "file_exists"}],
     "preconditions[0].kind": [{"kind": "file_maybe", "path": "a"}],
     "postconditions[0].kind": [{"kind": "file_absent", "path": "a"}],
@@ -171,7 +172,7 @@ def test_a_folder_without_orders_is_refused(tmp_path: Path) -> None:
     assert "holds no work orders" in refusal(tmp_path)
     write_plan(tmp_path, manifest([]))
     assert "holds no work orders" in refusal(tmp_path)
-    with pytest.raises(InvalidInput, match="no such folder"):
+    with pytest.raises(InvalidInput, match="is not a directory"):
         read_workdir(tmp_path / "none")
 
 
@@ -191,6 +192,11 @@ def test_a_gap_between_orders_is_refused(tmp_path: Path) -> None:
 def test_a_plan_that_begins_late_is_refused(tmp_path: Path) -> None:
     folder = write_plan(tmp_path / "plan", manifest([order(2)]))
     assert "expected WO-01, found WO-02" in refusal(folder)
+
+
+def test_an_order_in_the_file_of_another_one_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "WO-02.json").write_text(json.dumps(order(1)))
+    assert "WO-02.json holds the order WO-01" in refusal(tmp_path)
 
 
 def test_two_orders_of_one_id_are_refused(tmp_path: Path) -> None:

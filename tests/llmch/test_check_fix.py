@@ -141,13 +141,14 @@ def test_a_manifest_alone_stays_alone(say: Say, folder: Path) -> None:
 
 def test_orders_alone_keep_their_files_until_they_are_renumbered(say: Say, folder: Path) -> None:
     folder.mkdir()
-    (folder / "WO-4.json").write_text(json.dumps(order(1, **HALF)))
-    (folder / "WO-5.json").write_text(json.dumps(order(2)))
-    untouched = (folder / "WO-5.json").read_bytes()
+    (folder / "WO-01.json").write_text(json.dumps(order(1, **HALF)))
+    (folder / "WO-02.json").write_text(json.dumps(order(2)))
+    untouched = (folder / "WO-02.json").read_bytes()
     assert say("check", folder, "--fix").code == 0
-    assert read(folder / "WO-4.json")["postconditions"] == exists("a.txt", "b.txt")
-    assert (folder / "WO-5.json").read_bytes() == untouched
-    (folder / "WO-5.json").write_text(json.dumps(order(3)))
+    assert read(folder / "WO-01.json")["postconditions"] == exists("a.txt", "b.txt")
+    assert (folder / "WO-02.json").read_bytes() == untouched
+    (folder / "WO-02.json").rename(folder / "WO-03.json")
+    (folder / "WO-03.json").write_text(json.dumps(order(3)))
     assert say("check", folder, "--fix").code == 0
     assert sorted(each.name for each in folder.iterdir()) == ["WO-01.json", "WO-02.json"]
 

@@ -141,6 +141,15 @@ def test_a_last_reply_without_json_has_an_exit_code_of_its_own(
     assert (said.code, said.error["name"]) == (4, "UNPARSEABLE")
 
 
+def test_a_last_reply_that_is_a_list_is_an_invalid_plan(
+    say: Say, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, plan_reply("[]")):
+        said = say("plan", "--spec", spec, "--max-attempts", "1", "--json")
+    assert said.code == 2
+    assert [each["code"] for each in said.document["findings"]] == ["E000"]
+
+
 @pytest.mark.parametrize(
     "refusal",
     [
@@ -224,7 +233,7 @@ BAD_FLAGS = {
     "a bare repo": (["--repo", "{here}/bare.git"], "no git working tree"),
     "an export into the repo": (["--repo", "{here}/repo", "--outdir", "{here}/repo/x"], "inside"),
     "an export over a plan": (["--outdir", "{here}/plan"], "holds a plan already"),
-    "an export to a file": (["--outdir", "{here}/template.md"], "is no folder"),
+    "an export to a file": (["--outdir", "{here}/template.md"], "is not a directory"),
     "an empty effort": (["--reasoning-effort", ""], "reasoning"),
     "no room for a reply": (["--max-output-tokens", "0"], "max-output-tokens"),
     "a cost that is no number": (["--max-cost", "much"], "max-cost"),

@@ -168,7 +168,7 @@ WORKDIRS: dict[str, tuple[Callable[[Path], None], str]] = {
     "a changed order": (a_changed_order, "WO-02.json and WORK_ORDERS_MANIFEST.json disagree"),
     "a broken order": (a_broken_order, "WO-02.json: not JSON"),
     "a broken manifest": (a_broken_manifest, "work_orders: must be a list"),
-    "a huge manifest": (a_huge_manifest, "over the limit"),
+    "a huge manifest": (a_huge_manifest, "is over 10 MB"),
 }
 
 
@@ -199,7 +199,7 @@ def test_a_workdir_that_is_not_there_is_refused(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
     said = run_all("--workdir", workdir / "none", "--json")
     assert said.code == 2
-    assert "no such folder" in said.error["message"]
+    assert "is not a directory" in said.error["message"]
 
 
 def test_an_order_that_exempts_itself_needs_someone_to_vouch_for_it(

@@ -209,4 +209,4 @@ def test_bytes_that_are_no_text_in_a_path_are_told_in_words(cwd: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "is no folder" in json.loads(done.stdout)["error"]["message"]
+    assert "is not a directory" in json.loads(done.stdout)["error"]["message"]

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from planner.openai_client import PlannerModel
+from planner.options import PlanOptions
 from planner.plan import Plan
-from planner.response import parse_response
-from planner.run import PlanOptions, PlanResult, run_plan
+from planner.response import read_reply
+from planner.run import PlanResult, run_plan
 from planner.validation import Report, judge
 from shared.events import Event
 from shared.llm.stack import Mode, ModelSource
@@ -23,7 +24,7 @@ SPEC = "# Greeter\n\nSay hello to whoever is named.\n"
 
 def judge_text(text: str, repo_files: Collection[str] = ()) -> tuple[Plan, Report]:
     """Return the plan in a model's reply, as far as there is one, and what the rules say of it."""
-    plan = parse_response(text)
+    plan = read_reply(text).plan
     return plan, judge(plan, repo_files)
 
 

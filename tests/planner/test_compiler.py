@@ -171,7 +171,6 @@ NO_DOCUMENT = {
     "nothing": "",
     "blanks": " \n\t ",
     "prose alone": "I'd rather write a poem.",
-    "an array": json.dumps([order(1)]),
     "two plans": f"{json.dumps(GOOD)}\n{json.dumps(GOOD)}",
     "a plan cut short": json.dumps(GOOD)[:-20],
     "duplicate keys": '{"work_orders": [], "work_orders": []}',
@@ -230,6 +229,13 @@ def test_a_document_with_a_fault_is_invalid_and_not_unparseable(
     result = planner.plan(reply, max_attempts=1)
     assert (result.ok, result.error) == (False, None)
     assert code in codes(result)
+
+
+@pytest.mark.parametrize("reply", ["[]", json.dumps([order()]), "```json\n[1, 2]\n```"])
+def test_a_list_is_invalid_and_not_unparseable(planner: Planner, reply: str) -> None:
+    result = planner.plan(reply, max_attempts=1)
+    assert (result.ok, result.error, codes(result)) == (False, None, ["E000"])
+    assert planner.text("compile/manifest_raw_attempt_1.json").startswith("[")
 
 
 @pytest.mark.parametrize("last", [UNMET, PIPED])

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.io import plan_files
 from planner.manifest import Origin, build_manifest, compile_hash
 from planner.plan import parse_plan
-from planner.projection import exempted_orders
 from shared.hashing import manifest_sha256
+from shared.plan_folder.write import plan_files
 from shared.schemas import Manifest, parse_document
 from tests.planner.plans import creating, order, plan, requiring
 
@@ -22,10 +21,12 @@ ORIGIN = Origin("01RUN", "c" * 64)
 VERIFY = "scripts/verify.sh"
 
 
+def built(document: Any, origin: Origin = ORIGIN) -> Manifest:
+    return build_manifest(parse_plan(document), (), origin)
+
+
 def manifest_of(document: Any, origin: Origin = ORIGIN) -> dict[str, Any]:
-    subject = parse_plan(document)
-    orders = exempted_orders(subject, ())
-    return build_manifest(subject.overview, subject.contract, orders, origin)
+    return built(document, origin).model_dump(mode="json")
 
 
 def hash_of(document: Any, origin: Origin = ORIGIN) -> object:
@@ -47,8 +48,8 @@ def test_a_manifest_is_a_document_of_its_own_schema() -> None:
 
 
 def test_the_hash_recomputes_from_the_bytes_on_disk() -> None:
-    document = manifest_of(plan(creating(1, "naïve ✓.py"), creating(2, "b"), notes=None))
-    written = json.loads(plan_files(document)["WORK_ORDERS_MANIFEST.json"])
+    manifest = built(plan(creating(1, "naïve ✓.py"), creating(2, "b"), notes=None))
+    written = json.loads(plan_files(manifest)["WORK_ORDERS_MANIFEST.json"])
     assert manifest_sha256(written) == written["provenance"]["manifest_sha256"]
 
 

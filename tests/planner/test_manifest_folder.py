@@ -111,9 +111,11 @@ def test_a_gap_is_a_finding(tmp_path: Path) -> None:
     assert findings(write(tmp_path, WO_01=order(1), WO_03=order(3))) == ["E001"]
 
 
-def test_an_order_that_stands_in_two_files_is_a_finding(tmp_path: Path) -> None:
-    write(tmp_path, WO_01=order(1), WO_02=order(1))
-    assert findings(tmp_path) == ["E001"]
+def test_an_order_that_stands_in_the_file_of_another_one_is_refused(tmp_path: Path) -> None:
+    message = refusal(write(tmp_path, WO_01=order(1), WO_02=order(1)))
+    assert "WO-02.json holds the order WO-01" in message
+    (tmp_path / "WO-01.json").unlink()
+    assert "WO-02.json holds the order WO-01" in refusal(tmp_path)
 
 
 DISAGREEMENTS = {
@@ -140,21 +142,24 @@ def test_a_folder_without_orders_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
-    assert "is no folder" in refusal(tmp_path / "none")
+    assert "is not a directory" in refusal(tmp_path / "none")
     write(tmp_path, WO_01=order(1))
-    assert "is no folder" in refusal(tmp_path / "WO-01.json")
+    assert "is not a directory" in refusal(tmp_path / "WO-01.json")
 
 
 @pytest.mark.parametrize("name", ["WO-01.json", MANIFEST])
-@pytest.mark.parametrize("kind", ["folder", "FIFO", "link to nothing"])
+@pytest.mark.parametrize("kind", ["is a directory", "is a FIFO", "does not exist"])
 def test_what_is_no_regular_file_is_refused_and_never_waited_for(
     tmp_path: Path, name: str, kind: str
 ) -> None:
+    """A link to nothing does not exist."""
     match kind:
-        case "folder":
+        case "is a directory":
             (tmp_path / name).mkdir()
-        case "FIFO":
+        case "is a FIFO":
             os.mkfifo(tmp_path / name)
         case _:
             (tmp_path / name).symlink_to("nowhere")
-    assert "is no regular file" in refusal(tmp_path)
+    message = refusal(tmp_path)
+    assert name in message
+    assert kind in message

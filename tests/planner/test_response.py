@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.response import parse_response
+from planner.response import read_reply
 from planner.validation import judge
 from tests.planner.planning import judge_text
 from tests.planner.plans import order, plan
@@ -46,7 +46,7 @@ def test_one_object_is_found_whatever_stands_around_it(reply: str) -> None:
         ('{"a": ' + "[" * 200 + "]" * 200 + "}", "nested"),
         ('{"a": ' + "9" * 5000 + "}", "too large"),
         ('{"a": "' + "x" * 11_000_000 + '"}', "over 10 MB"),
-        ("[1, 2]", "array"),
+        ("[NaN]", "NaN"),
     ],
     ids=range(12),
 )
@@ -58,9 +58,26 @@ def test_a_reply_that_holds_no_document_is_one_finding_of_the_plan(reply: str, w
 
 
 def test_a_document_that_is_no_plan_is_still_a_document() -> None:
-    subject = parse_response('{"orders": []}')
+    subject = read_reply('{"orders": []}').plan
     assert subject.is_json
     assert not judge(subject).ok
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "[]",
+        "[1, 2]",
+        json.dumps([order()]),
+        f"```json\n{json.dumps([order()], indent=2)}\n```",
+        "<think>A list will do.</think>\n[]",
+    ],
+)
+def test_an_array_is_a_document_that_is_no_plan(reply: str) -> None:
+    subject, report = judge_text(reply)
+    assert subject.is_json
+    assert [(each.code, each.order) for each in report.findings] == [("E000", "")]
+    assert "JSON array" in report.findings[0].message
 
 
 @given(st.text(alphabet='{}[]"\\:,x1 \n`<think>/', max_size=60))

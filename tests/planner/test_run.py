@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from planner.known_plans import plan_identity
 from planner.openai_client import PlannerModel
-from planner.run import PlanResult, plan_document, plan_identity
+from planner.run import PlanResult, plan_document
 from planner.target import Allowed
 from shared.errors import CommandFailed, InvalidInput
 from shared.hashing import manifest_sha256
@@ -129,8 +130,8 @@ def test_a_refused_plan_leaves_the_old_export_alone(planner: Planner) -> None:
 def test_a_file_is_no_place_for_an_export(planner: Planner) -> None:
     place = planner.scratch / "plan"
     place.write_text("")
-    assert "is no folder" in refusal(planner, outdir=place)
-    assert "is no folder" in refusal(planner, outdir=place / "below")
+    assert "is not a directory" in refusal(planner, outdir=place)
+    assert "is not a directory" in refusal(planner, outdir=place / "below")
 
 
 def test_an_export_into_the_repo_is_refused(planner: Planner, repo: Path) -> None:
@@ -139,6 +140,13 @@ def test_an_export_into_the_repo_is_refused(planner: Planner, repo: Path) -> Non
     link = planner.scratch / "link"
     link.symlink_to(repo / "src")
     assert "inside the target repo" in refusal(planner, repo=repo, outdir=link / "plan")
+
+
+def test_an_export_through_a_link_to_itself_is_refused(planner: Planner, repo: Path) -> None:
+    loop = planner.scratch / "loop"
+    loop.symlink_to(loop)
+    for outdir in (loop, loop / "plan"):
+        assert "is not a directory" in refusal(planner, repo=repo, outdir=outdir)
 
 
 def test_an_export_that_fails_says_where_the_plan_is(planner: Planner) -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from planner import spec_document
 from planner.spec import Requirement, Spec, read_spec
-from planner.spec_document import SpecDocument, parse_document, render_schema
-from planner.spec_syntax import parse_json, parse_yaml
+from planner.spec_document import SpecDocument, parse_spec_document, render_schema
+from planner.spec_syntax import parse_spec_json, parse_spec_yaml
 from shared.errors import ExitCode, InvalidInput
 
 DOCUMENT: dict[str, Any] = {
@@ -302,9 +302,9 @@ def test_a_bomb_of_aliases_is_refused_at_its_first_alias(tmp_path: Path) -> None
 
 @given(st.text())
 def test_any_json_text_is_read_or_refused(text: str) -> None:
-    for parse in (parse_json, parse_yaml):
+    for parse in (parse_spec_json, parse_spec_yaml):
         try:
-            parse_document(parse(text, "spec"), "spec")
+            parse_spec_document(parse(text, "spec"), "spec")
         except InvalidInput as refused:
             assert refused.hint
 
@@ -343,7 +343,7 @@ def test_reader_and_published_schema_agree_on_what_is_a_spec(value: Any) -> None
     # That ids are unique is the one thing which a schema cannot say.
     expected = published.is_valid(value) and len(ids) == len(set(ids))
     try:
-        parse_document(parse_json(json.dumps(value), "spec"), "spec")
+        parse_spec_document(parse_spec_json(json.dumps(value), "spec"), "spec")
     except InvalidInput:
         assert not expected
     else:
@@ -353,7 +353,7 @@ def test_reader_and_published_schema_agree_on_what_is_a_spec(value: Any) -> None
 @given(near_documents)
 def test_yaml_and_json_of_one_value_are_judged_alike(value: Any) -> None:
     dumped = yaml.safe_dump(value)
-    assert _outcome(parse_yaml, dumped) == _outcome(parse_json, json.dumps(value))
+    assert _outcome(parse_spec_yaml, dumped) == _outcome(parse_spec_json, json.dumps(value))
 
 
 def test_the_published_schema_is_up_to_date() -> None:
@@ -371,6 +371,20 @@ def _ids_of(value: Any) -> list[str]:
 
 def _outcome(parse: Any, text: str) -> SpecDocument | str:
     try:
-        return parse_document(parse(text, "spec"), "spec")
+        return parse_spec_document(parse(text, "spec"), "spec")
     except InvalidInput as refused:
         return refused.message
+
+
+@pytest.mark.parametrize(("count", "accepted"), [(1000, True), (1001, False)])
+def test_a_spec_has_no_more_requirements_than_a_manifest_may_list(
+    tmp_path: Path, count: int, accepted: bool
+) -> None:
+    entries = [{"id": f"R{number}", "text": "It works."} for number in range(count)]
+    path = tmp_path / "spec.json"
+    path.write_text(json.dumps({"name": "n", "summary": "s", "requirements": entries}))
+    if accepted:
+        assert len(read_spec(path).requirements) == count
+    else:
+        with pytest.raises(InvalidInput, match="at most 1000 entries"):
+            read_spec(path)

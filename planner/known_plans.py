@@ -1,4 +1,4 @@
-"""The plan of a `build`: made once for equal inputs, found again by the next call."""
+"""Finds the plan that a repo was built from before, so that equal inputs are planned once."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.run import PlanOptions, PlanResult, plan_identity, run_plan
+from planner.inputs import read_compile_hash
+from planner.options import PlanOptions
+from planner.run import PlanResult, run_plan
 from shared.atomic_io import make_folder, write_json
 from shared.events import Emit, Noted
+from shared.hashing import canonical_json, sha256_bytes
 from shared.llm.stack import ModelSource
-from shared.schemas import MANIFEST_NAME
+from shared.plan_folder.names import MANIFEST_NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,8 @@ class BuildPlan:
 def plan_once(options: PlanOptions, common_dir: Path, source: ModelSource, emit: Emit) -> BuildPlan:
     """Return the plan for these inputs: the one this repo was built from before, else a new one.
 
-    `planner.run.plan_identity` says what counts. Raises as `planner.run.run_plan` does.
+    `common_dir` is the repo's git folder, which keeps the list of plans. `plan_identity` says
+    which inputs count. Raises as `planner.run.run_plan` does.
     """
     identity = plan_identity(options)
     known = _read(_path(common_dir)).get(identity)
@@ -39,12 +43,32 @@ def plan_once(options: PlanOptions, common_dir: Path, source: ModelSource, emit:
     return BuildPlan(result.output_dir, result)
 
 
+def plan_identity(options: PlanOptions) -> str:
+    """Return the hash of what decides whether a plan on file is the one that is asked for now.
+
+    That is what it was compiled from, and what it had to pass beside the rules. The repo does not
+    count, because it changes as the plan's orders land. The review does not count either: a plan
+    that was accepted without one stays accepted. Raises `InvalidInput` where the spec or the
+    template cannot be used.
+    """
+    return sha256_bytes(
+        canonical_json(
+            {
+                "compile_hash": read_compile_hash(options),
+                "require_coverage": options.require_coverage,
+                "programs": sorted(options.allowed.programs),
+                "dependencies": sorted(options.allowed.dependencies),
+            }
+        )
+    )
+
+
 def _path(common_dir: Path) -> Path:
     return common_dir / "llmch" / "plans.json"
 
 
 def _read(path: Path) -> dict[str, str]:
-    """Return the plans on file; what cannot be read is only made again."""
+    """Return the plans on file. A file that cannot be read counts as empty: it is made again."""
     try:
         document = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):

@@ -1,49 +1,24 @@
-"""Writing a plan: all of it at once, and no manifest beside orders it does not hold."""
+"""Exporting a plan: what is refused before a model is paid, and what the export leaves."""
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import pytest
 
-from planner.io import check_export, export_plan, plan_files, write_plan
+from planner.export import check_export, export_plan
 from shared.errors import CommandFailed, InvalidInput
+from shared.schemas import Manifest, parse_document
 from tests.planner.plans import order, plan
 
 NAMES = ["WO-01.json", "WO-02.json", "WORK_ORDERS_MANIFEST.json"]
-PLAN = plan(order(1), order(2))
+OUTPUT = Path("run/output")
+PLAN = parse_document(Manifest, plan(order(1), order(2)))
 
 
 def names(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir())
-
-
-def test_a_plan_is_a_file_for_each_order_and_the_manifest_last() -> None:
-    files = plan_files(PLAN)
-    assert [*files] == NAMES
-    assert json.loads(files["WO-02.json"]) == PLAN["work_orders"][1]
-    assert json.loads(files["WORK_ORDERS_MANIFEST.json"]) == PLAN
-
-
-def test_orders_beyond_ninety_nine_have_files_of_their_own() -> None:
-    document = plan(*[order(number) for number in range(1, 121)])
-    assert len(plan_files(document)) == 121
-    assert "WO-100.json" in plan_files(document)
-
-
-def test_a_plan_is_written_with_everything_in_place(tmp_path: Path) -> None:
-    write_plan(tmp_path / "plan", PLAN)
-    assert names(tmp_path / "plan") == NAMES
-    assert names(tmp_path) == ["plan"]
-
-
-def test_a_plan_that_cannot_be_written_whole_is_not_written_at_all(tmp_path: Path) -> None:
-    broken = plan(order(1), order(2, id="WO/02"))
-    with pytest.raises(CommandFailed, match="cannot write"):
-        write_plan(tmp_path / "plan", broken)
-    assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize("name", ["WO-01.json", "WO-100.json", "WORK_ORDERS_MANIFEST.json"])
@@ -58,14 +33,14 @@ def test_any_file_of_a_plan_counts_as_a_plan_in_the_way(tmp_path: Path, name: st
 def test_other_files_are_no_plan(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("{}")
     check_export(tmp_path, overwrite=False)
-    export_plan(tmp_path, PLAN)
+    export_plan(tmp_path, PLAN, OUTPUT)
     assert names(tmp_path) == sorted([*NAMES, name])
 
 
 @pytest.mark.parametrize("name", ["new", "new/below/it"])
 def test_a_folder_may_be_new(tmp_path: Path, name: str) -> None:
     check_export(tmp_path / name, overwrite=False)
-    export_plan(tmp_path / name, PLAN)
+    export_plan(tmp_path / name, PLAN, OUTPUT)
     assert names(tmp_path / name) == NAMES
 
 
@@ -77,7 +52,7 @@ def test_a_name_that_no_disk_takes_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("below", [".", "below"])
 def test_a_file_in_the_place_of_a_folder_is_refused(tmp_path: Path, below: str) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidInput, match="is no folder"):
+    with pytest.raises(InvalidInput, match="is not a directory"):
         check_export(tmp_path / "file" / below, overwrite=True)
 
 
@@ -85,13 +60,14 @@ def test_a_link_to_a_folder_is_a_folder(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     check_export(tmp_path / "link", overwrite=False)
-    export_plan(tmp_path / "link", PLAN)
+    export_plan(tmp_path / "link", PLAN, OUTPUT)
     assert names(tmp_path / "real") == NAMES
 
 
 def test_orders_of_the_old_plan_do_not_stay_behind(tmp_path: Path) -> None:
-    export_plan(tmp_path, plan(*[order(number) for number in range(1, 13)]))
-    export_plan(tmp_path, PLAN)
+    longer = plan(*[order(number) for number in range(1, 13)])
+    export_plan(tmp_path, parse_document(Manifest, longer), OUTPUT)
+    export_plan(tmp_path, PLAN, OUTPUT)
     assert names(tmp_path) == NAMES
 
 
@@ -99,11 +75,12 @@ def test_an_export_cut_short_leaves_no_manifest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A folder in the place of an order's file stops the export where it stands."""
-    export_plan(tmp_path, PLAN)
+    export_plan(tmp_path, PLAN, OUTPUT)
     (tmp_path / "WO-02.json").unlink()
     (tmp_path / "WO-02.json").mkdir()
-    with pytest.raises(CommandFailed, match=r"WO-02\.json"):
-        export_plan(tmp_path, PLAN)
+    with pytest.raises(CommandFailed, match=r"WO-02\.json") as failed:
+        export_plan(tmp_path, PLAN, OUTPUT)
+    assert str(OUTPUT) in failed.value.hint
     assert "WORK_ORDERS_MANIFEST.json" not in names(tmp_path)
 
 

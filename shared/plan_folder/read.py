@@ -1,0 +1,198 @@
+"""Reads a plan's files: each one bounded, strict JSON, and in agreement with the others.
+
+What the documents mean is left to the caller: `check` makes findings of their faults, and the
+factory refuses them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from shared.errors import InvalidInput
+from shared.hashing import manifest_sha256
+from shared.plan_folder.names import MANIFEST_NAME, list_plan_files, order_file_name
+from shared.schemas import order_number
+from shared.strict_json import MAX_DOCUMENT_BYTES, JsonProblem, JsonValue, parse_json
+from shared.text_input import read_regular_file
+
+
+class FileMalformed(InvalidInput):
+    """A file holds no JSON document; `name` and `problem` say which file, and why."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(f"{path}: {problem}", "the file must hold one JSON object")
+        self.name = path.name
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    """The identity of a plan, as its manifest states it and as its hash confirms it."""
+
+    manifest_sha256: str
+    planner_run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrderFile:
+    """An order's document and the name of the file that holds it, or would hold it."""
+
+    name: str
+    document: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class StoredManifest:
+    """A manifest as it was read, whatever it holds."""
+
+    document: JsonValue
+
+    @property
+    def entries(self) -> tuple[JsonValue, ...]:
+        """The entries of `work_orders`; none where that is not a list."""
+        match self.document:
+            case {"work_orders": [*entries]}:
+                return tuple(entries)
+            case _:
+                return ()
+
+    @property
+    def orders(self) -> tuple[OrderFile, ...]:
+        """The entries that are objects, each under the name that its file has."""
+        return tuple(
+            OrderFile(order_file_name(str(each.get("id"))), each)
+            for each in self.entries
+            if isinstance(each, dict)
+        )
+
+    @property
+    def facts(self) -> PlanFacts | None:
+        """The plan's identity where the manifest recomputes to the hash that it claims."""
+        match self.document:
+            case {"provenance": {"manifest_sha256": str(claimed), "planner_run_id": str(run_id)}}:
+                return PlanFacts(claimed, run_id) if self._hash() == claimed else None
+            case _:
+                return None
+
+    def _hash(self) -> str | None:
+        assert isinstance(self.document, dict), "it has a provenance"
+        try:
+            return manifest_sha256(self.document)
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPlan:
+    """A plan's folder as it was read: its manifest, its order files, or both in agreement."""
+
+    folder: Path
+    manifest: StoredManifest | None
+    files: tuple[OrderFile, ...]
+
+    @property
+    def document(self) -> JsonValue:
+        """The whole plan as one document: the manifest, else one with the orders alone."""
+        if self.manifest is not None:
+            return self.manifest.document
+        return {"work_orders": [each.document for each in self.files]}
+
+    @property
+    def orders(self) -> tuple[OrderFile, ...]:
+        """The orders in sequence: the manifest's where there is one, else those of the files."""
+        return self.files if self.manifest is None else self.manifest.orders
+
+
+def read_stored_plan(folder: Path) -> StoredPlan:
+    """Return the plan in `folder`.
+
+    Raises `FileMalformed` for a file that holds no JSON, and `InvalidInput` where there are no
+    files of a plan, one of them cannot be read, an order stands in the file of another one, or
+    the manifest and the order files disagree.
+    """
+    if not folder.is_dir():
+        raise InvalidInput(f"{folder} is not a directory", "name the directory of a plan's files")
+    names = list_plan_files(folder)
+    if not names:
+        raise no_orders(folder)
+    documents = {name: read_document(folder / name, _described(name)) for name in names}
+    manifest = None
+    if MANIFEST_NAME in documents:
+        manifest = StoredManifest(documents.pop(MANIFEST_NAME))
+    files = tuple(OrderFile(*each) for each in documents.items())
+    if manifest is None:
+        _refuse_misplaced(folder, files)
+    else:
+        _refuse_disagreement(folder, manifest, documents)
+    return StoredPlan(folder, manifest, files)
+
+
+def read_manifest(folder: Path) -> StoredManifest | None:
+    """Return the manifest in `folder`, if there is one. Raises as `read_stored_plan` does."""
+    path = folder / MANIFEST_NAME
+    return StoredManifest(read_document(path, "manifest")) if os.path.lexists(path) else None
+
+
+def read_document(path: Path, what: str) -> JsonValue:
+    """Return the JSON document in the file that messages call `what`.
+
+    Raises `FileMalformed` where the file holds none, or more than 10 MB, and `InvalidInput` where
+    the file is missing, not a regular file, or not readable. A FIFO is not waited for.
+    """
+    data = read_regular_file(path, what, MAX_DOCUMENT_BYTES + 1).data
+    try:
+        return parse_json(data)
+    except JsonProblem as problem:
+        raise FileMalformed(path, str(problem)) from problem
+
+
+def no_orders(folder: Path) -> InvalidInput:
+    """Return the refusal of a folder without work orders."""
+    return InvalidInput(
+        f"{folder} holds no work orders", "make some: `llmch plan --spec SPEC --outdir DIR`"
+    )
+
+
+def _described(name: str) -> str:
+    return "manifest" if name == MANIFEST_NAME else "work order"
+
+
+def _refuse_misplaced(folder: Path, files: tuple[OrderFile, ...]) -> None:
+    """Refuse an order in the file of another one. An id of another form is not judged here."""
+    for file in files:
+        match file.document:
+            case {"id": str(given)} if order_number(given) is not None:
+                if order_file_name(given) != file.name:
+                    raise InvalidInput(
+                        f"{folder / file.name} holds the order {given}",
+                        f"rename the file to {order_file_name(given)}, or correct the order's id",
+                    )
+            case _:
+                pass
+
+
+def _refuse_disagreement(
+    folder: Path, manifest: StoredManifest, files: Mapping[str, JsonValue]
+) -> None:
+    """Refuse a manifest that says something else than the order files beside it."""
+    match manifest.document:
+        case {"work_orders": [*_]} if files:
+            pass
+        case _:
+            return
+    for position, entry in enumerate(manifest.entries):
+        if isinstance(entry, dict) and not isinstance(entry.get("id"), str):
+            raise InvalidInput(
+                f"{folder / MANIFEST_NAME}: work_orders[{position}] has no id that names its file",
+                "plan again, or remove the order files to judge the manifest alone",
+            )
+    planned = {each.name: each.document for each in manifest.orders}
+    for name in sorted(planned.keys() | files.keys()):
+        if planned.get(name) != files.get(name):
+            raise InvalidInput(
+                f"{folder}: {name} and {MANIFEST_NAME} disagree",
+                "plan again, or remove the manifest to use the order files as they are",
+            )
