@@ -23,7 +23,7 @@ from shared.llm.quirks import Quirks, Structure, effective_limit, prompt_for
 from shared.llm.sse import Document
 
 
-def chat_body(request: Request, quirks: Quirks, *, stream: bool) -> dict[str, Any]:
+def chat_body(request: Request, quirks: Quirks) -> dict[str, Any]:
     """Return the body of a request in the form that `quirks` allow."""
     body: dict[str, Any] = {
         "model": request.model,
@@ -37,7 +37,7 @@ def chat_body(request: Request, quirks: Quirks, *, stream: bool) -> dict[str, An
         body[quirks.limit_name.value] = limit
     if response_format := _response_format(request, quirks):
         body["response_format"] = response_format
-    if stream:
+    if quirks.stream:
         body["stream"] = True
         if quirks.stream_usage:
             body["stream_options"] = {"include_usage": True}

@@ -48,8 +48,7 @@ class LiveClient:
     ) -> None:
         self._access = access
         self._emit = emit
-        # A reply that nobody watches need not come in pieces.
-        self._streams = emit is not ignore
+        self._watched = emit is not ignore
         clock = clock or SystemClock()
         self._patience = Patience(policy or RetryPolicy(), clock, emit)
         self._transport = Transport(access, clock)
@@ -117,7 +116,7 @@ class LiveClient:
                 return self._ask_responses(request, quirks, deadline)
 
     def _ask_chat(self, request: Request, quirks: Quirks) -> Answer:
-        body = chat_body(request, quirks, stream=self._streams)
+        body = chat_body(request, quirks)
         with self._transport.create_chat(body) as reply:
             return read_chat(iter_documents(reply), request, self._watcher(request))
 
@@ -167,7 +166,9 @@ class LiveClient:
     def _quirks_of(self, request: Request) -> Quirks:
         with self._lock:
             known = self._quirks.get((request.model, request.api))
-        return known or initial_quirks(request.api, is_openai=self._access.is_openai)
+        return known or initial_quirks(
+            request.api, is_openai=self._access.is_openai, watched=self._watched
+        )
 
     def _learn(self, request: Request, quirks: Quirks, words: str) -> None:
         key = (request.model, request.api)

@@ -32,15 +32,14 @@ _CHANNELS = {
 
 
 def response_body(request: Request, quirks: Quirks) -> dict[str, Any]:
-    """Return the body of a streamed request in the form that `quirks` allow.
+    """Return the body of a request in the form that `quirks` allow.
 
-    In the background, so that a stream that breaks can be resumed, and the reply is not lost.
+    The server makes the reply in the background where it can: a stream that breaks is resumed
+    then, a reply that is not streamed is polled for, and no reply is lost.
     """
-    body: dict[str, Any] = {
-        "model": request.model,
-        "input": prompt_for(quirks, request),
-        "stream": True,
-    }
+    body: dict[str, Any] = {"model": request.model, "input": prompt_for(quirks, request)}
+    if quirks.stream:
+        body["stream"] = True
     if quirks.background:
         body |= {"background": True, "store": True}
     if request.temperature is not None and quirks.temperature:
