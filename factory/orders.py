@@ -174,7 +174,11 @@ def _read_object(path: Path, what: str) -> Mapping[str, Any]:
     except JsonProblem as problem:
         raise InvalidInput(f"{what} {path}: {problem}", "it must hold one JSON object") from problem
     if not isinstance(document, dict):
-        raise InvalidInput(f"{what} {path} is no JSON object", "see examples/ for the form")
+        raise InvalidInput(
+            f"{what} {path} is not a JSON object",
+            "`llmch explain E005` shows the form of a work order, `llmch explain E000` that of a "
+            "manifest",
+        )
     return document
 
 

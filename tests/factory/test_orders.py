@@ -57,7 +57,7 @@ def test_an_unknown_key_is_told_and_ignored(tmp_path: Path) -> None:
 FILES = {
     "is no JSON": ("{'id': 1}", "not JSON"),
     "is empty": ("", "not JSON"),
-    "is a list": ([order()], "no JSON object"),
+    "is a list": ([order()], "not a JSON object"),
     "has a key twice": ('{"id": "WO-01", "id": "WO-02"}', '"id" stands twice'),
     "is nested without end": ('{"a":' + "[" * 5000 + "]" * 5000 + "}", "deep"),
     "is over 10 MB": (order(notes="x" * 10_500_000), "over the limit of 10,485,760 bytes"),
