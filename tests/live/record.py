@@ -19,6 +19,7 @@ from llmch.examples import Example, find_example
 from shared.errors import LlmchError
 from shared.events import AttemptFailed, AttemptStarted, Event, OrderEnded
 from shared.llm.live import LiveClient
+from shared.llm.origin import Origin, OriginKind
 from shared.llm.reply_format import ReplyFormat
 from tests.authoring import build_example
 from tests.live.model_server import MISSING, ModelServer, named_server
@@ -29,14 +30,14 @@ def record(example: Example, server: ModelServer, target: Path, server_name: str
 
     `server_name` is how the transcript's header names the program that served the model.
     """
-    origin = {
-        "origin": "live",
-        "planner_model": "authored",
-        "factory_model": server.model,
-        "reply_format": ReplyFormat.FILES.value,
-        **({"server": server_name} if server_name else {}),
-        "date": datetime.now(UTC).date().isoformat(),
-    }
+    origin = Origin(
+        OriginKind.LIVE,
+        planner_model="authored",
+        factory_model=server.model,
+        reply_format=ReplyFormat.FILES.value,
+        server=server_name,
+        date=datetime.now(UTC).date().isoformat(),
+    )
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "transcript.jsonl"
         with LiveClient(server.access) as client:

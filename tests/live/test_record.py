@@ -48,8 +48,8 @@ def test_what_the_server_replies_goes_on_record(hello: Example, tmp_path: Path) 
         assert {body["model"] for body in http.bodies} == {"a-model"}
     assert factory_replies(tmp_path / "made.jsonl") == replies
     with Transcript.read(tmp_path / "made.jsonl") as made:
-        assert made.origin["factory_model"] == "a-model"
-        assert made.origin["server"] == "a server 1.0"
+        assert made.origin.factory_model == "a-model"
+        assert made.origin.server == "a server 1.0"
 
 
 def test_a_model_that_does_not_build_the_example_records_nothing(
