@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from shared.events import Channel
 from shared.llm.answer import (
     JUST_ENDS,
     Answer,
@@ -107,10 +108,10 @@ class _Gathered:
         # Servers of open models send their reasoning under either name.
         if reasoning := text_of(said.get("reasoning_content") or said.get("reasoning")):
             self.reasoning.append(reasoning)
-            watch("reasoning", reasoning)
+            watch(Channel.REASONING, reasoning)
         if text := text_of(said.get("content")):
             self.text.append(text)
-            watch("text", text)
+            watch(Channel.TEXT, text)
         if refusal := text_of(said.get("refusal")):
             self.refusal.append(refusal)
 

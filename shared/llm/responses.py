@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from shared.events import Channel
 from shared.llm.answer import (
     JUST_ENDS,
     Answer,
@@ -25,9 +26,9 @@ _TERMINAL = frozenset({"completed", "incomplete", "failed", "cancelled"})
 _PENDING = frozenset({"queued", "in_progress"})
 _MAY_PASS = frozenset({"server_error", "rate_limit_exceeded"})
 _CHANNELS = {
-    "response.output_text.delta": "text",
-    "response.reasoning_summary_text.delta": "reasoning",
-    "response.reasoning_text.delta": "reasoning",
+    "response.output_text.delta": Channel.TEXT,
+    "response.reasoning_summary_text.delta": Channel.REASONING,
+    "response.reasoning_text.delta": Channel.REASONING,
 }
 
 
@@ -118,8 +119,8 @@ class ResponseStream:
             case _:
                 pass
 
-    def _take_piece(self, channel: str, piece: str) -> None:
-        if channel == "text":
+    def _take_piece(self, channel: Channel, piece: str) -> None:
+        if channel is Channel.TEXT:
             self._text.append(piece)
         self._watch(channel, piece)
 

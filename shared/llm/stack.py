@@ -18,7 +18,7 @@ from shared.llm.origin import LIVE, Origin, describe_origin
 from shared.llm.prices import KNOWN_PRICES, Prices
 from shared.llm.recording import RecordingClient, ReplayClient
 from shared.llm.redaction import secret_values
-from shared.llm.resume import Earlier, ResumingClient
+from shared.llm.resume import Earlier, EarlierReplies, ResumingClient
 from shared.llm.retry import Patience, RetryPolicy, SystemClock
 from shared.llm.second_chance import SecondChanceClient
 from shared.llm.transcript import Transcript
@@ -135,12 +135,12 @@ def _recording(
     patience = Patience(RetryPolicy(), SystemClock(), emit)
     inner: LlmClient = SecondChanceClient(capped, patience)
     before = [
-        (Transcript.read(each.transcript), each.anew)
+        EarlierReplies(Transcript.read(each.transcript), each.anew)
         for each in earlier
         if each.transcript != transcript.path
     ]
     if before:
-        _tell_doubts([each for each, _ in before], emit)
+        _tell_doubts([each.transcript for each in before], emit)
         inner = ResumingClient(inner, before)
     return RecordingClient(inner, transcript)
 
