@@ -155,7 +155,9 @@ class LiveClient:
                 partial = Answer(stream.text, "", request.model, None)
                 raise ReplyBroken(broken.message, answer_usage(partial, request)) from None
             patience = self._patience_for(request)
-            return recover(self._transport, stream, patience, deadline, broken.message)
+            # Without a stream nothing broke: the server just has the reply later.
+            reason = broken.message if quirks.stream else "the reply is made in the background"
+            return recover(self._transport, stream, patience, deadline, reason)
         assert stream.final is not None
         return stream.final
 

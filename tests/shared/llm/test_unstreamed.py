@@ -96,6 +96,15 @@ def test_an_unstreamed_response_is_made_in_the_background_and_polled_for() -> No
         assert asked == [("POST", "/v1/responses")] * 2 + [("GET", "/v1/responses/resp_1")] * 2
 
 
+def test_an_unstreamed_response_that_the_server_loses_is_asked_for_again() -> None:
+    lost = [Send(response_document("queued")), error_answer(404, "gone")]
+    with edge(UNVERIFIED, *lost, *reply("responses", "the plan")) as it:
+        completion = it.ask(planner_request())
+        assert (completion.text, completion.usage.calls) == ("the plan", 2)
+        words = "the reply is made in the background; the server does not have the reply any more"
+        assert completion.adjustments == (WORDS, f"{words}; asked again")
+
+
 def test_without_streams_and_background_the_response_comes_as_one_document() -> None:
     no_background = error_answer(400, "not allowed", "unsupported_parameter", "background")
     done = Send(response_document(text="the plan"))
