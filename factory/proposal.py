@@ -47,8 +47,8 @@ def parse_proposal(
     """Return the proposal in `reply`, in whichever of the formats it is written.
 
     `shown` is what the prompt told of each file. Where the format `files` was asked for, no hash
-    was shown, and the proposal is based on what `shown` says. Raises `ProposalInvalid`, in words
-    of the format asked for, where the reply is a proposal in neither format.
+    was shown, and the proposal is based on what `shown` says. Raises `ProposalInvalid` where
+    the reply is a proposal in neither format.
     """
     if not reply.strip():
         raise ProposalInvalid("the reply is empty")
@@ -112,8 +112,8 @@ def _format_of_unnamed(
 ) -> ReplyFormat:
     """Return what the one block without a path is: the one file allowed, or a JSON proposal.
 
-    What is a proposal, or sets out to be one, is no file. Where the file is JSON itself, that
-    holds for a document alone that proposes to write this very file.
+    An object that is a proposal, or sets out to be one, is not a file. Where the one file allowed
+    is JSON itself, only an object that proposes to write this very file is a proposal.
     """
     proposed = _proposed_paths(document)
     if not (proposed or _LIKE_A_PROPOSAL.match(file.content.lstrip())):

@@ -88,7 +88,7 @@ class ModelCallStarted(Event):
 
 
 class Channel(StrEnum):
-    """What a piece of a streamed reply belongs to."""
+    """The part of a reply that a streamed piece belongs to."""
 
     TEXT = "text"
     REASONING = "reasoning"

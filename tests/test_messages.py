@@ -1,4 +1,4 @@
-"""What a message points to is there: in an installed package a user has no README at hand."""
+"""Messages point only to things that an installed package has: its users have no README there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOCUMENT = re.compile(
     r"\b(?:see|in|read|from)\s+(?:the\s+)?(?:README|CHANGELOG|docs/|examples/)\S*"
 )
 COMMAND = re.compile(r"`llmch ([\w-]+)(?: ([^`]*))?`")
-# What stands for a thing that the reader puts in, and what the command line itself knows.
+# A placeholder for the reader to fill in, and a flag of the command line itself.
 PLACES = {"VERB", "--help"}
 
 

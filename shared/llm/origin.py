@@ -1,4 +1,4 @@
-"""Where the replies of a transcript come from, as the transcript's header says. Pure."""
+"""The origin of a transcript's replies, as the transcript's header gives it. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recording an example, from a server on this machine that gives the replies on record."""
+"""The recorder asks a server on this machine, which gives the replies that are on record."""
 
 from __future__ import annotations
 

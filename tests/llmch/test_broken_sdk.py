@@ -1,4 +1,4 @@
-"""A Python that cannot import `openai`: a message and an exit code, and all else goes on."""
+"""Where Python cannot import `openai`, a message and an exit code say so; a replay still works."""
 
 from __future__ import annotations
 
