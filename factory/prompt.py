@@ -74,19 +74,22 @@ def render_prompt(
             "ALLOWED": _render_allowed(order, shown),
             "FORBIDDEN": _render_forbidden(order.forbidden),
             "COMMANDS": _bullets(commands),
-            "FAILURE": _render_failure(failure) if failure else "",
+            "FAILURE": _render_failure(failure, asked) if failure else "",
             "FORMAT": render_format(asked),
         },
     )
 
 
 def reminder(stage: Stage, order: WorkOrder) -> str:
-    """Return what a next attempt should keep in mind after a failure at `stage`."""
+    """Return what a next attempt should keep in mind after a failure at `stage`.
+
+    The reminder holds for either reply format: the next attempt may be asked for another one.
+    """
     match stage:
         case Stage.WRITE_SCOPE_VIOLATION:
             return f"Write only: {', '.join(order.allowed_files)}."
         case Stage.STALE_CONTEXT:
-            return "Copy each base_sha256 from the list of files."
+            return "Start from the files as they are now, not from an earlier state of them."
         case Stage.LLM_OUTPUT_INVALID:
             return "Reply in exactly the format given above, and nothing else."
         case Stage.VERIFY_FAILED | Stage.ACCEPTANCE_FAILED:
@@ -188,7 +191,7 @@ def _render_opening(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
     return f"{keep}\nYour reply begins like this{unless}:\n\n{opening}"
 
 
-def _render_failure(brief: FailureBrief) -> str:
+def _render_failure(brief: FailureBrief, asked: ReplyFormat) -> str:
     lines = [
         "# Your previous attempt failed",
         "",
@@ -201,9 +204,16 @@ def _render_failure(brief: FailureBrief) -> str:
         lines.append(f"Exit code: {brief.exit_code}")
     fence = fence_for(brief.primary_error_excerpt)
     lines += [fence, brief.primary_error_excerpt, fence]
-    if brief.constraints_reminder:
-        lines.append(brief.constraints_reminder)
+    if said := _reminder_in(asked, brief):
+        lines.append(said)
     return "\n".join(lines) + "\n\n"
+
+
+def _reminder_in(asked: ReplyFormat, brief: FailureBrief) -> str:
+    """Return the reminder in the words of the format: only a JSON reply copies hashes."""
+    if brief.stage is Stage.STALE_CONTEXT and asked is ReplyFormat.JSON:
+        return "Copy each base_sha256 from the list of files."
+    return brief.constraints_reminder
 
 
 def hashes_of(shown: Sequence[ShownFile]) -> Mapping[str, FileState]:

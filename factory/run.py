@@ -123,7 +123,10 @@ def begin_run(
         if repo.ignored_filters:
             names = ", ".join(repo.ignored_filters)
             recording.emit(
-                Warned(f"filters of the repo's own config do not run here: {names}; see README")
+                Warned(
+                    f"filters of the repo's own config do not run here: {names} "
+                    "(--allow-repo-filters runs them)"
+                )
             )
         yield session, recording
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from factory.cli import model_choice
 from factory.llm import ModelChoice
 from llmch.examples import Example
 from llmch.wiring import live_source
 from planner.openai_client import PlannerModel
+from shared.llm.origin import Origin
 from shared.llm.reply_format import ReplyFormat
 from shared.llm.stack import Mode, ModelSource
 from shared.llm.transcript import Transcript
@@ -34,14 +33,14 @@ def demo_models(
         return recorded_models(transcript.origin)
 
 
-def recorded_models(origin: Mapping[str, str]) -> tuple[PlannerModel, ModelChoice]:
+def recorded_models(origin: Origin) -> tuple[PlannerModel, ModelChoice]:
     """Return the models as a transcript's header names them, asked as they were then."""
-    model = origin.get("model", "unknown")
-    factory_model = origin.get("factory_model", model)
+    model = origin.model or "unknown"
+    factory_model = origin.factory_model or model
     return (
-        PlannerModel(origin.get("planner_model", model), None, None),
+        PlannerModel(origin.planner_model or model, None, None),
         ModelChoice(
             lambda attempt: factory_model,
-            reply_format=ReplyFormat(origin.get("reply_format", ReplyFormat.JSON)),
+            reply_format=ReplyFormat(origin.reply_format or ReplyFormat.JSON),
         ),
     )

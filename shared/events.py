@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -87,12 +87,19 @@ class ModelCallStarted(Event):
     order: str = ""
 
 
+class Channel(StrEnum):
+    """The part of a reply that a streamed piece belongs to."""
+
+    TEXT = "text"
+    REASONING = "reasoning"
+
+
 @dataclass(frozen=True, slots=True)
 class ModelTextArrived(Event):
-    """A piece of a streamed reply; `channel` is "text" or "reasoning"."""
+    """A piece of a streamed reply."""
 
     kind: ClassVar[str] = "model_text_arrived"
-    channel: str
+    channel: Channel
     text: str
     order: str | None = None
 

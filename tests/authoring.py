@@ -13,7 +13,6 @@ import re
 import sys
 import tempfile
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 
 from llmch.demo import DemoOptions, DemoResult, build_demo
@@ -23,11 +22,12 @@ from shared.errors import LlmchError
 from shared.events import Emit, ignore
 from shared.hashing import EMPTY_SHA256
 from shared.llm.client import Completion, LlmClient, Request, Role, Usage
+from shared.llm.origin import Origin, OriginKind
 from shared.llm.recording import ReplayClient
 from shared.llm.stack import Mode, ModelSource
 from shared.llm.transcript import Transcript
 
-AUTHORED = {"origin": "authored", "model": "authored"}
+AUTHORED = Origin(OriginKind.AUTHORED, model="authored")
 _SHOWN = re.compile(r"^## (\S+).*\nbase_sha256: (\w+)", re.MULTILINE)
 _STALE = "0" * 64
 
@@ -62,7 +62,7 @@ def build_example(
     example: Example,
     folder: Path,
     factory: LlmClient,
-    origin: Mapping[str, str],
+    origin: Origin,
     transcript: Path,
     emit: Emit = ignore,
 ) -> DemoResult:
@@ -94,11 +94,11 @@ def make_transcript(example: Example, target: Path) -> None:
         target.write_bytes(made.read_bytes())
 
 
-def factory_of(example: Example) -> tuple[Mapping[str, str], LlmClient]:
+def factory_of(example: Example) -> tuple[Origin, LlmClient]:
     """Return where the example's factory replies come from, and what gives them."""
     if example.transcript.exists():
         with Transcript.read(example.transcript) as recorded:
-            if recorded.origin.get("origin") == "live":
+            if recorded.origin.kind is OriginKind.LIVE:
                 return recorded.origin, ReplayClient(recorded)
     return AUTHORED, AuthoredFactory(example)
 

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from llmch.examples import find_example, list_examples
-from shared.llm.client import Api, ReplySchema, Request
+from shared.llm.client import Request
+from shared.llm.origin import describe_origin
 from shared.llm.recording import RecordingClient
-from shared.llm.records import Intent, describe_origin, parse_record
+from shared.llm.records import Intent, parse_record
 from shared.llm.transcript import Transcript
 from tests.authoring import AuthoredPlanner, factory_of, make_transcript
 from tests.harness import git
@@ -91,14 +92,7 @@ def recorded(path: Path) -> Iterator[Request]:
     for line in path.read_bytes().splitlines(keepends=True):
         record = parse_record(line)
         if isinstance(record, Intent):
-            parts = dict(record.request)
-            schema = parts.pop("reply_schema")
-            yield Request(
-                api=Api(parts.pop("api")),
-                place=record.place,
-                reply_schema=ReplySchema(**schema) if schema else None,
-                **parts,
-            )
+            yield record.request
 
 
 @each_example

@@ -15,6 +15,7 @@ from shared.events import (
     AttemptStarted,
     BatchEnded,
     BatchStarted,
+    Channel,
     CommandEnded,
     CommandFlagged,
     CommandStarted,
@@ -146,7 +147,7 @@ class Narrator:
 
     def _tell_text(self, event: ModelTextArrived) -> Iterator[Line]:
         """Tell what a model thinks, by whole lines; its reply is JSON, and on record."""
-        if event.channel == "reasoning" and self._verbose:
+        if event.channel == Channel.REASONING and self._verbose:
             yield from _thought_lines(self._thoughts[event.order or PLAN].add(event.text))
 
     # Planner

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from shared.events import Channel
 from shared.llm.client import ReplyCutShort, ReplyFailed, Request, Usage
 from shared.llm.faults import ErrorBody, Refused
 from shared.llm.tokens import estimate_tokens
 from shared.llm.unicode_text import well_formed
 
-# Told each piece of a streamed reply: its channel ("text" or "reasoning") and its text.
-Watch = Callable[[str, str], None]
+# Called with the channel and the text of each piece of a streamed reply.
+Watch = Callable[[Channel, str], None]
 
 JUST_ENDS = "the reply just ends: the server did not say that it is complete"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from shared.events import Channel
 from shared.llm.answer import (
     JUST_ENDS,
     Answer,
@@ -23,7 +24,7 @@ from shared.llm.quirks import Quirks, Structure, effective_limit, prompt_for
 from shared.llm.sse import Document
 
 
-def chat_body(request: Request, quirks: Quirks, *, stream: bool) -> dict[str, Any]:
+def chat_body(request: Request, quirks: Quirks) -> dict[str, Any]:
     """Return the body of a request in the form that `quirks` allow."""
     body: dict[str, Any] = {
         "model": request.model,
@@ -37,7 +38,7 @@ def chat_body(request: Request, quirks: Quirks, *, stream: bool) -> dict[str, An
         body[quirks.limit_name.value] = limit
     if response_format := _response_format(request, quirks):
         body["response_format"] = response_format
-    if stream:
+    if quirks.stream:
         body["stream"] = True
         if quirks.stream_usage:
             body["stream_options"] = {"include_usage": True}
@@ -107,10 +108,10 @@ class _Gathered:
         # Servers of open models send their reasoning under either name.
         if reasoning := text_of(said.get("reasoning_content") or said.get("reasoning")):
             self.reasoning.append(reasoning)
-            watch("reasoning", reasoning)
+            watch(Channel.REASONING, reasoning)
         if text := text_of(said.get("content")):
             self.text.append(text)
-            watch("text", text)
+            watch(Channel.TEXT, text)
         if refusal := text_of(said.get("refusal")):
             self.refusal.append(refusal)
 

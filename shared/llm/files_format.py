@@ -45,11 +45,15 @@ class ProposedFile:
 
 @dataclass(frozen=True, slots=True)
 class FilesReply:
-    """A reply in this format; `repairs` says in words where it was read leniently."""
+    """A reply in this format; `repairs` says in words where it was read leniently.
+
+    `named` is false where the one block names no file and was taken for the one file allowed.
+    """
 
     summary: str
     files: tuple[ProposedFile, ...]
     repairs: tuple[str, ...] = ()
+    named: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +74,8 @@ def parse_files_reply(text: str, allowed: Sequence[str] = ()) -> FilesReply:
     if not blocks:
         raise ReplyMalformed("the reply holds no fenced block with a file")
     repairs: list[str] = []
-    files = _named_files(blocks, allowed, repairs)
-    return FilesReply(_summary(prose), files, tuple(repairs))
+    files, named = _named_files(blocks, allowed, repairs)
+    return FilesReply(_summary(prose), files, tuple(repairs), named)
 
 
 def render_files_reply(summary: str, files: Iterable[ProposedFile]) -> str:
@@ -155,7 +159,8 @@ def _content(text: str, opening: re.Match[str], closing: re.Match[str]) -> str:
 
 def _named_files(
     blocks: Sequence[_Block], allowed: Sequence[str], repairs: list[str]
-) -> tuple[ProposedFile, ...]:
+) -> tuple[tuple[ProposedFile, ...], bool]:
+    """Return the files of the blocks, and whether each of them is named by its block."""
     named = [(parse_header(block.info, allowed), block) for block in blocks]
     if len(named) > 1:
         named = [each for each in named if not _is_commentary(*each)]
@@ -177,7 +182,7 @@ def _named_files(
         files.append(ProposedFile(path, block.content))
     if not files:
         raise ReplyMalformed("no block of the reply names a file")
-    return tuple(files)
+    return tuple(files), all(header is not None for header, _ in named)
 
 
 def _is_commentary(path: str | None, block: _Block) -> bool:

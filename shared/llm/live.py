@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from shared.errors import ModelUnavailable
-from shared.events import Emit, ModelTextArrived, Noted, ignore
+from shared.events import Channel, Emit, ModelTextArrived, Noted, ignore
 from shared.llm.access import ModelAccess
-from shared.llm.answer import Answer, answer_usage
+from shared.llm.answer import Answer, Watch, answer_usage
 from shared.llm.chat import chat_body, read_chat
 from shared.llm.client import Api, Completion, ReplyBroken, ReplyFailed, Request
 from shared.llm.faults import Refused, Unreachable, final_error
@@ -28,6 +28,14 @@ from shared.llm.transport import Transport
 from shared.llm.unicode_text import well_formed
 
 _USAGE_ESTIMATED = "the server reports no usage; tokens are estimated"
+
+
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """The form that a model takes, and in words each change that led to it."""
+
+    quirks: Quirks
+    words: tuple[str, ...] = ()
 
 
 class LiveClient:
@@ -48,14 +56,12 @@ class LiveClient:
     ) -> None:
         self._access = access
         self._emit = emit
-        # A reply that nobody watches need not come in pieces.
-        self._streams = emit is not ignore
+        self._watched = emit is not ignore
         clock = clock or SystemClock()
         self._patience = Patience(policy or RetryPolicy(), clock, emit)
         self._transport = Transport(access, clock)
         self._lock = threading.Lock()
-        self._quirks: dict[tuple[str, Api], Quirks] = {}
-        self._learned: dict[tuple[str, Api], tuple[str, ...]] = {}
+        self._learned: dict[tuple[str, Api], _Learned] = {}
 
     def complete(self, request: Request) -> Completion:
         """Return the model's reply; see `LlmClient`."""
@@ -67,7 +73,7 @@ class LiveClient:
                 "not with a model's reply",
                 hint="check OPENAI_BASE_URL: it usually ends in /v1",
             ) from None
-        adjustments = self._learned.get((request.model, request.api), ())
+        adjustments = self._learned_of(request).words
         if answer.usage is None:
             adjustments = (*adjustments, _USAGE_ESTIMATED)
         return Completion(
@@ -98,7 +104,7 @@ class LiveClient:
         deadline = self._patience.clock.now() + self._access.deadline_seconds
         tried: set[Quirks] = set()
         while True:
-            quirks = self._quirks_of(request)
+            quirks = self._learned_of(request).quirks
             tried.add(quirks)
             try:
                 return self._ask(request, quirks, deadline)
@@ -117,7 +123,7 @@ class LiveClient:
                 return self._ask_responses(request, quirks, deadline)
 
     def _ask_chat(self, request: Request, quirks: Quirks) -> Answer:
-        body = chat_body(request, quirks, stream=self._streams)
+        body = chat_body(request, quirks)
         with self._transport.create_chat(body) as reply:
             return read_chat(iter_documents(reply), request, self._watcher(request))
 
@@ -149,33 +155,38 @@ class LiveClient:
                 partial = Answer(stream.text, "", request.model, None)
                 raise ReplyBroken(broken.message, answer_usage(partial, request)) from None
             patience = self._patience_for(request)
-            return recover(self._transport, stream, patience, deadline, broken.message)
+            # Without a stream nothing broke: the server just has the reply later.
+            reason = broken.message if quirks.stream else "the reply is made in the background"
+            return recover(self._transport, stream, patience, deadline, reason)
         assert stream.final is not None
         return stream.final
 
     def _patience_for(self, request: Request) -> Patience:
         return self._patience.of(request.place.order)
 
-    def _watcher(self, request: Request) -> Callable[[str, str], None]:
+    def _watcher(self, request: Request) -> Watch:
         order = request.place.order
 
-        def watch(channel: str, piece: str) -> None:
+        def watch(channel: Channel, piece: str) -> None:
             self._emit(ModelTextArrived(channel, well_formed(piece), order))
 
         return watch
 
-    def _quirks_of(self, request: Request) -> Quirks:
+    def _learned_of(self, request: Request) -> _Learned:
         with self._lock:
-            known = self._quirks.get((request.model, request.api))
-        return known or initial_quirks(request.api, is_openai=self._access.is_openai)
+            known = self._learned.get((request.model, request.api))
+        return known or _Learned(
+            initial_quirks(request.api, is_openai=self._access.is_openai, watched=self._watched)
+        )
 
     def _learn(self, request: Request, quirks: Quirks, words: str) -> None:
         key = (request.model, request.api)
         with self._lock:
-            if self._quirks.get(key) == quirks:
+            known = self._learned.get(key)
+            if known is not None and known.quirks == quirks:
                 return  # another thread met the same refusal
-            self._quirks[key] = quirks
-            self._learned[key] = (*self._learned.get(key, ()), words)
+            before = known.words if known is not None else ()
+            self._learned[key] = _Learned(quirks, (*before, words))
         self._emit(Noted(f"{request.model}: {words}"))
 
 

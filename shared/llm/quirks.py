@@ -17,6 +17,7 @@ from shared.llm.unicode_text import well_formed
 
 _REFUSED_FORM = frozenset({400, 422})
 _NO_SUCH_ENDPOINT = frozenset({404, 405, 501})
+_STREAMING = re.compile(r"\bstream(?:s|ed|ing)?\b")
 _AT_MOST = re.compile(r"(?:at most|maximum(?: of| is)?|less than or equal to|<=) ?([\d,]{2,12})")
 
 
@@ -53,6 +54,7 @@ class Quirks:
     reasoning_summary: bool = True
     output_limit: bool = True
     largest_limit: int | None = None
+    stream: bool = True
     stream_usage: bool = True
     background: bool = True
 
@@ -65,14 +67,17 @@ class Adjustment:
     words: str
 
 
-def initial_quirks(api: Api, *, is_openai: bool) -> Quirks:
+def initial_quirks(api: Api, *, is_openai: bool, watched: bool = True) -> Quirks:
     """Return the form to begin with.
+
+    A chat reply that nobody watches is not streamed. A response is streamed in either case: its
+    stream can be resumed where it breaks.
 
     OpenAI's current models want the newer name of the limit; other servers may silently ignore
     it, which would leave their output unbounded, so they get the older one.
     """
     limit = LimitName.MAX_COMPLETION_TOKENS if is_openai else LimitName.MAX_TOKENS
-    return Quirks(api=api, limit_name=limit)
+    return Quirks(api=api, limit_name=limit, stream=watched or api is Api.RESPONSES)
 
 
 def adjusted(quirks: Quirks, request: Request, refused: Refused) -> Adjustment | None:
@@ -86,7 +91,7 @@ def adjusted(quirks: Quirks, request: Request, refused: Refused) -> Adjustment |
         return None
     blamed = f"{refused.body.param} {refused.body.text}".lower()
     return (
-        _without_parameter(quirks, request, blamed)
+        _without_parameter(quirks, request, refused, blamed)
         or _other_limit(quirks, request, blamed)
         or _looser_structure(quirks, request, blamed)
     )
@@ -98,7 +103,9 @@ def _has_no_responses(refused: Refused) -> bool:
     return refused.status in _NO_SUCH_ENDPOINT and "model" not in said
 
 
-def _without_parameter(quirks: Quirks, request: Request, blamed: str) -> Adjustment | None:
+def _without_parameter(
+    quirks: Quirks, request: Request, refused: Refused, blamed: str
+) -> Adjustment | None:
     def dropped(changed: Quirks, name: str) -> Adjustment:
         return Adjustment(changed, f"{name} was refused and is no longer sent")
 
@@ -110,6 +117,9 @@ def _without_parameter(quirks: Quirks, request: Request, blamed: str) -> Adjustm
         return dropped(replace(quirks, reasoning_effort=False), "reasoning effort")
     if quirks.api is Api.CHAT and quirks.stream_usage and "stream_options" in blamed:
         return dropped(replace(quirks, stream_usage=False), "stream_options")
+    if quirks.stream and _blames_streaming(blamed, refused.body.param):
+        words = "streaming was refused: replies are no longer shown as they come"
+        return Adjustment(replace(quirks, stream=False), words)
     if (
         quirks.api is Api.RESPONSES
         and quirks.background
@@ -117,6 +127,11 @@ def _without_parameter(quirks: Quirks, request: Request, blamed: str) -> Adjustm
     ):
         return dropped(replace(quirks, background=False), "background")
     return None
+
+
+def _blames_streaming(blamed: str, param: str) -> bool:
+    """Return whether the refusal is about `stream`: named as the parameter, or else in the text."""
+    return param == "stream" or (not param and _STREAMING.search(blamed) is not None)
 
 
 def _other_limit(quirks: Quirks, request: Request, blamed: str) -> Adjustment | None:

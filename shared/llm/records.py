@@ -7,22 +7,17 @@ can be written.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shared.llm.client import Completion, Place, ReplyFailed, Request, Role, Usage
+from shared.llm.client import Completion, ReplyFailed, Request, Usage
+from shared.llm.origin import Origin, cleaned_origin, origin_to_json, parse_origin
 from shared.llm.redaction import redact
+from shared.llm.request_json import parse_place, parse_request, place_to_json, request_to_json
 
 FORMAT = 1
-
-# Where the replies of a transcript come from. `origin` is "authored" or "live"; what is said
-# besides (model, date, server) is free and shown to the user as it is.
-Origin = Mapping[str, str]
-
-AUTHORED: Origin = {"origin": "authored"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +29,10 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A call is about to be made. `request` holds its parts as JSON values."""
+    """A call is about to be made."""
 
     key: str
-    place: Place
-    request: Mapping[str, Any]
+    request: Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,37 +59,6 @@ class Failure:
 Record = Header | Intent | Response | Failure
 
 
-def request_key(request: Request) -> str:
-    """Return the hex SHA-256 of the canonical request and its place: its name in a transcript."""
-    document = {"place": _place_to_json(request.place), "request": request_to_json(request)}
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
-
-
-def request_to_json(request: Request) -> dict[str, Any]:
-    """Return all parts of the request but its place, as JSON values."""
-    schema = request.reply_schema
-    temperature = request.temperature
-    return {
-        "api": request.api.value,
-        "model": request.model,
-        "temperature": None if temperature is None else float(temperature),
-        "max_output_tokens": request.max_output_tokens,
-        "reasoning_effort": request.reasoning_effort,
-        "reply_schema": None
-        if schema is None
-        else {"name": schema.name, "schema": dict(schema.schema)},
-        "prompt": request.prompt,
-    }
-
-
-def describe_origin(origin: Origin) -> str:
-    """Return where replies come from, in words: "authored", or "live (model: m, date: d)"."""
-    rest = ", ".join(f"{name}: {value}" for name, value in origin.items() if name != "origin")
-    kind = origin.get("origin", "unknown")
-    return f"{kind} ({rest})" if rest else kind
-
-
 def render_record(record: Record, secrets: Sequence[str] = (), date: str | None = None) -> bytes:
     """Return the record as one line, newline included, with `secrets` redacted throughout."""
     document = _record_to_json(_redacted(record, secrets))
@@ -116,8 +79,9 @@ def parse_record(line: bytes) -> Record:
         case "header":
             return _parse_header(document)
         case "intent":
-            place = _parse_place(_mapping(document, "place"))
-            return Intent(_text(document, "key"), place, _mapping(document, "request"))
+            place = parse_place(_mapping(document, "place"))
+            request = parse_request(_mapping(document, "request"), place)
+            return Intent(_text(document, "key"), request)
         case "response":
             return Response(_text(document, "key"), _parse_completion(document))
         case "failure":
@@ -127,49 +91,16 @@ def parse_record(line: bytes) -> Record:
             raise ValueError(f"unknown kind of record: {other!r}")
 
 
-def changed_parts(recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
-    """Yield in words, one part of the request a time, how `wanted` differs from `recorded`."""
-    for name, value in wanted.items():
-        before = recorded.get(name)
-        if before == value:
-            continue
-        if name == "prompt":
-            yield _prompt_difference(str(before), str(value))
-        elif name == "reply_schema":
-            yield "the reply schema differs"
-        else:
-            yield f"{name} was {before!r} and is now {value!r}"
-
-
-def _prompt_difference(before: str, now: str) -> str:
-    old, new = before.split("\n"), now.split("\n")
-    same = next(
-        (n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b),
-        min(len(old), len(new)),
-    )
-    return (
-        f"the prompt differs from line {same + 1} on: "
-        f"was {_line_excerpt(old, same)} and is now {_line_excerpt(new, same)}"
-    )
-
-
-def _line_excerpt(lines: Sequence[str], index: int) -> str:
-    if index >= len(lines):
-        return "at its end"
-    line = lines[index]
-    return repr(line if len(line) <= 120 else f"{line[:117]}...")
-
-
 def _record_to_json(record: Record) -> dict[str, Any]:
     match record:
         case Header(origin):
-            return {"record": "header", "format": FORMAT, "origin": dict(origin)}
-        case Intent(key, place, request):
+            return {"record": "header", "format": FORMAT, "origin": origin_to_json(origin)}
+        case Intent(key, request):
             return {
                 "record": "intent",
                 "key": key,
-                "place": _place_to_json(place),
-                "request": dict(request),
+                "place": place_to_json(request.place),
+                "request": request_to_json(request),
             }
         case Response(key, completion):
             return {
@@ -191,10 +122,6 @@ def _record_to_json(record: Record) -> dict[str, Any]:
             }
 
 
-def _place_to_json(place: Place) -> dict[str, Any]:
-    return {"role": place.role.value, "order": place.order, "attempt": place.attempt}
-
-
 def _usage_to_json(usage: Usage) -> dict[str, int]:
     """Return the tokens alone: what they cost is a matter of the price table of the day."""
     return {
@@ -214,10 +141,9 @@ def _redacted(record: Record, secrets: Sequence[str]) -> Record:
 
     match record:
         case Header(origin):
-            return Header({clean(name): clean(value) for name, value in origin.items()})
-        case Intent():
-            prompt = clean(str(record.request["prompt"]))
-            return replace(record, request={**record.request, "prompt": prompt})
+            return Header(cleaned_origin(origin, clean))
+        case Intent(key, request):
+            return Intent(key, replace(request, prompt=clean(request.prompt)))
         case Response(key, completion):
             return Response(
                 key,
@@ -235,15 +161,7 @@ def _redacted(record: Record, secrets: Sequence[str]) -> Record:
 def _parse_header(document: Mapping[str, Any]) -> Header:
     if document.get("format") != FORMAT:
         raise ValueError(f"format {document.get('format')!r}; this version reads format {FORMAT}")
-    origin = _mapping(document, "origin")
-    return Header({str(name): str(value) for name, value in origin.items()})
-
-
-def _parse_place(document: Mapping[str, Any]) -> Place:
-    order, attempt = document.get("order"), document.get("attempt")
-    if not (order is None or isinstance(order, str)) or type(attempt) is not int:
-        raise ValueError("malformed place")
-    return Place(Role(_text(document, "role")), attempt, order)
+    return Header(parse_origin(_mapping(document, "origin")))
 
 
 def _parse_completion(document: Mapping[str, Any]) -> Completion:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from shared.events import Channel
 from shared.llm.answer import (
     JUST_ENDS,
     Answer,
@@ -25,22 +26,21 @@ _TERMINAL = frozenset({"completed", "incomplete", "failed", "cancelled"})
 _PENDING = frozenset({"queued", "in_progress"})
 _MAY_PASS = frozenset({"server_error", "rate_limit_exceeded"})
 _CHANNELS = {
-    "response.output_text.delta": "text",
-    "response.reasoning_summary_text.delta": "reasoning",
-    "response.reasoning_text.delta": "reasoning",
+    "response.output_text.delta": Channel.TEXT,
+    "response.reasoning_summary_text.delta": Channel.REASONING,
+    "response.reasoning_text.delta": Channel.REASONING,
 }
 
 
 def response_body(request: Request, quirks: Quirks) -> dict[str, Any]:
-    """Return the body of a streamed request in the form that `quirks` allow.
+    """Return the body of a request in the form that `quirks` allow.
 
-    In the background, so that a stream that breaks can be resumed, and the reply is not lost.
+    The server makes the reply in the background where it can: a stream that breaks is resumed
+    then, a reply that is not streamed is polled for, and no reply is lost.
     """
-    body: dict[str, Any] = {
-        "model": request.model,
-        "input": prompt_for(quirks, request),
-        "stream": True,
-    }
+    body: dict[str, Any] = {"model": request.model, "input": prompt_for(quirks, request)}
+    if quirks.stream:
+        body["stream"] = True
     if quirks.background:
         body |= {"background": True, "store": True}
     if request.temperature is not None and quirks.temperature:
@@ -119,8 +119,8 @@ class ResponseStream:
             case _:
                 pass
 
-    def _take_piece(self, channel: str, piece: str) -> None:
-        if channel == "text":
+    def _take_piece(self, channel: Channel, piece: str) -> None:
+        if channel is Channel.TEXT:
             self._text.append(piece)
         self._watch(channel, piece)
 

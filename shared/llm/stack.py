@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -14,11 +14,11 @@ from pathlib import Path
 from shared.events import Emit, Noted, Warned
 from shared.llm.budget import Budget, CappedClient, Purse
 from shared.llm.client import LlmClient
+from shared.llm.origin import LIVE, Origin, describe_origin
 from shared.llm.prices import KNOWN_PRICES, Prices
 from shared.llm.recording import RecordingClient, ReplayClient
-from shared.llm.records import describe_origin
 from shared.llm.redaction import secret_values
-from shared.llm.resume import Earlier, ResumingClient
+from shared.llm.resume import Earlier, EarlierReplies, ResumingClient
 from shared.llm.retry import Patience, RetryPolicy, SystemClock
 from shared.llm.second_chance import SecondChanceClient
 from shared.llm.transcript import Transcript
@@ -44,8 +44,8 @@ class ModelSource:
     mode: Mode
     open_live: Callable[[Emit], LlmClient] | None = None
     transcript: Path | None = None
-    origin: Mapping[str, str] = field(default_factory=lambda: {"origin": "live"})
-    """What a new transcript's header says of where its replies come from."""
+    origin: Origin = LIVE
+    """Where the replies come from, for the header of a new transcript."""
     dated: bool = True
     """Whether header and records carry the day; without it, equal replies make equal files."""
     budget: Budget = field(default_factory=Budget)
@@ -94,7 +94,7 @@ def open_model(
 def _open_record(path: Path, source: ModelSource, emit: Emit) -> Transcript:
     """Open the transcript of a live run, and say which calls of an earlier one are in doubt."""
     secrets = secret_values(os.environ)
-    origin = {**source.origin, "date": _today()} if source.dated else source.origin
+    origin = replace(source.origin, date=_today()) if source.dated else source.origin
     today = _today if source.dated else None
     transcript = Transcript.open(path, origin, secrets=secrets, today=today)
     _tell_doubts([transcript], emit)
@@ -135,12 +135,12 @@ def _recording(
     patience = Patience(RetryPolicy(), SystemClock(), emit)
     inner: LlmClient = SecondChanceClient(capped, patience)
     before = [
-        (Transcript.read(each.transcript), each.anew)
+        EarlierReplies(Transcript.read(each.transcript), each.anew)
         for each in earlier
         if each.transcript != transcript.path
     ]
     if before:
-        _tell_doubts([each for each, _ in before], emit)
+        _tell_doubts([each.transcript for each in before], emit)
         inner = ResumingClient(inner, before)
     return RecordingClient(inner, transcript)
 

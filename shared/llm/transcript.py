@@ -20,19 +20,17 @@ from typing import Self
 
 from shared.errors import CommandFailed, InvalidInput
 from shared.llm.client import Completion, Place, ReplyFailed, Request, Role
+from shared.llm.origin import AUTHORED, Origin
 from shared.llm.records import (
     Failure,
     Header,
     Intent,
-    Origin,
     Record,
     Response,
-    changed_parts,
     parse_record,
     render_record,
-    request_key,
-    request_to_json,
 )
+from shared.llm.request_json import changed_parts, request_key
 
 _CHUNK = 1 << 16
 
@@ -93,7 +91,7 @@ class Transcript:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Return the transcript at `path` as it stands; `InvalidInput` where there is none."""
-        transcript = cls(path, {}, None, (), None)
+        transcript = cls(path, AUTHORED, None, (), None)
         transcript._load()
         return transcript
 
@@ -127,7 +125,7 @@ class Transcript:
     def begin(self, request: Request) -> str:
         """Put the intent on record and return the key under which the outcome goes."""
         key = request_key(request)
-        self._append(Intent(key, request.place, request_to_json(request)))
+        self._append(Intent(key, request))
         return key
 
     def finish(self, key: str, completion: Completion) -> Completion:
@@ -146,13 +144,13 @@ class Transcript:
         places: dict[str, None] = {}
         for record in self._records():
             if isinstance(record, Intent):
-                places[str(record.place)] = None
-                if record.place == request.place:
+                places[str(record.request.place)] = None
+                if record.request.place == request.place:
                     at_place = record
         if at_place is None:
             held = ", ".join(places) or "no call at all"
             return f"nothing is recorded for {request.place}; the transcript holds {held}"
-        changes = "; ".join(changed_parts(at_place.request, request_to_json(request)))
+        changes = "; ".join(changed_parts(at_place.request, request))
         if not changes:
             return f"the call of {request.place} was begun, but its reply is not on record"
         return f"the request of {request.place} has changed: {changes}"
@@ -188,9 +186,9 @@ class Transcript:
         match record:
             case Header(origin):
                 self.origin = origin
-            case Intent(key, place, _):
-                self._places[key] = place
-                self._pending[key, place] += 1
+            case Intent(key, request):
+                self._places[key] = request.place
+                self._pending[key, request.place] += 1
             case Response(key) | Failure(key):
                 self._answer(key, record)
 

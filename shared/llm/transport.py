@@ -6,12 +6,15 @@ bypassed, because both hide what a caller must know (a stream that just ends, an
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from shared.errors import ModelUnavailable
 from shared.llm.access import OPENAI_HOST, ModelAccess
 from shared.llm.client import ReplyBroken, ReplyFailed
 from shared.llm.faults import Refused, Unreachable, parse_error_body
@@ -37,8 +40,9 @@ class HttpReply:
 class Transport:
     """The calls that this program makes to a model server.
 
-    Each is a context manager that yields an `HttpReply` and closes it. Raises `Unreachable` or
-    `Refused` on entering, `ReplyBroken` while the body is read. Safe for threads.
+    Each is a context manager that yields an `HttpReply` and closes it. Raises `Unreachable`,
+    `Refused`, or `ModelUnavailable` where the SDK cannot be imported, on entering, `ReplyBroken`
+    while the body is read. Safe for threads.
     """
 
     def __init__(self, access: ModelAccess, clock: Clock) -> None:
@@ -116,6 +120,7 @@ class Transport:
     def _sent(
         self, send: Callable[[openai.OpenAI], AbstractContextManager[APIResponse[Any]]]
     ) -> Iterator[HttpReply]:
+        _load_sdk()
         import openai
 
         call = send(self._sdk())
@@ -167,6 +172,19 @@ class Transport:
 
     def _silence(self) -> str:
         return f"the server was silent for {self._access.stall_seconds:g} seconds"
+
+
+def _load_sdk() -> None:
+    """Import the SDK; raise `ModelUnavailable` where it is missing or broken."""
+    try:
+        import_module("openai")
+    except Exception as error:  # a broken installation fails in whatever way it likes
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ModelUnavailable(
+            f"the package `openai`, which asks the model, cannot be imported ({reason})",
+            hint=f"install it again: `{sys.executable} -m pip install --force-reinstall openai`; "
+            "a replay (--llm replay) works without it",
+        ) from None
 
 
 def _cause(error: Exception) -> str:

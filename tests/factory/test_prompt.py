@@ -22,9 +22,14 @@ def shown(path: str, text: str | None) -> ShownFile:
     return ShownFile(path, FileState(FileKind.FILE, sha256_text(text)), text)
 
 
-def prompt(*files: ShownFile, failure: FailureBrief | None = None, **changes: Any) -> str:
+def prompt(
+    *files: ShownFile,
+    failure: FailureBrief | None = None,
+    asked: ReplyFormat = ReplyFormat.JSON,
+    **changes: Any,
+) -> str:
     work_order = parse_document(WorkOrder, order(**changes))
-    return render_prompt(work_order, files, ("bash scripts/verify.sh",), failure, ReplyFormat.JSON)
+    return render_prompt(work_order, files, ("bash scripts/verify.sh",), failure, asked)
 
 
 def test_a_file_is_shown_whole_with_its_hash() -> None:
@@ -83,3 +88,23 @@ def test_every_stage_has_its_reminder(stage: Stage) -> None:
     said = reminder(stage, parse_document(WorkOrder, order()))
     unmended = {Stage.EXCEPTION, Stage.PREFLIGHT, Stage.WRITE_FAILED}
     assert bool(said) == (stage not in unmended)
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_no_hash_is_spoken_of_where_none_is_shown(stage: Stage) -> None:
+    work_order = parse_document(WorkOrder, order())
+    brief = FailureBrief(
+        stage=stage,
+        primary_error_excerpt="it failed",
+        constraints_reminder=reminder(stage, work_order),
+    )
+    text = prompt(shown("hello.txt", "hi\n"), failure=brief, asked=ReplyFormat.FILES)
+    assert f"it failed\n```\n{brief.constraints_reminder}" in text
+    assert "sha256" not in text
+
+
+def test_a_stale_json_reply_is_told_to_copy_the_hashes_that_are_shown() -> None:
+    brief = FailureBrief(stage=Stage.STALE_CONTEXT, primary_error_excerpt="it is stale")
+    text = prompt(shown("hello.txt", "hi\n"), failure=brief)
+    assert f"base_sha256: {sha256_text('hi' + chr(10))}" in text
+    assert "Copy each base_sha256 from the list of files." in text

@@ -1,5 +1,21 @@
-"""Keeps these tests out of ordinary runs: they download a model and take minutes."""
+"""Skips these tests, by name, unless a person names a model server of theirs."""
+
+from __future__ import annotations
 
 import os
 
-collect_ignore_glob = [] if os.environ.get("LLMCH_TEST_LIVE") else ["test_*.py"]
+import pytest
+
+from tests.live.model_server import MISSING, ModelServer, named_server
+
+# Read before any fixture runs: what a person has set is taken out of each test's environment.
+_ENVIRON = dict(os.environ)
+
+
+@pytest.fixture(scope="session")
+def server() -> ModelServer:
+    """The person's model server."""
+    named = named_server(_ENVIRON)
+    if named is None:
+        pytest.skip(MISSING)
+    return named

@@ -1,49 +1,50 @@
 """Records an example's factory stage from a real model: `python -m tests.live.record`.
 
-The plan is the authored one, so that the orders stay the same; what the factory is told and replies
-is the model's own, mistakes included. A run that does not build the example records nothing.
+The model is asked at the server that `OPENAI_BASE_URL` names, under the name in
+`LLMCH_TEST_MODEL`. The plan is the authored one, so that the orders stay the same; what the factory
+is told and replies is the model's own, mistakes included. A run that does not build the example
+records nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
 from llmch.examples import Example, find_example
+from shared.errors import LlmchError
 from shared.events import AttemptFailed, AttemptStarted, Event, OrderEnded
-from shared.llm.access import check_access
 from shared.llm.live import LiveClient
+from shared.llm.origin import Origin, OriginKind
 from shared.llm.reply_format import ReplyFormat
 from tests.authoring import build_example
-from tests.live.local_server import serving
-from tests.live.weights import MODELS, SERVER, Weights
-
-_DEFAULT = "1.5b"
+from tests.live.model_server import MISSING, ModelServer, named_server
 
 
-def record(example: Example, weights: Weights) -> bool:
-    """Put what the model replies into the example's transcript; whether it built the example."""
-    origin = {
-        "origin": "live",
-        "planner_model": "authored",
-        "factory_model": weights.served_name,
-        "reply_format": ReplyFormat.FILES.value,
-        "server": SERVER.replace("==", " "),
-        "date": datetime.now(UTC).date().isoformat(),
-    }
+def record(example: Example, server: ModelServer, target: Path, server_name: str = "") -> bool:
+    """Write what the model replies to the transcript `target`; return whether it built the example.
+
+    `server_name` is how the transcript's header names the program that served the model.
+    """
+    origin = Origin(
+        OriginKind.LIVE,
+        planner_model="authored",
+        factory_model=server.model,
+        reply_format=ReplyFormat.FILES.value,
+        server=server_name,
+        date=datetime.now(UTC).date().isoformat(),
+    )
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "transcript.jsonl"
-        with (
-            serving(weights, Path(folder) / "server.log") as url,
-            LiveClient(check_access({"OPENAI_BASE_URL": url})) as client,
-        ):
+        with LiveClient(server.access) as client:
             result = build_example(example, Path(folder), client, origin, made, _tell)
         if result.summary is None or result.summary.verdict != "PASS":
             return False
-        example.transcript.write_bytes(made.read_bytes())
+        target.write_bytes(made.read_bytes())
     return True
 
 
@@ -57,10 +58,15 @@ def main() -> int:
     """Record the named example, hello by default."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", nargs="?", default="hello")
-    parser.add_argument("--model", choices=sorted(MODELS), default=_DEFAULT)
+    parser.add_argument("--server", default="", help="how the header names the serving program")
     args = parser.parse_args()
-    example = find_example(args.name)
-    if not record(example, MODELS[args.model]):
+    try:
+        server, example = named_server(os.environ), find_example(args.name)
+    except LlmchError as error:
+        parser.error(f"{error.message}: {error.hint}")
+    if server is None:
+        parser.error(MISSING)
+    if not record(example, server, example.transcript, args.server):
         sys.stdout.write(f"{example.name} was not built; its transcript stays as it was\n")
         return 1
     sys.stdout.write(f"{example.transcript}\n")

@@ -1,9 +1,9 @@
-"""The program against a real model on a real server: `make test-live-local`.
+"""The program against a person's own model server: `make test-live`.
 
-What a model writes cannot be promised, so these tests promise what must hold whatever it writes:
-requests are understood, replies parse or fail in the right stage, and nothing half-made lands. How
-often the hello example passed is reported at the end. `LLMCH_TEST_LIVE_MODEL` is 0.5b or 1.5b
-(1.5b), `LLMCH_TEST_LIVE_RUNS` how often to build the example (1).
+Nobody can promise what a model writes, so these tests promise what must hold whatever it writes:
+requests are understood, replies parse or fail in the right stage, and nothing half-made lands. They
+report at the end how often the hello example passed. `OPENAI_BASE_URL` names the server and
+`LLMCH_TEST_MODEL` the model; `LLMCH_TEST_RUNS` says how often to build the hello example (once).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,15 +25,13 @@ from llmch.demo import make_repo
 from llmch.examples import find_example
 from shared.events import Event, ModelTextArrived, Noted
 from shared.hashing import EMPTY_SHA256
-from shared.llm.access import ModelAccess, check_access
 from shared.llm.client import Api, Place, ReplyCutShort, Request, Role
 from shared.llm.live import LiveClient
 from shared.llm.reply_schema import reply_schema
 from tests.harness import git, manifest, write_plan
-from tests.live.local_server import serving
-from tests.live.weights import MODELS, Weights
+from tests.live.model_server import ModelServer
 
-RUNS = int(os.environ.get("LLMCH_TEST_LIVE_RUNS", "1"))
+RUNS = int(os.environ.get("LLMCH_TEST_RUNS", "1"))
 ROOT = Path(llmch.__file__).parents[1]
 SECONDS_FOR_ONE_BUILD = 3600
 OF_THE_MODEL = {
@@ -42,30 +39,15 @@ OF_THE_MODEL = {
     Stage.LLM_OUTPUT_INVALID,
     Stage.WRITE_SCOPE_VIOLATION,
     Stage.VERIFY_FAILED,
+    Stage.CONTRACT_VIOLATED,
     Stage.ACCEPTANCE_FAILED,
 }
 
 
-@pytest.fixture(scope="session")
-def weights() -> Weights:
-    return MODELS[os.environ.get("LLMCH_TEST_LIVE_MODEL", "1.5b")]
-
-
-@pytest.fixture(scope="session")
-def url(weights: Weights, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(weights, tmp_path_factory.mktemp("server") / "server.log") as url:
-        yield url
-
-
-@pytest.fixture
-def access(url: str) -> ModelAccess:
-    return check_access({"OPENAI_BASE_URL": url})
-
-
-def ask(weights: Weights, prompt: str, api: Api = Api.CHAT, limit: int = 40) -> Request:
+def ask(server: ModelServer, prompt: str, api: Api = Api.CHAT, limit: int = 1024) -> Request:
     return Request(
         api=api,
-        model=weights.served_name,
+        model=server.model,
         prompt=prompt,
         place=Place(Role.FACTORY, 1, "WO-01"),
         temperature=0.0,
@@ -73,73 +55,69 @@ def ask(weights: Weights, prompt: str, api: Api = Api.CHAT, limit: int = 40) -> 
     )
 
 
-def test_a_reply_arrives_whole(access: ModelAccess, weights: Weights) -> None:
-    with LiveClient(access) as client:
-        completion = client.complete(ask(weights, "Reply with the one word: hello"))
+def test_a_reply_arrives_whole(server: ModelServer) -> None:
+    with LiveClient(server.access) as client:
+        completion = client.complete(ask(server, "Reply with the one word: hello"))
     assert completion.text.strip()
-    assert completion.model == weights.served_name
+    assert completion.model
     assert completion.usage.input_tokens > 0
     assert completion.usage.output_tokens > 0
 
 
-def test_a_watched_reply_arrives_in_pieces_that_make_up_the_whole(
-    access: ModelAccess, weights: Weights
-) -> None:
+def test_a_watched_reply_arrives_in_pieces_that_make_up_the_whole(server: ModelServer) -> None:
     seen: list[Event] = []
-    with LiveClient(access, seen.append) as client:
-        completion = client.complete(ask(weights, "Count from one to five in words."))
+    with LiveClient(server.access, seen.append) as client:
+        completion = client.complete(ask(server, "Count from one to five in words."))
     pieces = [event.text for event in seen if isinstance(event, ModelTextArrived)]
     assert len(pieces) > 1
     assert "".join(pieces) == completion.text
     assert completion.usage.output_tokens > 0
 
 
-def test_a_schema_binds_the_reply(access: ModelAccess, weights: Weights) -> None:
+def test_a_schema_binds_the_reply(server: ModelServer) -> None:
     choices = {"path": ("hello.py",), "base_sha256": (EMPTY_SHA256,)}
     schema = reply_schema("write_proposal", WriteProposal, choices=choices)
     prompt = (
         'Reply with a JSON object: a "summary" of a few words and "writes", a list with one object '
         'that has "path" (hello.py), "base_sha256" and "content", a program that prints hi.'
     )
-    with LiveClient(access) as client:
-        completion = client.complete(replace(ask(weights, prompt, limit=300), reply_schema=schema))
+    with LiveClient(server.access) as client:
+        completion = client.complete(replace(ask(server, prompt), reply_schema=schema))
+    if completion.adjustments:
+        pytest.skip(f"this server binds no reply by a schema: {completion.adjustments}")
     document = json.loads(completion.text)
     jsonschema.validate(document, dict(schema.schema))
     assert WriteProposal.model_validate(document).writes[0].path == "hello.py"
-    assert completion.adjustments == ()
 
 
-def test_without_a_responses_api_the_planner_is_answered_by_chat_and_told_so_once(
-    access: ModelAccess, weights: Weights
-) -> None:
+def test_the_planner_is_answered_and_each_change_of_form_is_said_once(server: ModelServer) -> None:
     seen: list[Event] = []
-    question = ask(weights, "Reply with the one word: hello", Api.RESPONSES)
-    with LiveClient(access, seen.append) as client:
+    question = ask(server, "Reply with the one word: hello", Api.RESPONSES)
+    with LiveClient(server.access, seen.append) as client:
         first, second = client.complete(question), client.complete(question)
     notes = [event.message for event in seen if isinstance(event, Noted)]
     assert first.text.strip()
     assert second.text.strip()
-    assert len(notes) == 1
-    assert "Chat Completions is used" in notes[0]
+    assert len(notes) == len(set(notes))
 
 
-def test_a_reply_that_reaches_its_limit_is_no_reply(access: ModelAccess, weights: Weights) -> None:
-    with LiveClient(access) as client, pytest.raises(ReplyCutShort):
-        client.complete(ask(weights, "Count from one to a hundred.", limit=8))
+def test_a_reply_that_reaches_its_limit_is_no_reply(server: ModelServer) -> None:
+    with LiveClient(server.access) as client, pytest.raises(ReplyCutShort):
+        client.complete(ask(server, "Count from one to a hundred.", limit=8))
 
 
 def test_the_hello_example(
-    url: str, weights: Weights, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    server: ModelServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     passed = 0
     for number in range(RUNS):
         folder = tmp_path / str(number)
         folder.mkdir()
-        summary = build_hello(url, weights, folder)
+        summary = build_hello(server, folder)
         passed += summary["verdict"] == "PASS"
         check_attempts(summary)
         report(capsys, f"\n{describe(summary)}")
-    report(capsys, f"{weights.name}: the hello example passed in {passed} of {RUNS} runs")
+    report(capsys, f"{server.model}: the hello example passed in {passed} of {RUNS} runs")
 
 
 def report(capsys: pytest.CaptureFixture[str], text: str) -> None:
@@ -148,19 +126,19 @@ def report(capsys: pytest.CaptureFixture[str], text: str) -> None:
         sys.stdout.write(f"{text}\n")
 
 
-def build_hello(url: str, weights: Weights, folder: Path) -> Any:
-    """Run the authored plan's orders as a user would: no key, the reply format by default."""
+def build_hello(server: ModelServer, folder: Path) -> Any:
+    """Run the authored plan's orders as a user would, the reply format by default."""
     example = find_example("hello")
     plan = json.loads((example.folder / "replies" / "plan-1.json").read_text())
     repo = make_repo(folder / "hello", example.title)
     workdir = write_plan(folder / "plan", manifest(plan["work_orders"]))
-    environment = {name: text for name, text in os.environ.items() if name != "OPENAI_API_KEY"}
+    environment = {**os.environ, **server.environment, "PYTHONPATH": str(ROOT)}
     where = ("--repo", repo, "--workdir", workdir, "--artifacts-dir", folder / "artifacts")
-    model = ("--llm-model", weights.served_name)
+    model = ("--llm-model", server.model)
     ended = subprocess.run(
         [sys.executable, "-m", "llmch", "run-all", *map(str, where), *model, "--json"],
         cwd=folder,
-        env={**environment, "OPENAI_BASE_URL": url, "PYTHONPATH": str(ROOT)},
+        env=environment,
         capture_output=True,
         text=True,
         timeout=SECONDS_FOR_ONE_BUILD,
@@ -168,7 +146,10 @@ def build_hello(url: str, weights: Weights, folder: Path) -> Any:
     assert ended.returncode in (0, 1), ended.stderr
     summary = json.loads(ended.stdout)
     landed = [each for each in summary["orders"] if each["state"] == "landed"]
-    assert int(git(repo, "rev-list", "--count", f"main..{summary['branch']}")) == len(landed)
+    # Where nothing landed, there may be no branch at all.
+    branches = git(repo, "branch", "--list", summary["branch"], "--format=%(refname)")
+    commits = git(repo, "rev-list", "--count", f"main..{branches}") if branches else "0"
+    assert int(commits) == len(landed)
     return summary
 
 

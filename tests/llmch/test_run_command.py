@@ -225,7 +225,7 @@ BAD_ORDERS: dict[str, tuple[Any, str]] = {
     "empty": ("", "not JSON"),
     "no JSON": ("{", "not JSON"),
     "duplicate keys": ('{"id": "WO-01", "id": "WO-02"}', "stands twice"),
-    "no object": ([], "no JSON object"),
+    "no object": ([], "not a JSON object"),
     "a field missing": ({"id": "WO-01"}, "title"),
     "a command that is a number": (order(acceptance_commands=[7]), "acceptance_commands[0]"),
     "a condition without a path": (

@@ -19,8 +19,8 @@ from shared.llm.client import (
     Request,
     Usage,
 )
+from shared.llm.origin import AUTHORED
 from shared.llm.prices import Price
-from shared.llm.records import AUTHORED
 from shared.llm.retry import Patience
 from shared.llm.second_chance import SecondChanceClient
 from shared.llm.stack import Mode, ModelSource, open_model

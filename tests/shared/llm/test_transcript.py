@@ -31,23 +31,21 @@ from shared.llm.client import (
     Role,
     Usage,
 )
+from shared.llm.origin import AUTHORED, Origin, OriginKind, describe_origin
 from shared.llm.recording import NotOnRecord, RecordingClient, ReplayClient
 from shared.llm.records import (
-    AUTHORED,
     Failure,
     Header,
     Intent,
     Record,
     Response,
-    describe_origin,
     parse_record,
     render_record,
-    request_key,
-    request_to_json,
 )
+from shared.llm.request_json import request_key
 from shared.llm.transcript import Transcript
 from tests import processes
-from tests.shared.llm.edge import chat_document, chat_request
+from tests.shared.llm.edge import SCHEMA, chat_document, chat_request
 from tests.shared.llm.scripted_server import Send, scripted_server
 
 ROOT = Path(__file__).parents[3]
@@ -222,12 +220,29 @@ def test_a_file_torn_anywhere_loses_at_most_its_last_line(path: Path) -> None:
         (b"[" * 100_000 + b"\n", "nested too deep"),
         (render_record(Header(AUTHORED)) * 2, "line 2: a transcript has one header, first"),
         (
-            render_record(Intent("k", Place(Role.PLANNER, 1), {"prompt": ""})),
+            render_record(Intent("k", chat_request())),
             "line 1: a transcript",
         ),
         (
             render_record(Header(AUTHORED)) + b'{"record": "response", "key": "k", "text": 3}\n',
             "line 2 .*text is no string",
+        ),
+        *(
+            (
+                render_record(Header(AUTHORED))
+                + b'{"record": "intent", "key": "k", "place": {"role": "planner", "attempt": 1}, '
+                + b'"request": {"api": "chat", "model": "m", "prompt": "p"'
+                + wrong
+                + b"}}\n",
+                "line 2 .*malformed",
+            )
+            for wrong in (
+                b', "prompt": 3',
+                b', "temperature": "0"',
+                b', "max_output_tokens": 1.5',
+                b', "reasoning_effort": []',
+                b', "reply_schema": {"name": "n"}',
+            )
         ),
         (
             render_record(Header(AUTHORED))
@@ -272,7 +287,8 @@ def test_a_full_disk_leaves_whole_lines_and_an_error_in_words(path: Path) -> Non
 
 def test_no_secret_reaches_the_file(path: Path) -> None:
     secret = "sk-abcdefgh"
-    with Transcript.open(path, {"server": f"http://x:{secret}@y"}, secrets=[secret]) as transcript:
+    origin = Origin(OriginKind.LIVE, server=f"http://x:{secret}@y")
+    with Transcript.open(path, origin, secrets=[secret]) as transcript:
         told = replace(reply(f"your key is {secret}"), reasoning=secret, adjustments=(secret,))
         client = RecordingClient(Scripted(told, ReplyFailed(f"bad {secret}")), transcript)
         live = client.complete(chat_request(f"use {secret}"))
@@ -299,7 +315,7 @@ def test_generating_an_authored_transcript_again_gives_the_same_bytes(tmp_path: 
 
 
 def test_live_replies_are_dated_and_say_where_they_come_from(path: Path) -> None:
-    origin = {"origin": "live", "model": "m", "date": "2026-07-01"}
+    origin = Origin(OriginKind.LIVE, model="m", date="2026-07-01")
     with Transcript.open(path, origin, today=lambda: "2026-07-02") as transcript:
         RecordingClient(Scripted(reply()), transcript).complete(chat_request())
     assert lines_of(path)[2]["date"] == "2026-07-02"
@@ -314,7 +330,7 @@ WRITER = """
     import sys
     from pathlib import Path
     from shared.llm.client import *
-    from shared.llm.records import AUTHORED
+    from shared.llm.origin import AUTHORED
     from shared.llm.transcript import Transcript
 
     with Transcript.open(Path(sys.argv[1]), AUTHORED) as transcript:
@@ -363,7 +379,7 @@ RUN = """
     from shared.llm.access import ModelAccess
     from shared.llm.client import *
     from shared.llm.live import LiveClient
-    from shared.llm.records import AUTHORED
+    from shared.llm.origin import AUTHORED
     from shared.llm.recording import RecordingClient
     from shared.llm.transcript import Transcript
 
@@ -423,6 +439,8 @@ requests = st.builds(
     ),
     temperature=st.none() | st.floats(0, 2),
     max_output_tokens=st.none() | st.integers(1),
+    reasoning_effort=st.none() | st.just("high"),
+    reply_schema=st.none() | st.just(SCHEMA),
 )
 counts = st.integers(0, 10**9)
 usages = st.builds(
@@ -444,8 +462,8 @@ def test_every_record_comes_back_as_it_went_in(request: Request, completion: Com
     key = request_key(request)
     free = replace(completion, usage=replace(completion.usage, cost_usd=Usage().cost_usd))
     for record in (
-        Header({"origin": request.model}),
-        Intent(key, request.place, request_to_json(request)),
+        Header(Origin(OriginKind.LIVE, model=request.model, server=completion.model)),
+        Intent(key, request),
         Response(key, free),
     ):
         assert _returned(record) == record
