@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn, Protocol, cast
 
-from llmch.console import Color, Console, Verbosity, open_console
+from llmch.arguments import add_output_arguments
+from llmch.console import Color, Console, Format, Verbosity, open_console
+from llmch.console.document import Outcome
 from llmch.console.stream import Stream
 from llmch.interruption import Interruption, signals_as_exceptions
 from llmch.verbs import VERBS, module_of
@@ -24,10 +27,10 @@ class Verb(Protocol):
     """What a module under `llmch.commands` offers."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the verb's flags."""
+        """Declare the verb's own options."""
 
-    def execute(self, args: argparse.Namespace, console: Console) -> ExitCode:
-        """Do it, and return how it went. Raises `LlmchError` where it cannot go on."""
+    def execute(self, args: argparse.Namespace, console: Console) -> Outcome:
+        """Do the work and return the answer. Raises `LlmchError` where it cannot go on."""
 
 
 class UsageError(InvalidInput):
@@ -57,7 +60,9 @@ def run_verb(arguments: Sequence[str]) -> int:
 def guarded(arguments: Sequence[str], console: Console, interruption: Interruption) -> ExitCode:
     """Run a verb and return its exit code, whatever ended it having been told in words."""
     try:
-        return _dispatch(arguments, console)
+        outcome = answer(arguments, console)
+        console.show(outcome.document)
+        return outcome.exit_code
     except KeyboardInterrupt:
         return _report(console, _interrupted(arguments))
     except Exception as error:
@@ -114,7 +119,11 @@ def _report(console: Console, error: LlmchError) -> ExitCode:
     return error.exit_code
 
 
-def _dispatch(arguments: Sequence[str], console: Console) -> ExitCode:
+def answer(arguments: Sequence[str], console: Console) -> Outcome:
+    """Parse and run one verb's command line and return its answer.
+
+    Raises `LlmchError` where the command line is wrong, or the verb cannot go on.
+    """
     name, *rest = arguments
     if name not in VERBS:
         near = difflib.get_close_matches(name, VERBS, n=1)
@@ -123,6 +132,7 @@ def _dispatch(arguments: Sequence[str], console: Console) -> ExitCode:
     verb = cast(Verb, import_module(module_of(name)))
     parser = _Parser(prog=f"llmch {name}", description=_sentence(VERBS[name]), allow_abbrev=False)
     verb.add_arguments(parser)
+    add_output_arguments(parser)
     return verb.execute(parser.parse_args(rest), console)
 
 
@@ -132,15 +142,36 @@ def _sentence(purpose: str) -> str:
 
 def open_console_for(arguments: Sequence[str]) -> Console:
     """Return the console that the command line asks for."""
-    # Looked for before parsing: how to print must be known to report a usage error.
-    quiet, verbose = "--quiet" in arguments, "--verbose" in arguments
+    args = output_arguments(arguments)
     secrets = secret_values(os.environ)
     return open_console(
-        verbosity=Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else Verbosity.NORMAL,
-        color=Color.NEVER if "--no-color" in arguments else Color.AUTO,
-        json="--json" in arguments,
+        verbosity=_verbosity(args),
+        color=Color.NEVER if args.no_color else Color.AUTO,
+        output=Format.JSON if args.json else Format.TEXT,
         stdout=sys.stdout,
         stderr=sys.stderr,
         environ=os.environ,
         mask=lambda text: redact(text, secrets),
     )
+
+
+def output_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the options that say how to print, whatever else is in the command line.
+
+    They are parsed before all others, because a usage error is printed as they say.
+    """
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    add_output_arguments(parser)
+    # None of these options takes a value: what holds one is another's, or an error to report.
+    without_values = [each for each in arguments if not _VALUE_ATTACHED.match(each)]
+    args, _ = parser.parse_known_args(without_values)
+    return args
+
+
+_VALUE_ATTACHED = re.compile("--[^=]+=", re.DOTALL)
+
+
+def _verbosity(args: argparse.Namespace) -> Verbosity:
+    if args.quiet:
+        return Verbosity.QUIET
+    return Verbosity.VERBOSE if args.verbose else Verbosity.NORMAL

@@ -10,15 +10,17 @@ from pathlib import Path
 from factory.cli import add_batch_arguments, add_run_arguments, run_flags, run_options
 from factory.options import RunOptions
 from factory.preflight import Place
-from llmch.arguments import add_model_arguments, add_output_arguments, add_record_arguments
+from llmch.arguments import add_model_arguments, add_record_arguments
 from llmch.console import Console
-from llmch.running import run_with_consent
+from llmch.console.document import Outcome
+from llmch.planning import PlanDocument
+from llmch.running import run_all_with_consent
 from planner.cli import add_acceptance_arguments, compile_options
 from shared.errors import ExitCode
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags of `build`."""
+    """Declare the options of `build`."""
     parser.add_argument("--spec", type=Path, required=True, metavar="FILE", help="what to build")
     parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
     parser.add_argument("--model", metavar="M", help="the model that plans")
@@ -28,10 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(parser)
     add_record_arguments(parser)
     add_model_arguments(parser)
-    add_output_arguments(parser)
 
 
-def execute(args: argparse.Namespace, console: Console) -> ExitCode:
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Plan, unless this very plan is there already, then run all its orders."""
     from factory.batch.coordinator import run_all
     from factory.preflight import find_repo
@@ -43,7 +44,6 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
         reviews_plan,
         settings_for,
     )
-    from planner.run import plan_document
     from planner.spec import read_spec
     from shared.llm.budget import Purse
 
@@ -66,10 +66,11 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
         assert plan.result is not None, "without a plan on file one was asked for"
         if plan.result.error is not None:
             raise plan.result.error
-        console.result(plan_document(plan.result))
-        return ExitCode.INVALID
+        return Outcome(PlanDocument(plan.result), ExitCode.INVALID)
     folder, source = plan.folder, replace(factory_source, purse=purse)
-    return run_with_consent(lambda each: run_all(folder, each, source, console), options, console)
+    return run_all_with_consent(
+        lambda each: run_all(folder, each, source, console), options, console
+    )
 
 
 def _flags(args: argparse.Namespace) -> Mapping[str, object]:

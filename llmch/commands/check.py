@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llmch.arguments import add_output_arguments
 from llmch.console import Console
+from llmch.console.document import Block, Conclusion, Outcome, Remark
+from llmch.console.figures import count
+from llmch.planning import rule_findings
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -18,28 +21,41 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
-    """A finding as the console takes it."""
+class CheckDocument:
+    """The answer of `check`: the report on a plan, and what was fixed."""
 
-    code: str
-    severity: str
-    work_order: str | None
-    field: str | None
-    message: str
-    remedy: str
+    outcome: Mended
+
+    def to_json(self) -> object:
+        """Return the report, and the fixes."""
+        fixes = [each.to_json() for each in self.outcome.fixes]
+        return {**self.outcome.report.to_json(), "fixes": fixes}
+
+    def blocks(self) -> Iterator[Block]:
+        """Return the fixes, the findings and the verdict."""
+        report, fixes = self.outcome.report, self.outcome.fixes
+        yield Remark(tuple(f"fixed {each.render()}" for each in fixes))
+        yield from rule_findings(report)
+        counts = [
+            count(len(self.outcome.plan.drafts), "work order"),
+            count(len(report.errors), "error"),
+            count(len(report.warnings), "warning"),
+        ]
+        if fixes:
+            counts.append(f"{len(fixes)} fixed")
+        yield Conclusion("plan", ", ".join(counts), report.ok)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags of `check`."""
+    """Declare the options of `check`."""
     parser.add_argument("dir", type=Path, metavar="DIR", help="the folder of the plan")
     parser.add_argument("--repo", type=Path, metavar="DIR", help="the repo it is meant for")
     parser.add_argument(
-        "--fix", action="store_true", help="mend in the files what has one certain remedy"
+        "--fix", action="store_true", help="fix in the files what has one certain remedy"
     )
-    add_output_arguments(parser)
 
 
-def execute(args: argparse.Namespace, console: Console) -> ExitCode:
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Judge the plan; 0 where no error is left, 2 where one is."""
     from llmch.wiring import settings_for
     from planner.cli import allowed_by
@@ -64,24 +80,4 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
         outcome = mend(plan, report) if args.fix else Mended(plan, report(plan))
     if outcome.fixes:
         rewrite_plan_folder(args.dir, plan, outcome.plan, files if git else None)
-    _show(outcome, console)
-    return ExitCode.OK if outcome.report.ok else ExitCode.INVALID
-
-
-def _show(outcome: Mended, console: Console) -> None:
-    document = outcome.report.to_json()
-    console.remark(*(f"fixed {each.render()}" for each in outcome.fixes))
-    console.findings(_Shown(**finding) for finding in document["findings"])
-    counts = [
-        _counted(len(outcome.plan.drafts), "work order"),
-        _counted(document["errors"], "error"),
-        _counted(document["warnings"], "warning"),
-    ]
-    if outcome.fixes:
-        counts.append(f"{len(outcome.fixes)} fixed")
-    console.verdict("plan", ", ".join(counts), ok=document["ok"])
-    console.result({**document, "fixes": [each.to_json() for each in outcome.fixes]})
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return Outcome(CheckDocument(outcome), ExitCode.OK if outcome.report.ok else ExitCode.INVALID)

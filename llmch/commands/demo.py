@@ -3,17 +3,64 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from llmch.arguments import add_output_arguments
+from llmch.arguments import add_record_arguments
 from llmch.console import Console
+from llmch.console.document import Block, Outcome, Rows
+from llmch.planning import PlanDocument
+from llmch.running import BatchDocument
 from shared.errors import ExitCode
+
+if TYPE_CHECKING:
+    from llmch.demo import DemoResult
+    from llmch.examples import Example
 
 _ROOT = Path("llmch-demo")
 
 
+@dataclass(frozen=True, slots=True)
+class ExampleList:
+    """The answer of `demo --list`."""
+
+    examples: tuple[Example, ...]
+
+    def to_json(self) -> object:
+        """Return the name of each example, and what it shows."""
+        return {"examples": [{"name": each.name, "shows": each.shows} for each in self.examples]}
+
+    def blocks(self) -> Iterator[Block]:
+        """Return a line for each example."""
+        yield Rows(tuple((each.name, each.shows) for each in self.examples))
+
+
+@dataclass(frozen=True, slots=True)
+class DemoDocument:
+    """The answer of `demo`; `ok` says whether the program was built, and ran."""
+
+    result: DemoResult
+    ok: bool
+
+    def to_json(self) -> object:
+        """Return the answers of the plan and of the run; without a plan there is no run."""
+        plan = PlanDocument(self.result.plan).to_json()
+        if self.result.summary is None:
+            return {"ok": self.ok, "plan": plan, "run": None}
+        run = BatchDocument(self.result.summary).to_json()
+        return {"ok": self.ok, "repo": str(self.result.repo), "plan": plan, "run": run}
+
+    def blocks(self) -> Iterator[Block]:
+        """Return what plan and run show."""
+        yield from PlanDocument(self.result.plan).blocks()
+        if self.result.summary is not None:
+            yield from BatchDocument(self.result.summary).blocks()
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags of `demo`."""
+    """Declare the options of `demo`."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="the example (wordgame)")
     parser.add_argument("--list", action="store_true", help="list the examples and end")
     parser.add_argument(
@@ -24,33 +71,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="replay the shipped replies, which needs no key, or ask a model (replay)",
     )  # fmt: skip
     parser.add_argument("--sandbox", metavar="BACKEND", help="auto, bwrap, landlock or off (auto)")
-    parser.add_argument(
-        "--artifacts-dir", type=Path, metavar="DIR", help="root of run records (./artifacts)"
-    )
-    add_output_arguments(parser)
+    add_record_arguments(parser)
 
 
-def execute(args: argparse.Namespace, console: Console) -> ExitCode:
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Build the example; 0 where all its orders landed and the program ran."""
     from llmch.examples import DEFAULT, find_example, list_examples
 
     if args.list:
-        examples = list_examples()
-        console.lines(*[f"{each.name:<10} {each.shows}" for each in examples])
-        console.result({"examples": [{"name": e.name, "shows": e.shows} for e in examples]})
-        return ExitCode.OK
+        return Outcome(ExampleList(list_examples()))
     return _build(args, console, find_example(args.name or DEFAULT).name)
 
 
-def _build(args: argparse.Namespace, console: Console, name: str) -> ExitCode:
+def _build(args: argparse.Namespace, console: Console, name: str) -> Outcome:
     from factory.cli import sandbox_choice
-    from factory.summary import public_json
     from llmch.demo import DemoOptions, build_demo, free_folder
     from llmch.demo_replies import demo_models, demo_source
     from llmch.examples import find_example
     from llmch.showing import show_program
     from llmch.wiring import settings_for
-    from planner.run import plan_document
     from shared.events import Noted
 
     example = find_example(name)
@@ -70,16 +109,8 @@ def _build(args: argparse.Namespace, console: Console, name: str) -> ExitCode:
     if result.plan.error is not None:
         raise result.plan.error
     if result.summary is None:
-        console.result({"ok": False, "plan": plan_document(result.plan), "run": None})
-        return ExitCode.INVALID
-    passed = result.summary.verdict == "PASS"
-    shown = show_program(result.repo, result.summary.branch, options, console) if passed else False
-    console.result(
-        {
-            "ok": passed and shown,
-            "repo": str(result.repo),
-            "plan": plan_document(result.plan),
-            "run": public_json(result.summary),
-        }
+        return Outcome(DemoDocument(result, ok=False), ExitCode.INVALID)
+    ok = result.summary.verdict == "PASS" and show_program(
+        result.repo, result.summary.branch, options, console
     )
-    return ExitCode.OK if passed and shown else ExitCode.FAILED
+    return Outcome(DemoDocument(result, ok=ok), ExitCode.OK if ok else ExitCode.FAILED)

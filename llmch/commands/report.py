@@ -3,21 +3,48 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from llmch.arguments import add_output_arguments
 from llmch.console import Console
+from llmch.console.document import Block, Outcome, Paragraph, Remark
 from llmch.console.figures import count
-from shared.errors import ExitCode
+
+if TYPE_CHECKING:
+    from llmch.coverage import CoveredRequirement
 
 _NONE = (
-    "no requirement is named there; orders name what they cover where the specification gives "
-    "ids or the plan is made with --require-coverage"
+    "no order names a requirement; orders do where the specification gives its requirements ids, "
+    "or where the plan was made with --require-coverage"
 )
 
 
+@dataclass(frozen=True, slots=True)
+class CoverageDocument:
+    """The answer of `report --coverage`: what carries out each requirement."""
+
+    rows: tuple[CoveredRequirement, ...]
+
+    def to_json(self) -> object:
+        """Return the requirements, and how many are covered."""
+        from llmch.coverage import coverage_document
+
+        return coverage_document(self.rows)
+
+    def blocks(self) -> Iterator[Block]:
+        """Return each requirement with what carries it out, and how many are covered."""
+        from llmch.coverage import render_coverage
+
+        yield Paragraph(tuple(render_coverage(self.rows)))
+        covered = sum(1 for each in self.rows if each.orders)
+        text = f"{covered} of {count(len(self.rows), 'requirement')} covered"
+        yield Remark((text if self.rows else _NONE,))
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags of `report`."""
+    """Declare the options of `report`."""
     parser.add_argument(
         "--coverage", type=Path, required=True, metavar="DIR",
         help="the folder of a plan, or a git repo: requirement, orders, commands, commits",
@@ -25,17 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repo", type=Path, metavar="DIR", help="with a plan: the repo its orders landed in"
     )
-    add_output_arguments(parser)
 
 
-def execute(args: argparse.Namespace, console: Console) -> ExitCode:
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Print the report; 0 also where requirements are not covered."""
-    from llmch.coverage import (
-        coverage_document,
-        coverage_of_plan,
-        coverage_of_repo,
-        render_coverage,
-    )
+    from llmch.coverage import coverage_of_plan, coverage_of_repo
     from planner.manifest_folder import holds_plan
     from planner.repo import open_repo
 
@@ -43,11 +64,4 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
         rows = coverage_of_plan(args.coverage, open_repo(args.repo) if args.repo else None)
     else:
         rows = coverage_of_repo(open_repo(args.coverage))
-    document = coverage_document(rows)
-    if not args.json:
-        console.lines(*render_coverage(rows))
-        console.remark(
-            f"{document['covered']} of {count(len(rows), 'requirement')} covered" if rows else _NONE
-        )
-    console.result(document)
-    return ExitCode.OK
+    return Outcome(CoverageDocument(rows))

@@ -3,40 +3,60 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from llmch.arguments import add_output_arguments
 from llmch.asking import agrees, someone_is_there
 from llmch.console import Console
-from shared.errors import ExitCode, InvalidInput
+from llmch.console.document import Block, Outcome, Paragraph, Remark
+from llmch.console.figures import count
+from shared.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from factory.reset import Leftovers
+
+
+@dataclass(frozen=True, slots=True)
+class ResetDocument:
+    """The answer of `reset`: what was removed."""
+
+    removed: Leftovers
+
+    def to_json(self) -> object:
+        """Return the paths that were removed."""
+        return {"removed": [str(path) for path in (*self.removed.workspaces, *self.removed.state)]}
+
+    def blocks(self) -> Iterator[Block]:
+        """Return how much was removed."""
+        if not self.removed.any:
+            yield Remark(("there is nothing to reset",))
+            return
+        trees = count(len(self.removed.workspaces), "working tree")
+        yield Remark((f"removed {trees} and the run's state",))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags of `reset`."""
+    """Declare the options of `reset`."""
     parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="the git repo (.)")
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_output_arguments(parser)
 
 
-def execute(args: argparse.Namespace, console: Console) -> ExitCode:
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Remove working trees and state; 8 where a run is still going on."""
     from factory.preflight import find_repo
     from factory.reset import find_leftovers, reset_repo
 
     place = find_repo(args.repo)
     found = find_leftovers(place)
-    paths = [str(path) for path in (*found.workspaces, *found.state)]
     if not found.any:
-        console.remark("there is nothing to reset")
-        console.result({"removed": []})
-        return ExitCode.OK
+        return Outcome(ResetDocument(found))
     if not args.yes:
-        console.lines("these go; commits, artifacts and specs stay:", *(f"  {p}" for p in paths))
+        paths = (f"  {path}" for path in (*found.workspaces, *found.state))
+        console.say(Paragraph(("these go; commits, artifacts and specs stay:", *paths)))
         _confirm()
-    removed = reset_repo(place)
-    console.remark(f"removed {len(removed.workspaces)} working trees and the run's state")
-    console.result({"removed": [str(path) for path in (*removed.workspaces, *removed.state)]})
-    return ExitCode.OK
+    return Outcome(ResetDocument(reset_repo(place)))
 
 
 def _confirm() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from llmch.console.clean import on_event, shorten
+from llmch.console.clean import on_texts, shorten
 from llmch.console.details import excerpt_lines, item_lines, look_lines, usage_text
 from llmch.console.figures import count, duration, listed, short
 from llmch.console.line import Line, Mark, Weight
@@ -76,7 +76,10 @@ class Narrator:
 
     def fit(self, event: Event) -> Event:
         """Return the event fit to be shown; but not a piece, which may end within a sequence."""
-        return event if isinstance(event, ModelTextArrived) else on_event(event, self._protect)
+        if isinstance(event, ModelTextArrived):
+            return event
+        shown: Event = on_texts(event, self._protect)
+        return shown
 
     def tell(self, event: Event) -> tuple[Line, ...]:
         """Return the lines that say what happened."""

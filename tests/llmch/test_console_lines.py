@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from llmch.console import Color, Verbosity, open_console
+from llmch.console import Color, Format, Verbosity, open_console
 from shared.events import (
     AttemptFailed,
     AttemptStarted,
@@ -45,7 +45,12 @@ TIP = "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678"
 def told(*events: Event, verbosity: Verbosity = Verbosity.NORMAL) -> str:
     out, err = io.StringIO(), io.StringIO()
     with open_console(
-        verbosity=verbosity, color=Color.AUTO, json=False, stdout=out, stderr=err, environ={}
+        verbosity=verbosity,
+        color=Color.AUTO,
+        output=Format.TEXT,
+        stdout=out,
+        stderr=err,
+        environ={},
     ) as console:
         for event in events:
             console(event)

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import llmch
-from llmch.console import Color, Console, Verbosity, open_console
+from llmch.console import Color, Console, Format, Verbosity, open_console
+from llmch.console.document import AlreadyShown, Conclusion, Paragraph, Remark, Rows, RuleFinding
 from shared.errors import CommandFailed
 from shared.events import (
     BatchEnded,
@@ -28,6 +29,7 @@ from shared.events import (
     PlanEnded,
     Warned,
 )
+from tests.llmch.answers import Answer
 
 COMMIT = "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678"
 
@@ -46,7 +48,7 @@ def opened(
     console = open_console(
         verbosity=verbosity,
         color=Color.AUTO,
-        json=as_json,
+        output=Format.JSON if as_json else Format.TEXT,
         stdout=out,
         stderr=err,
         environ={"TERM": "xterm"},
@@ -55,14 +57,9 @@ def opened(
     return Opened(console, out, err)
 
 
-@dataclass(frozen=True)
-class Finding:
-    code: str = "E104"
-    severity: str = "error"
-    work_order: str | None = "WO-02"
-    field: str | None = "allowed_files[0]"
-    message: str = "no postcondition"
-    remedy: str = "declare one"
+FINDING = RuleFinding(
+    "E104", "error", "WO-02", "allowed_files[0]", "no postcondition", "declare one"
+)
 
 
 def batch(emit: Callable[[object], None]) -> None:
@@ -79,7 +76,7 @@ def test_quiet_prints_the_verdict_and_nothing_else() -> None:
     seen.console(PlanEnded(True, 1, ("WO-01  Title",), "/out", "/run"))
     batch(seen.console)  # type: ignore[arg-type]  # any event
     seen.console.remark("see there")
-    seen.console.findings([Finding()])
+    seen.console.say(FINDING)
     assert seen.out.getvalue() == (
         "✓ plan     PASS      1 order  (1 attempt)\n"
         "✓ run-all  PASS      1 of 1 order on b at a1b2c3d4e5  (1.0s)\n"
@@ -96,22 +93,22 @@ def test_quiet_prints_the_verdict_of_an_order_that_runs_alone() -> None:
 def test_json_keeps_stdout_to_one_document() -> None:
     seen = opened(as_json=True)
     batch(seen.console)  # type: ignore[arg-type]  # any event
-    seen.console.lines("text")
-    seen.console.findings([Finding()])
-    seen.console.verdict("plan", "1 order", ok=True)
-    seen.console.result({"verdict": "PASS", "text": "漢\x1b[0m"})
-    seen.console.result({"verdict": "again"})
+    seen.console.say(Paragraph(("text",)), FINDING, Conclusion("plan", "1 order", ok=True))
+    seen.console.show(Answer({"verdict": "PASS", "text": "漢\x1b[0m"}, Paragraph(("not this",))))
+    seen.console.show(Answer({"verdict": "again"}))
     seen.console.error("late", "hint", 1, "FAILED")
     assert json.loads(seen.out.getvalue()) == {"verdict": "PASS", "text": "漢"}
     assert seen.out.getvalue().isascii()
     for expected in ("● run-all", "text\n", "E104", "plan     PASS", "error: late\nhint:  hint\n"):
         assert expected in seen.err.getvalue()
+    assert "not this" not in seen.err.getvalue()
 
 
-def test_without_json_there_is_no_document() -> None:
+def test_a_document_is_text_where_nothing_else_is_asked_for() -> None:
     seen = opened()
-    seen.console.result({"verdict": "PASS"})
-    assert seen.out.getvalue() == seen.err.getvalue() == ""
+    repeated = AlreadyShown((Paragraph(("seen before",)),))
+    seen.console.show(Answer({"verdict": "PASS"}, Remark(("a", "b")), repeated))
+    assert (seen.out.getvalue(), seen.err.getvalue()) == ("a\nb\n", "")
 
 
 def test_an_error_is_told_on_stderr_with_what_to_do() -> None:
@@ -141,9 +138,7 @@ def test_an_error_is_the_document_where_json_is_wanted() -> None:
 
 def test_findings_show_code_order_field_message_and_remedy() -> None:
     seen = opened()
-    seen.console.findings(
-        [Finding(), Finding("W101", "warning", None, None, "nothing provides x", "")]
-    )
+    seen.console.say(FINDING, RuleFinding("W101", "warning", None, None, "nothing provides x", ""))
     assert seen.out.getvalue() == (
         "✗ E104     WO-02     allowed_files[0]: no postcondition\n"
         "    → declare one\n"
@@ -153,9 +148,11 @@ def test_findings_show_code_order_field_message_and_remedy() -> None:
 
 def test_verbs_print_text_tables_and_a_verdict() -> None:
     seen = opened(Verbosity.QUIET)
-    seen.console.lines("E104  title", "", "  bad:\n    x")
-    seen.console.table([("git", "2.39"), ("bubblewrap", "0.8")], ("what", "version"))
-    seen.console.verdict("plan", "2 errors", ok=False, aside="3 orders")
+    seen.console.say(
+        Paragraph(("E104  title", "", "  bad:\n    x")),
+        Rows((("git", "2.39"), ("bubblewrap", "0.8")), ("what", "version")),
+        Conclusion("plan", "2 errors", ok=False, aside="3 orders"),
+    )
     assert seen.out.getvalue() == (
         "E104  title\n\n  bad:\n    x\n"
         "what        version\ngit         2.39\nbubblewrap  0.8\n"
@@ -174,7 +171,7 @@ def test_a_command_that_runs_long_is_named_again_until_it_ends() -> None:
 
     out = Heard()
     console = open_console(
-        verbosity=Verbosity.NORMAL, color=Color.AUTO, json=False, stdout=out, stderr=None,
+        verbosity=Verbosity.NORMAL, color=Color.AUTO, output=Format.TEXT, stdout=out, stderr=None,
         environ={}, heartbeat_seconds=0.06,
     )  # fmt: skip
     console(OrderStarted("WO-01", "Title", "b", COMMIT, 5))
@@ -220,14 +217,16 @@ def test_lines_of_several_threads_stay_whole() -> None:
 
 SCRIPT = """
 import os, sys
-from llmch.console import Color, Verbosity, open_console
+from llmch.console import Color, Format, Verbosity, open_console
 from shared.events import *
-with open_console(verbosity=Verbosity.NORMAL, color=Color.AUTO, json="--json" in sys.argv,
+from tests.llmch.answers import Answer
+output = Format.JSON if "--json" in sys.argv else Format.TEXT
+with open_console(verbosity=Verbosity.NORMAL, color=Color.AUTO, output=output,
                   stdout=sys.stdout, stderr=sys.stderr, environ=os.environ) as console:
     for number in range(2000):
         console(OrderStarted(f"WO-{number}", "na\\xefve \\u6f22\\u5b57 \\udc80", "b", "0" * 40, 5))
     try:
-        console.result({"verdict": "PASS"})
+        console.show(Answer({"verdict": "PASS"}))
     except Exception as error:
         console.error(str(error), "", 1, "FAILED")
 assert "rich" not in sys.modules, "rich was imported"
@@ -291,8 +290,10 @@ def test_a_pipe_gets_no_control_character_whatever_the_environment_says() -> Non
 
 
 def test_verbs_without_events_do_not_wait_for_what_renders_them() -> None:
-    script = SCRIPT[: SCRIPT.index("    for")].replace("from shared.events import *", "") + (
-        "    console.lines('text')\n"
+    script = SCRIPT[: SCRIPT.index("    for")].replace("from shared.events import *", "").replace(
+        "from tests.llmch.answers import Answer", ""
+    ) + (
+        "    console.remark('text')\n"
         "    console.error('odd', '', 1, 'FAILED')\n"
         "assert not {'rich', 'shared.events', 'pydantic'} & set(sys.modules)\n"
     )
@@ -306,8 +307,8 @@ def test_a_result_that_is_lost_raises_an_error_with_its_own_words(
     closed = (tmp_path / "out").open("w")
     closed.close()
     console = open_console(
-        verbosity=Verbosity.NORMAL, color=Color.AUTO, json=True, stdout=closed, stderr=None,
-        environ={},
+        verbosity=Verbosity.NORMAL, color=Color.AUTO, output=Format.JSON,
+        stdout=closed, stderr=None, environ={},
     )  # fmt: skip
     with pytest.raises(CommandFailed, match="the result could not be printed: "):
-        console.result({})
+        console.show(Answer({}))

@@ -27,13 +27,14 @@ DEADLINE_SECONDS = 30.0
 # The child goes on with the next step when a line arrives on its standard input.
 PRELUDE = """
 import os, sys
-from llmch.console import Color, Verbosity, open_console
+from llmch.console import Color, Format, Verbosity, open_console
 from shared.events import *
+from tests.llmch.answers import Answer
 def step():
     sys.stdin.readline()
 console = open_console(verbosity=Verbosity(os.environ.get("VERBOSITY", "normal")),
-                       color=Color.NEVER if os.environ.get("NEVER") else Color.AUTO, json=False,
-                       stdout=sys.stdout, stderr=sys.stderr, environ=os.environ)
+                       color=Color.NEVER if os.environ.get("NEVER") else Color.AUTO,
+                       output=Format.TEXT, stdout=sys.stdout, stderr=sys.stderr, environ=os.environ)
 """
 ORDER = """
 with console:
@@ -322,7 +323,7 @@ open({str(tmp_path / "done")!r}, "w").close()
 def test_a_command_without_anything_to_show_does_not_import_what_a_terminal_needs() -> None:
     script = """
 with console:
-    console.result({})
+    console.show(Answer({}))
 assert "rich" not in sys.modules
 """
     with at_terminal(script) as terminal:

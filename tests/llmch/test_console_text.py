@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmch.console import Color, Verbosity, open_console
+from llmch.console import Color, Format, Verbosity, open_console
 from llmch.console.clean import cell_width, clean, shorten
+from llmch.console.document import Conclusion, Paragraph, Rows
 from llmch.console.figures import cost, count, duration, listed, ticking
 from llmch.console.table import render_table
 from shared.events import AttemptFailed, CommandEnded, ModelTextArrived, Warned, WritesApplied
+from tests.llmch.answers import Answer
 
 HOSTILE = [
     ("\x1b[31mred\x1b[0m", "red"),
@@ -69,7 +71,7 @@ def test_cleaning_takes_time_in_proportion_to_the_text() -> None:
 def test_whatever_an_event_holds_lines_stay_lines(one: str, two: str) -> None:
     out = io.StringIO()
     with open_console(
-        verbosity=Verbosity.VERBOSE, color=Color.AUTO, json=False, stdout=out, stderr=None,
+        verbosity=Verbosity.VERBOSE, color=Color.AUTO, output=Format.TEXT, stdout=out, stderr=None,
         environ={},
     ) as console:  # fmt: skip
         console(Warned(one))
@@ -84,7 +86,7 @@ def test_whatever_an_event_holds_lines_stay_lines(one: str, two: str) -> None:
 def test_an_escape_sequence_in_two_pieces_is_still_taken_out() -> None:
     out = io.StringIO()
     with open_console(
-        verbosity=Verbosity.VERBOSE, color=Color.AUTO, json=False, stdout=out, stderr=None,
+        verbosity=Verbosity.VERBOSE, color=Color.AUTO, output=Format.TEXT, stdout=out, stderr=None,
         environ={},
     ) as console:  # fmt: skip
         console(ModelTextArrived("reasoning", "a\x1b[3"))
@@ -93,11 +95,11 @@ def test_an_escape_sequence_in_two_pieces_is_still_taken_out() -> None:
 
 
 @pytest.mark.parametrize("secret", ["hunter2hunter2", "with\ttab", "s3cr\x1b[0met", "of\n2 lines"])
-@pytest.mark.parametrize("as_json", [False, True])
-def test_a_secret_is_masked_wherever_it_turns_up(secret: str, as_json: bool) -> None:
+@pytest.mark.parametrize("output", Format)
+def test_a_secret_is_masked_wherever_it_turns_up(secret: str, output: Format) -> None:
     out, err = io.StringIO(), io.StringIO()
     with open_console(
-        verbosity=Verbosity.VERBOSE, color=Color.AUTO, json=as_json, stdout=out, stderr=err,
+        verbosity=Verbosity.VERBOSE, color=Color.AUTO, output=output, stdout=out, stderr=err,
         environ={}, mask=lambda text: text.replace(secret, "***"),
     ) as console:  # fmt: skip
         console(Warned(f"key {secret}"))
@@ -105,10 +107,9 @@ def test_a_secret_is_masked_wherever_it_turns_up(secret: str, as_json: bool) -> 
         if "\n" not in secret:  # reasoning is told line by line while it comes
             console(ModelTextArrived("reasoning", secret[:5]))
             console(ModelTextArrived("reasoning", f"{secret[5:]}\n"))
-        console.lines(f"said {secret}")
-        console.table([[secret, "b"]])
-        console.verdict("plan", secret, ok=True)
-        console.result({"a": [secret, {secret: (secret,)}]})
+        console.say(Paragraph((f"said {secret}",)), Rows(((secret, "b"),)))
+        shown = Conclusion("plan", secret, ok=True)
+        console.show(Answer({"a": [secret, {secret: (secret,)}]}, shown))
         console.error(secret, secret, 1, "FAILED")
     everything = out.getvalue() + err.getvalue()
     assert everything.count("***") >= 9

@@ -194,8 +194,14 @@ def test_the_doctor_shows_no_key(say: Say, monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_doctor_sees_a_repo_that_is_not_ready(say: Say, repo: Path) -> None:
     (repo / "README.md").write_text("changed\n")
     findings = say("doctor", "--repo", repo, "--json").document["findings"]
-    (told,) = [each["told"] for each in findings if each["name"] == "repo"]
-    assert "uncommitted changes" in told
+    (detail,) = [each["detail"] for each in findings if each["name"] == "repo"]
+    assert "uncommitted changes" in detail
+
+
+def test_the_older_name_of_a_findings_detail_stays(say: Say) -> None:
+    findings = say("doctor", "--json").document["findings"]
+    assert findings
+    assert [each["told"] for each in findings] == [each["detail"] for each in findings]
 
 
 # graph
