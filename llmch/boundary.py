@@ -16,7 +16,7 @@ from llmch.console import Color, Console, Format, Verbosity, open_console
 from llmch.console.document import Outcome
 from llmch.console.stream import Stream
 from llmch.interruption import Interruption, signals_as_exceptions
-from llmch.verbs import VERBS, module_of
+from llmch.verbs import EXAMPLES, VERBS, module_of
 from shared.errors import CommandFailed, ExitCode, Interrupted, InvalidInput, LlmchError
 from shared.llm.redaction import redact, secret_values
 
@@ -42,6 +42,22 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, f"`{self.prog} --help` lists the options")
+
+    def format_help(self) -> str:
+        # Each option stands below, with what it does: all of them in brackets are only in the way.
+        self.usage = f"%(prog)s {self._needed()}"
+        return super().format_help()
+
+    def _needed(self) -> str:
+        """Return what a command line cannot do without."""
+        parts = []
+        for each in self._actions:
+            value = each.metavar or each.dest.upper()
+            if not each.option_strings:
+                parts.append(f"[{value}]" if each.nargs == "?" else str(value))
+            elif each.required:
+                parts.append(f"{each.option_strings[0]} {value}")
+        return " ".join([*parts, "[OPTIONS]"])
 
     def print_help(self, file: object = None) -> None:
         # Through our own stream: whoever should read it may have gone.
@@ -130,10 +146,21 @@ def answer(arguments: Sequence[str], console: Console) -> Outcome:
         hint = f"did you mean `llmch {near[0]}`?" if near else "`llmch --help` lists the verbs"
         raise UsageError(f"there is no verb {name!r}", hint)
     verb = cast(Verb, import_module(module_of(name)))
-    parser = _Parser(prog=f"llmch {name}", description=_sentence(VERBS[name]), allow_abbrev=False)
+    return verb.execute(parser_of(name, verb).parse_args(rest), console)
+
+
+def parser_of(name: str, verb: Verb) -> argparse.ArgumentParser:
+    """Return the parser of a verb's options, with the help that it prints."""
+    parser = _Parser(
+        prog=f"llmch {name}",
+        description=_sentence(VERBS[name]),
+        epilog=f"example:\n  {EXAMPLES[name]}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     verb.add_arguments(parser)
     add_output_arguments(parser)
-    return verb.execute(parser.parse_args(rest), console)
+    return parser
 
 
 def _sentence(purpose: str) -> str:

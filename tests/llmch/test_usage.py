@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import llmch
-from llmch.verbs import VERBS
+from llmch.boundary import parser_of
+from llmch.verbs import EXAMPLES, VERBS, module_of
 from tests.llmch.command_line import Say, own_environment, plan_reply, run, write_reply
 from tests.planner.plans import creating, order, plan
 from tests.shared.llm.scripted_server import scripted_server
@@ -47,6 +49,24 @@ def test_every_verb_explains_its_flags(say: Say, verb: str) -> None:
     assert said.out.startswith(f"usage: llmch {verb}")
     assert "--json" in said.out
     assert said == say("help", verb)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_shows_an_example_that_it_would_take(say: Say, verb: str) -> None:
+    example = EXAMPLES[verb]
+    assert say(verb, "--help").out.endswith(f"example:\n  {example}\n")
+    program, name, *arguments = example.split()
+    assert (program, name) == ("llmch", verb)
+    parser_of(verb, import_module(module_of(verb))).parse_args(arguments)
+
+
+def test_the_usage_of_a_verb_names_what_it_cannot_do_without(say: Say) -> None:
+    def usage(verb: str) -> str:
+        return say(verb, "--help").out.partition("\n")[0]
+
+    assert usage("run") == "usage: llmch run --work-order FILE --repo DIR [OPTIONS]"
+    assert usage("check") == "usage: llmch check DIR [OPTIONS]"
+    assert usage("explain") == "usage: llmch explain [CODE] [OPTIONS]"
 
 
 @pytest.mark.parametrize(
