@@ -1,4 +1,4 @@
-"""Runs a verb and turns whatever ends it into an exit code and words."""
+"""Runs a verb, prints its answer, and turns whatever ended it into an exit code and a message."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BUG_HINT = "this is a bug in llmch; the traceback is in the run's folder, or se
 
 
 class Verb(Protocol):
-    """What a module under `llmch.commands` offers."""
+    """The functions that the module of a verb defines."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the verb's own options."""
@@ -60,7 +60,7 @@ class _Parser(argparse.ArgumentParser):
         return " ".join([*parts, "[OPTIONS]"])
 
     def print_help(self, file: object = None) -> None:
-        # Through our own stream: whoever should read it may have gone.
+        # Our own stream does not raise where the reader has gone.
         Stream(sys.stdout).write(self.format_help())
 
 
@@ -74,7 +74,7 @@ def run_verb(arguments: Sequence[str]) -> int:
 
 
 def guarded(arguments: Sequence[str], console: Console, interruption: Interruption) -> ExitCode:
-    """Run a verb and return its exit code, whatever ended it having been told in words."""
+    """Run a verb, print its answer or the error that ended it, and return the exit code."""
     try:
         outcome = answer(arguments, console)
         console.show(outcome.document)
@@ -84,7 +84,7 @@ def guarded(arguments: Sequence[str], console: Console, interruption: Interrupti
     except Exception as error:
         if os.environ.get("LLMCH_DEBUG") and not isinstance(error, LlmchError):
             raise
-        if interruption.asked:  # whatever became of it, on its way through code of others
+        if interruption.asked:  # a library may have turned the interrupt into an error of its own
             return _report(console, _interrupted(arguments))
         return _report(console, _in_words(error))
 
@@ -104,7 +104,7 @@ def _interrupted(arguments: Sequence[str]) -> LlmchError:
 
 
 def _after_interruption(arguments: Sequence[str]) -> str:
-    """Return what becomes of a verb that was broken off: not each has a state to go on from."""
+    """Return what a user can do after an interrupt: not every verb keeps a state to go on from."""
     match arguments[0]:
         case "run" | "run-all" | "build":
             return "state is kept: the same command goes on from here"
@@ -119,7 +119,7 @@ def _after_interruption(arguments: Sequence[str]) -> str:
 
 
 def _refused(error: OSError) -> LlmchError:
-    """Return what the system refused, where no part of the program had words of its own for it."""
+    """Return an error for what the system refused and no part of the program has explained."""
     what = f"{error.filename}: " if error.filename else ""
     return CommandFailed(
         f"{what}{error.strerror or error}", "check the path, your permissions and the free space"

@@ -12,7 +12,7 @@ from llmch.verbs import render_help
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command and return its exit code. Never raises but for what ends an interpreter."""
+    """Run one command and return its exit code. Raises only what ends an interpreter."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     match arguments:
         case []:

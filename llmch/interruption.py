@@ -27,8 +27,8 @@ def signals_as_exceptions() -> Iterator[Interruption]:
     """Let SIGINT and SIGTERM raise KeyboardInterrupt: all that is open is closed on the way out.
 
     The exception can come up anywhere, also in code that C calls and that must not raise, as when
-    a library is being imported. There it is dropped, or turned into another: the first kind is
-    raised once more here; of the second, what is yielded tells that the user had asked.
+    a library is being imported. There it is dropped, or turned into another exception. A dropped
+    one is raised once more; where it became another, the yielded value says that the user asked.
     """
     interruption = Interruption()
     hook = sys.unraisablehook

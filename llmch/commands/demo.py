@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from llmch.arguments import add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Rows
+from llmch.order_documents import BatchDocument
 from llmch.planning import PlanDocument
-from llmch.running import BatchDocument
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:

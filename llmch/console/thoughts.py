@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-_MAX_LINE = 2000  # characters; a longer line is told in several
+_MAX_LINE = 2000  # characters; a longer line is shown as several
 
 
 class Thoughts:
