@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from llmch.examples import find_example, list_examples
+from llmch.verbs.demo.examples import find_example, list_examples
 from shared.llm.client import Api, ReplySchema, Request
 from shared.llm.recording import RecordingClient
 from shared.llm.records import Intent, describe_origin, parse_record

@@ -21,7 +21,7 @@ from shared.errors import CommandFailed
 
 # Verbs without events, and errors, need not wait for what renders events.
 if TYPE_CHECKING:
-    from llmch.console.narrator import Narrator
+    from llmch.console.narration.narrator import Narrator
     from shared.events import Event
 
 
@@ -122,7 +122,7 @@ class Console:
         self.say(Remark(texts))
 
     def _begin(self) -> Narrator:
-        from llmch.console.narrator import Narrator
+        from llmch.console.narration.narrator import Narrator
 
         verbose = self._verbosity is Verbosity.VERBOSE
         self._narrator = Narrator(verbose=verbose, cwd=_cwd(), protect=self._protect)
@@ -174,7 +174,7 @@ def open_console(
         ):
             return WatchfulPrinter(stream, heartbeat_seconds)
         from llmch.console.activity import Activity
-        from llmch.console.terminal import TerminalPrinter
+        from llmch.console.terminal.printer import TerminalPrinter
 
         colour = color is Color.AUTO and not environ.get("NO_COLOR")
         return TerminalPrinter(stream, Activity(), protect, colour=colour)

@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Look up one rule, or all of them."""
-    from llmch.codes import CODES
+    from llmch.answers.codes import CODES
 
     if args.code is None:
         return Outcome(RuleList(tuple(CODES.values())))

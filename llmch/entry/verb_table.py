@@ -70,4 +70,5 @@ def _render_group(title: str) -> str:
 
 def module_of(verb: str) -> str:
     """Return the name of the module that implements `verb`."""
-    return f"llmch.commands.{verb.replace('-', '_')}"
+    room = "commands" if verb == "status" else "verbs"
+    return f"llmch.{room}.{verb.replace('-', '_')}"

@@ -9,7 +9,7 @@ from factory.cli import add_batch_arguments, add_run_arguments
 from llmch.arguments import add_model_arguments, add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Outcome
-from llmch.running import options_and_source, run_all_with_consent
+from llmch.entry.execution import options_and_source, run_all_with_consent
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llmch.answers.orders import BatchDocument
+from llmch.answers.plan import PlanDocument
 from llmch.arguments import add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Rows
-from llmch.order_documents import BatchDocument
-from llmch.planning import PlanDocument
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
-    from llmch.demo import DemoResult
-    from llmch.examples import Example
+    from llmch.verbs.demo.build import DemoResult
+    from llmch.verbs.demo.examples import Example
 
 _ROOT = Path("llmch-demo")
 
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Build the example; 0 where all its orders landed and the program ran."""
-    from llmch.examples import DEFAULT, find_example, list_examples
+    from llmch.verbs.demo.examples import DEFAULT, find_example, list_examples
 
     if args.list:
         return Outcome(ExampleList(list_examples()))
@@ -85,10 +85,10 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 def _build(args: argparse.Namespace, console: Console, name: str) -> Outcome:
     from factory.cli import sandbox_choice
-    from llmch.demo import DemoOptions, build_demo, free_folder
-    from llmch.demo_replies import demo_models, demo_source
-    from llmch.examples import find_example
     from llmch.showing import show_program
+    from llmch.verbs.demo.build import DemoOptions, build_demo, free_folder
+    from llmch.verbs.demo.examples import find_example
+    from llmch.verbs.demo.replies import demo_models, demo_source
     from llmch.wiring import settings_for
     from shared.events import Noted
 

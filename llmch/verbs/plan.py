@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from llmch.answers.plan import PlanDocument
 from llmch.arguments import add_model_arguments, add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Outcome, Paragraph
-from llmch.planning import PlanDocument
 from planner.cli import add_plan_arguments, plan_flags, plan_options
 from shared.errors import ExitCode
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from factory.cli import add_batch_arguments, add_run_arguments, run_flags, run_options
 from factory.options import RunOptions
 from factory.preflight import Place
+from llmch.answers.plan import PlanDocument
 from llmch.arguments import add_model_arguments, add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Outcome
-from llmch.planning import PlanDocument
-from llmch.running import run_all_with_consent
+from llmch.entry.execution import run_all_with_consent
 from planner.cli import add_acceptance_arguments, compile_options
 from shared.errors import ExitCode
 

@@ -12,8 +12,8 @@ from rich.text import Text
 from llmch.console.activity import Activity
 from llmch.console.line import Line, Weight, lay_out
 from llmch.console.stream import Stream
-from llmch.console.terminal_region import FRAMES_PER_SECOND, LiveRegion
-from llmch.console.terminal_text import folded
+from llmch.console.terminal.region import FRAMES_PER_SECOND, LiveRegion
+from llmch.console.terminal.text import folded
 from llmch.console.ticker import Ticker
 from shared.events import Event
 

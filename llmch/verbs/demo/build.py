@@ -12,7 +12,7 @@ from factory.llm import ModelChoice
 from factory.options import RunOptions, SandboxChoice
 from factory.sandbox import Backend
 from factory.schemas import BatchSummary
-from llmch.examples import Example
+from llmch.verbs.demo.examples import Example
 from planner.openai_client import PlannerModel
 from planner.run import PlanOptions, PlanResult, run_plan
 from shared.atomic_io import make_folder, write_bytes

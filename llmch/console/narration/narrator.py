@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from llmch.console.call_narrator import CallEvent, CallNarrator
 from llmch.console.clean import on_texts
 from llmch.console.line import Line, Mark, Weight
-from llmch.console.measure import Measure
-from llmch.console.order_narrator import OrderEvent, OrderNarrator
-from llmch.console.plan_narrator import PlanEvent, PlanNarrator
-from llmch.console.whole import Whole
+from llmch.console.narration.calls import CallEvent, CallNarrator
+from llmch.console.narration.measure import Measure
+from llmch.console.narration.orders import OrderEvent, OrderNarrator
+from llmch.console.narration.plans import PlanEvent, PlanNarrator
+from llmch.console.narration.whole import Whole
 from shared.events import Event, ModelTextArrived, Noted, Warned
 
 

@@ -9,8 +9,8 @@ import threading
 
 import pytest
 
-from llmch.boundary import guarded, open_console_for, run_verb
-from llmch.interruption import signals_as_exceptions
+from llmch.entry.boundary import guarded, open_console_for, run_verb
+from llmch.entry.interruption import signals_as_exceptions
 
 PATIENCE_SECONDS = 30
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from factory.cli import model_choice
 from factory.llm import ModelChoice
-from llmch.examples import Example
+from llmch.verbs.demo.examples import Example
 from llmch.wiring import live_source
 from planner.openai_client import PlannerModel
 from shared.llm.reply_format import ReplyFormat

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llmch.answers.plan import rule_findings
 from llmch.console import Console
 from llmch.console.document import Block, Conclusion, Outcome, Remark
 from llmch.console.figures import count
-from llmch.planning import rule_findings
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:

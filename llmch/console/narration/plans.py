@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from llmch.console.details import item_lines
 from llmch.console.figures import count
 from llmch.console.line import Line, Mark, Weight
-from llmch.console.measure import Measure, attempt_text
-from llmch.console.whole import PLAN, Whole
+from llmch.console.narration.details import item_lines
+from llmch.console.narration.measure import Measure, attempt_text
+from llmch.console.narration.whole import PLAN, Whole
 from shared.events import (
     PlanAttemptStarted,
     PlanEnded,

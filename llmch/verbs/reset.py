@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llmch.asking import agrees, someone_is_there
 from llmch.console import Console
+from llmch.console.asking import agrees, someone_is_there
 from llmch.console.document import Block, Outcome, Paragraph, Remark
 from llmch.console.figures import count
 from shared.errors import InvalidInput

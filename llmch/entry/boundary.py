@@ -15,8 +15,8 @@ from llmch.arguments import add_output_arguments
 from llmch.console import Color, Console, Format, Verbosity, open_console
 from llmch.console.document import Outcome
 from llmch.console.stream import Stream
-from llmch.interruption import Interruption, signals_as_exceptions
-from llmch.verbs import EXAMPLES, VERBS, module_of
+from llmch.entry.interruption import Interruption, signals_as_exceptions
+from llmch.entry.verb_table import EXAMPLES, VERBS, module_of
 from shared.errors import CommandFailed, ExitCode, Interrupted, InvalidInput, LlmchError
 from shared.llm.redaction import redact, secret_values
 

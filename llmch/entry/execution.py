@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from factory.cli import run_flags, run_options
 from factory.options import RunOptions
+from llmch.answers.orders import BatchDocument, OrderDocument
 from llmch.console import Console
 from llmch.console.document import Outcome
-from llmch.order_documents import BatchDocument, OrderDocument
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def run_one_with_consent(
     run: Callable[[RunOptions], RunSummary], options: RunOptions, console: Console
 ) -> Outcome:
     """Run one order; 0 where it landed, 1 where it failed."""
-    from llmch.consent import with_consent
+    from llmch.entry.consent import with_consent
 
     summary = with_consent(run, options, console)
     return Outcome(OrderDocument(summary), _exit_code(summary))
@@ -48,7 +48,7 @@ def run_all_with_consent(
     run: Callable[[RunOptions], BatchSummary], options: RunOptions, console: Console
 ) -> Outcome:
     """Run all orders of a plan; 0 where all have landed, 1 where one failed."""
-    from llmch.consent import with_consent
+    from llmch.entry.consent import with_consent
 
     summary = with_consent(run, options, console)
     return Outcome(BatchDocument(summary), _exit_code(summary))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llmch.codes import CODES as RULE_TEXTS
+from llmch.answers.codes import CODES as RULE_TEXTS
 from tests.llmch.command_line import Say
 
 CODES = list(RULE_TEXTS)

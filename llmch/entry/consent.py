@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from factory.options import RunOptions
 from factory.sandbox import Backend
-from llmch.asking import agrees, someone_is_there
 from llmch.console import Console
+from llmch.console.asking import agrees, someone_is_there
 from shared.errors import SandboxUnavailable
 from shared.events import Warned
 

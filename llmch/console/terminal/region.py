@@ -10,7 +10,7 @@ from rich.text import Text
 from llmch.console.activity import Activity, Task
 from llmch.console.figures import count, ticking
 from llmch.console.line import ASCII_GLYPHS, GLYPHS, Mark, Span, Style
-from llmch.console.terminal_text import styled
+from llmch.console.terminal.text import styled
 
 FRAMES_PER_SECOND = 8
 _FRAMES = ("⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from llmch.console.details import usage_text
 from llmch.console.figures import duration
 from llmch.console.line import Line, Mark, Weight
-from llmch.console.thoughts import Thoughts
-from llmch.console.whole import MODEL, PLAN, Whole
+from llmch.console.narration.details import usage_text
+from llmch.console.narration.thoughts import Thoughts
+from llmch.console.narration.whole import MODEL, PLAN, Whole
 from shared.events import (
     ModelCallEnded,
     ModelCallStarted,
