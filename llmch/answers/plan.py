@@ -44,7 +44,17 @@ class PlanDocument:
 
 def rule_findings(report: Report) -> tuple[RuleFinding, ...]:
     """Return the findings of a report as blocks."""
-    return tuple(RuleFinding(**finding) for finding in report.to_json()["findings"])
+    return tuple(
+        RuleFinding(
+            code=finding["code"],
+            severity=finding["severity"],
+            work_order=finding["work_order"],
+            field=finding["field"],
+            message=finding["message"],
+            remedy=finding["remedy"],
+        )
+        for finding in report.to_json()["findings"]
+    )
 
 
 def forecast_text(forecast: Forecast) -> str:
