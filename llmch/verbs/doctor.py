@@ -15,7 +15,7 @@ from shared.errors import ExitCode
 
 if TYPE_CHECKING:
     from shared.health import Checkup
-    from shared.settings import Settings
+    from shared.settings import RoleSettings, Settings
 
 _MARKS = {"well": "ok", "limited": "warn", "broken": "no"}
 
@@ -78,9 +78,18 @@ def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator
     yield check_git()
     yield factory_health.check_interpreter(settings.python)
     yield from factory_health.check_sandboxes()
-    for name, role in (("planner", settings.planner), ("factory", settings.factory)):
+    for name, role in _roles(settings).items():
         yield check_model(name, role.model, role.base_url, online=online)
     yield check_folder("records", settings.artifacts_dir, "--artifacts-dir")
     yield factory_health.check_workspaces()
     if repo is not None:
         yield from factory_health.check_repo(repo)
+
+
+def _roles(settings: Settings) -> dict[str, RoleSettings]:
+    """Return the roles whose models are asked; the reviewer's where it is not the planner's."""
+    planner, reviewer = settings.planner, settings.reviewer
+    roles = {"planner": planner, "factory": settings.factory}
+    if (reviewer.model, reviewer.base_url) != (planner.model, planner.base_url):
+        roles["reviewer"] = reviewer
+    return roles

@@ -178,6 +178,21 @@ def test_a_machine_that_is_well(say: Say, repo: Path, monkeypatch: pytest.Monkey
     assert snapshot(repo) == before
 
 
+def test_the_doctor_looks_at_a_reviewer_with_a_server_of_its_own(
+    say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+
+    def health() -> dict[str, str]:
+        findings = say("doctor", "--json").document["findings"]
+        return {each["name"]: each["health"] for each in findings}
+
+    assert "reviewer" not in health()
+    monkeypatch.setenv("LLMCH_REVIEWER_BASE_URL", "https://models.example/v1")
+    assert (health()["planner"], health()["reviewer"]) == ("well", "broken")
+
+
 def test_the_doctor_asks_nobody_unless_told_to(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
     with model_server(monkeypatch) as server:
         say("doctor")
