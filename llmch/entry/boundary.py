@@ -141,6 +141,10 @@ def answer(arguments: Sequence[str], console: Console) -> Outcome:
     Raises `LlmchError` where the command line is wrong, or the verb cannot go on.
     """
     name, *rest = arguments
+    if name.startswith("-"):
+        raise UsageError(
+            f"{name} stands before the verb", f"the verb comes first: `llmch VERB {name}`"
+        )
     if name not in VERBS:
         near = difflib.get_close_matches(name, VERBS, n=1)
         hint = f"did you mean `llmch {near[0]}`?" if near else "`llmch --help` lists the verbs"

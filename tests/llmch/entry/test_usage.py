@@ -82,6 +82,12 @@ def test_a_verb_that_is_none_is_refused_with_what_may_be_meant(
     assert say(verb, "--json").error["name"] == "INVALID"
 
 
+def test_an_option_before_the_verb_is_refused_with_where_it_belongs(say: Say) -> None:
+    said = say("--verbose", "plan", "--spec", "s")
+    assert said.code == 2
+    assert "`llmch VERB --verbose`" in said.err
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_flag_that_nobody_knows_is_refused(say: Say, verb: str) -> None:
     said = say(verb, "--frobnicate", "--json")
