@@ -131,7 +131,13 @@ def test_the_terminal_library_stays_behind_one_door() -> None:
 
 
 # Where the program starts, before there is a console or without need of one.
-ENTRIES = {"llmch.cli", "llmch.entry.boundary", "planner.__main__", "factory.__main__"}
+ENTRIES = {
+    "llmch.cli",
+    "llmch.entry.boundary",
+    "llmch.entry.parsing",
+    "planner.__main__",
+    "factory.__main__",
+}
 
 
 def test_only_the_console_prints() -> None:

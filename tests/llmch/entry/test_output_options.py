@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from llmch.entry.boundary import output_arguments
+from llmch.entry.parsing import output_arguments
 from tests.llmch.command_line import Say
 
 OPTIONS = {"--json": "json", "--quiet": "quiet", "--verbose": "verbose", "--no-color": "no_color"}
