@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that say how to print. They are read before parsing, in `llmch.boundary`."""
+    """Add the options that say how to print, the same for every verb."""
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="print one JSON document on stdout")
     group.add_argument("--quiet", action="store_true", help="print the verdict and nothing else")

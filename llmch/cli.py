@@ -1,18 +1,18 @@
 """The command line: finds the verb, and is the one place where an error becomes an exit code.
 
-Here and in `llmch.verbs` nothing is imported that Python has not loaded by itself: `--help` and
-`--version` take hardly longer than a bare interpreter.
+Here and in `llmch.entry.verb_table` nothing is imported that Python has not loaded by itself:
+`--help` and `--version` take hardly longer than a bare interpreter.
 """
 
 import os
 import sys
 
 from llmch import __version__
-from llmch.verbs import render_help
+from llmch.entry.verb_table import render_help
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command and return its exit code. Never raises but for what ends an interpreter."""
+    """Run one command and return its exit code. Raises only what ends an interpreter."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     match arguments:
         case []:
@@ -25,7 +25,7 @@ def main(argv: list[str] | None = None) -> int:
             arguments = [verb, "--help"]
         case _:
             pass
-    from llmch.boundary import run_verb  # not needed for the quick answers above
+    from llmch.entry.boundary import run_verb  # not needed for the quick answers above
 
     return run_verb(arguments)
 

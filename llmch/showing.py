@@ -9,7 +9,7 @@ from pathlib import Path
 
 from factory.sandbox import Policy, open_sandbox
 from llmch.console import Console
-from llmch.demo import DemoOptions
+from llmch.verbs.demo.build import DemoOptions
 from shared.events import Warned
 from shared.git import Git
 

@@ -15,9 +15,9 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from llmch.demo import DemoOptions, DemoResult, build_demo
-from llmch.demo_replies import recorded_models
-from llmch.examples import Example, list_examples
+from llmch.verbs.demo.build import DemoOptions, DemoResult, build_demo
+from llmch.verbs.demo.examples import Example, list_examples
+from llmch.verbs.demo.replies import recorded_models
 from shared.errors import LlmchError
 from shared.events import Emit, ignore
 from shared.hashing import EMPTY_SHA256

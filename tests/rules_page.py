@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from llmch.codes import CODES
+from llmch.answers.codes import CODES
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "rules.md"

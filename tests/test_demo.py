@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from llmch.examples import find_example, list_examples
+from llmch.verbs.demo.examples import find_example, list_examples
 from shared.llm.client import Request
 from shared.llm.origin import describe_origin
 from shared.llm.recording import RecordingClient

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from llmch.verbs import VERBS
+from llmch.entry.verb_table import VERBS
 from shared.errors import ExitCode
 from tests.rules_page import PAGE, README, render_page, render_readme
 

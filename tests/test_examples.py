@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from llmch.examples import find_example
+from llmch.verbs.demo.examples import find_example
 from planner.response import read_reply
 from planner.validation import judge
 from shared.interfaces.checker import TypeChecker

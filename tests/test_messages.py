@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from llmch.codes import CODES
 
 import llmch
-from llmch.codes import CODES
 from llmch.verbs import VERBS
 
 ROOT = Path(llmch.__file__).parents[1]

@@ -4,42 +4,55 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from llmch.arguments import add_output_arguments
 from llmch.console import Console
-from shared.errors import ExitCode
+from llmch.console.document import Block, Outcome, Paragraph, Remark, Rows
 
 _LOOK_EVERY_SECONDS = 0.5
 
 
+@dataclass(frozen=True, slots=True)
+class StatusDocument:
+    """The answer of `status`; `None` where nothing has run yet."""
+
+    status: dict[str, Any] | None
+
+    def to_json(self) -> object:
+        """Return the status as it is read from the journal."""
+        return self.status or {"run_id": None, "state": "none", "orders": []}
+
+    def blocks(self) -> Iterator[Block]:
+        """Return where the run stands, and each of its orders."""
+        if self.status is None:
+            yield Remark(("nothing has run on this repo yet",))
+        else:
+            yield from _blocks(self.status)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags of `status`."""
+    """Declare the options of `status`."""
     parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="the git repo (.)")
     parser.add_argument("--watch", action="store_true", help="go on until the run is over")
-    add_output_arguments(parser)
 
 
-def execute(args: argparse.Namespace, console: Console) -> ExitCode:
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Print the status; 0 whatever it is, 8 where it cannot be read."""
     from factory.preflight import find_repo
 
     common_dir = find_repo(args.repo).common_dir
     document = _look(common_dir)
-    if document is None:
-        console.remark("nothing has run on this repo yet")
-        console.result({"run_id": None, "state": "none", "orders": []})
-        return ExitCode.OK
-    if not args.json:
-        _show(document, console)
-        while args.watch and document["state"] == "running":
-            time.sleep(_LOOK_EVERY_SECONDS)
-            before, document = document, _look(common_dir) or document
-            if _steps(before) != _steps(document):
-                _show(document, console)
-    console.result(document)
-    return ExitCode.OK
+    if args.watch and not args.json:
+        while document is not None and document["state"] == "running":
+            console.say(*_blocks(document))
+            before = document
+            while document["state"] == "running" and _steps(before) == _steps(document):
+                time.sleep(_LOOK_EVERY_SECONDS)
+                document = _look(common_dir) or document
+    return Outcome(StatusDocument(document))
 
 
 def _look(common_dir: Path) -> dict[str, Any] | None:
@@ -53,7 +66,7 @@ def _steps(document: dict[str, Any]) -> object:
     return document["state"], document["orders"]
 
 
-def _show(document: dict[str, Any], console: Console) -> None:
+def _blocks(document: dict[str, Any]) -> Iterator[Block]:
     from factory.batch.status import render_status
 
     run = f"run {document['run_id']} on {document['branch']}: {document['state']}"
@@ -61,6 +74,6 @@ def _show(document: dict[str, Any], console: Console) -> None:
         run += f" (pid {document['pid']}, {document['elapsed_seconds']:.0f}s)"
     elif document["state"] == "cut off" or any(order["doing"] for order in document["orders"]):
         run += "; the same command again goes on from there"
-    console.lines(run)
+    yield Paragraph((run,))
     headings = ("order", "state", "attempts", "tokens", "cost", "")
-    console.table(render_status(document), headings)
+    yield Rows(tuple(map(tuple, render_status(document))), headings)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from llmch.console.narrator import PLAN
+from llmch.console.narration.whole import PLAN
 from shared.events import (
     AttemptFailed,
     AttemptStarted,

@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from shared.events import Event
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 # ECMA-48, in its 7-bit (ESC [) and 8-bit (U+009B) forms: control sequences, control strings (OSC,
 # DCS, SOS, PM, APC) with all they hold, and the short escapes. A string stops at any further
@@ -57,7 +54,7 @@ def cell_width(text: str) -> int:
 
 
 def on_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a JSON value (or an event's field) with `change` made to every text in it."""
+    """Return a JSON value, an event or a block with `change` made to every text in it."""
     match value:
         case str():
             return change(value)
@@ -65,14 +62,11 @@ def on_texts(value: Any, change: Callable[[str], str]) -> Any:
             return type(value)(on_texts(each, change) for each in value)
         case dict():
             return {on_texts(key, change): on_texts(each, change) for key, each in value.items()}
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            texts = {each.name: getattr(value, each.name) for each in fields(value)}
+            return replace(value, **on_texts(texts, change))
         case _:
             return value
-
-
-def on_event(event: Event, change: Callable[[str], str]) -> Event:
-    """Return the event with `change` made to every text in it."""
-    changes = {each.name: on_texts(getattr(event, each.name), change) for each in fields(event)}
-    return replace(event, **changes)
 
 
 def _cells(character: str) -> int:

@@ -34,10 +34,10 @@ class PlainPrinter:
             self._stream.write("".join(texts))
 
     def follow(self, event: Event) -> None:
-        """Nothing: what is going on has been told in lines."""
+        """Do nothing: the lines have said what is going on."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is held."""
 
 
 class WatchfulPrinter(PlainPrinter):

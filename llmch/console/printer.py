@@ -1,4 +1,4 @@
-"""What shows lines and the work under way: on a terminal, or anywhere else."""
+"""Defines what shows lines and the work under way, on a terminal or anywhere else."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from llmch.examples import Example, find_example
+from llmch.verbs.demo.examples import Example, find_example
 from shared.errors import LlmchError
 from shared.events import AttemptFailed, AttemptStarted, Event, OrderEnded
 from shared.llm.live import LiveClient

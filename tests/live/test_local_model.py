@@ -21,8 +21,8 @@ import pytest
 
 import llmch
 from factory.schemas import Stage, WriteProposal
-from llmch.demo import make_repo
-from llmch.examples import find_example
+from llmch.verbs.demo.build import make_repo
+from llmch.verbs.demo.examples import find_example
 from shared.events import Event, ModelTextArrived, Noted
 from shared.hashing import EMPTY_SHA256
 from shared.llm.client import Api, Place, ReplyCutShort, Request, Role

@@ -1,0 +1,72 @@
+"""Whether what the factory relies on works: interpreter, sandbox, workspaces, a repo's state."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from factory.lock import holder
+from factory.preflight import Place, find_repo, inspect_repo
+from factory.reset import find_leftovers
+from factory.sandbox import find_backends
+from factory.workspace import workspaces_root
+from shared.errors import LlmchError
+from shared.health import Checkup, Health, check_folder
+
+
+def check_interpreter(named: str | None) -> Checkup:
+    """Return whether there is an interpreter for commands: the one that is `named`, else ours."""
+    if named is not None and shutil.which(named) is None:
+        detail = f"{named} was not found"
+        return Checkup("python", Health.BROKEN, detail, "correct --python or the setting `python`")
+    own = ".".join(map(str, sys.version_info[:3]))
+    return Checkup("python", Health.WELL, f"{own}; commands get {named or sys.executable}")
+
+
+def check_sandboxes() -> Iterator[Checkup]:
+    """Yield what is known of each sandbox; one that works is enough."""
+    backends = find_backends()
+    works = any(not each.problem for each in backends)
+    for each in backends:
+        name = f"{each.backend} {each.version}".strip()
+        if not each.problem:
+            yield Checkup("sandbox", Health.WELL, f"{name} works")
+        else:
+            health = Health.LIMITED if works else Health.BROKEN
+            yield Checkup("sandbox", health, f"{name}: {each.problem}", each.remedy)
+
+
+def check_workspaces() -> Checkup:
+    """Return whether there is room for working trees."""
+    return check_folder("workspaces", workspaces_root(), "LLMCH_WORKSPACES")
+
+
+def check_repo(folder: Path) -> Iterator[Checkup]:
+    """Yield whether a run could start in the repo at `folder`, and what an earlier one left."""
+    try:
+        place = find_repo(folder)
+        repo = inspect_repo(place)
+    except LlmchError as error:
+        yield Checkup("repo", Health.BROKEN, error.message, error.hint)
+        return
+    yield Checkup("repo", Health.WELL, f"{repo.tree} on {repo.branch} at {repo.head[:10]}")
+    if repo.ignored_filters:
+        names = ", ".join(repo.ignored_filters)
+        detail = f"filters that only the repo's own config defines do not run: {names}"
+        yield Checkup("repo", Health.LIMITED, detail, "trust them with --allow-repo-filters")
+    yield _check_leftovers(place)
+
+
+def _check_leftovers(place: Place) -> Checkup:
+    pid = holder(place.common_dir)
+    if pid is not None:
+        detail = f"a run holds the repo (pid {pid})"
+        return Checkup("lock", Health.LIMITED, detail, "wait for it to end")
+    trees = len(find_leftovers(place).workspaces)
+    if not trees:
+        return Checkup("leftovers", Health.WELL, "none")
+    detail = f"{trees} working {'tree' if trees == 1 else 'trees'} of a run that was cut off"
+    remedy = "the next run removes them, and so does `llmch reset`"
+    return Checkup("leftovers", Health.LIMITED, detail, remedy)

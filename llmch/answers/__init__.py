@@ -1,0 +1,1 @@
+"""The answers that several verbs give, and the codes that they name."""

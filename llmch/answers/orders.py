@@ -1,0 +1,64 @@
+"""The answers of verbs that execute orders: what became of one, or of all of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from llmch.console.document import AlreadyShown, Block, Conclusion, Rows
+from llmch.console.figures import count, short
+
+if TYPE_CHECKING:
+    from factory.schemas import BatchSummary, RunSummary
+
+_HEADINGS = ("order", "state", "attempts", "result")
+
+
+@dataclass(frozen=True, slots=True)
+class OrderDocument:
+    """The answer of `run`."""
+
+    summary: RunSummary
+
+    def to_json(self) -> object:
+        """Return the summary without the records of the attempts."""
+        from factory.summary import public_json
+
+        return public_json(self.summary)
+
+    def blocks(self) -> Iterator[Block]:
+        """Return how the order ended."""
+        summary = self.summary
+        end = Conclusion(summary.work_order, _result(summary), summary.verdict == "PASS")
+        yield AlreadyShown((end,))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDocument:
+    """The answer of `run-all`, and of `build` where there was a plan to execute."""
+
+    summary: BatchSummary
+
+    def to_json(self) -> object:
+        """Return the summary without the records of the attempts."""
+        from factory.summary import public_json
+
+        return public_json(self.summary)
+
+    def blocks(self) -> Iterator[Block]:
+        """Return what became of each order, and of all of them."""
+        summary = self.summary
+        rows = tuple(
+            (each.work_order, each.state, str(each.attempts), _result(each))
+            for each in summary.orders
+        )
+        text = f"{count(len(rows), 'order')} on {summary.branch}"
+        end = Conclusion("run-all", text, summary.verdict == "PASS")
+        yield AlreadyShown((Rows(rows, _HEADINGS), end))
+
+
+def _result(summary: RunSummary) -> str:
+    if summary.failure is not None:
+        return summary.failure.stage
+    return short(summary.commit) if summary.commit else ""

@@ -1,0 +1,68 @@
+"""The answer of `plan`, and of `build` where no valid plan came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from llmch.console.document import AlreadyShown, Block, Conclusion, Remark, RuleFinding
+from llmch.console.figures import count
+
+if TYPE_CHECKING:
+    from factory.forecast import Forecast
+    from planner.run import PlanResult
+    from planner.validation import Report
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDocument:
+    """A plan, or why there is none; `forecast` says what running it can cost."""
+
+    result: PlanResult
+    forecast: Forecast | None = None
+
+    def to_json(self) -> object:
+        """Return the result as plain values."""
+        from planner.run import plan_document
+
+        return plan_document(self.result)
+
+    def blocks(self) -> Iterator[Block]:
+        """Return the findings and the verdict, and the forecast where there is one."""
+        result = self.result
+        end = Conclusion(
+            "plan",
+            count(result.work_orders, "order") if result.ok else "no valid plan",
+            result.ok,
+            count(result.attempts, "attempt"),
+        )
+        yield AlreadyShown((*rule_findings(result.report), end))
+        if self.forecast is not None:
+            yield Remark((forecast_text(self.forecast),))
+
+
+def rule_findings(report: Report) -> tuple[RuleFinding, ...]:
+    """Return the findings of a report as blocks."""
+    return tuple(
+        RuleFinding(
+            code=finding["code"],
+            severity=finding["severity"],
+            work_order=finding["work_order"],
+            field=finding["field"],
+            message=finding["message"],
+            remedy=finding["remedy"],
+        )
+        for finding in report.to_json()["findings"]
+    )
+
+
+def forecast_text(forecast: Forecast) -> str:
+    """Return the forecast in one sentence."""
+    cost = "cost unknown" if forecast.cost_usd is None else f"${forecast.cost_usd:.2f}"
+    orders, attempts = count(forecast.orders, "order"), count(forecast.attempts, "attempt")
+    return (
+        f"running it takes up to {count(forecast.calls, 'call')} ({orders} x {attempts}), "
+        f"{forecast.tokens:,} tokens, {cost} with {', '.join(forecast.models)}; "
+        "--max-tokens and --max-cost cap it"
+    )

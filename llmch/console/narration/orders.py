@@ -1,0 +1,165 @@
+"""Says in lines how orders are executed, one alone or all of a batch. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from llmch.console.clean import shorten
+from llmch.console.figures import count, duration, short
+from llmch.console.line import Line, Mark, Weight
+from llmch.console.narration.details import excerpt_lines, look_lines
+from llmch.console.narration.measure import MAX_REPEATED, Measure, attempt_text
+from llmch.console.narration.whole import BATCH, Whole
+from shared.events import (
+    AttemptFailed,
+    AttemptStarted,
+    BatchEnded,
+    BatchStarted,
+    CommandEnded,
+    CommandFlagged,
+    CommandStarted,
+    CommandTried,
+    OrderEnded,
+    OrderSkipped,
+    OrderStarted,
+    StageStarted,
+    WritesApplied,
+)
+
+_CommandEvent = CommandStarted | CommandEnded | CommandTried | CommandFlagged
+_AttemptEvent = AttemptStarted | StageStarted | WritesApplied | AttemptFailed
+_WholeEvent = OrderStarted | OrderSkipped | OrderEnded | BatchStarted | BatchEnded
+OrderEvent = _CommandEvent | _AttemptEvent | _WholeEvent
+
+_MAX_SUMMARY = 160
+
+
+class OrderNarrator:
+    """Turns the events of execution into lines.
+
+    `cwd` is left out of commands that are shown to be copied.
+    """
+
+    def __init__(self, whole: Whole, measure: Measure, cwd: str) -> None:
+        self._whole = whole
+        self._measure = measure
+        self._cwd = cwd
+        self._max_attempts: dict[str, int] = {}
+        self._failures: dict[str, AttemptFailed] = {}
+        self._batch_failure = ""
+
+    def lines(self, event: OrderEvent) -> Iterator[Line]:
+        """Return the lines that say what happened."""
+        match event:
+            case CommandStarted() | CommandEnded() | CommandTried() | CommandFlagged():
+                yield self._command(event)
+            case AttemptStarted() | StageStarted() | WritesApplied() | AttemptFailed():
+                yield from self._attempt(event)
+            case OrderStarted(order, title, branch, baseline, max_attempts):
+                self._max_attempts[order] = max_attempts
+                base = short(baseline)
+                where = base if self._whole.in_batch else f"{branch} from {base}"
+                yield Line(Mark.HEAD, title, order, "order", where)
+            case OrderSkipped(order, title, commit):
+                text = f"landed before as {short(commit)}: {title}"
+                yield Line(Mark.SKIPPED, text, order, "skipped")
+            case OrderEnded():
+                yield from self._order_ended(event)
+            case BatchStarted(orders, branch, base):
+                self._whole.name, self._batch_failure = BATCH, ""
+                text = f"{count(orders, 'order')} on {branch}"
+                yield Line(Mark.HEAD, text, BATCH, "start", f"from {short(base)}")
+            case BatchEnded():
+                self._whole.name = ""
+                yield from self._batch_ended(event)
+
+    def _command(self, event: _CommandEvent) -> Line:
+        repeated = self._measure.command(event.command, MAX_REPEATED)
+        match event:
+            case CommandStarted(order, purpose, command):
+                text = f"$ {self._measure.command(command)}"
+                return Line(Mark.STEP, text, order, purpose, weight=Weight.PASSING)
+            case CommandEnded(order, purpose, _, exit_code, seconds, note):
+                passed = exit_code == 0 or bool(note)
+                ended = f": exit {exit_code}{f', {note}' if note else ''}" if exit_code else ""
+                mark = Mark.DONE if passed else Mark.FAILED
+                return Line(mark, f"{repeated}{ended}", order, purpose, duration(seconds))
+            case CommandTried(order, tree, _, exit_code, seconds):
+                text, aside = f"{repeated}: exit {exit_code}", duration(seconds)
+                return Line(Mark.STEP, text, order, tree, aside, weight=Weight.VERBOSE)
+            case CommandFlagged(order, code, _, message):
+                return Line(Mark.WARNED, f"`{repeated}` {message}", order, code)
+
+    def _attempt(self, event: _AttemptEvent) -> Iterator[Line]:
+        match event:
+            case AttemptStarted(order, attempt):
+                text = self._attempt_of(order, attempt)
+                yield Line(Mark.STEP, text, order, "attempt", weight=Weight.PASSING)
+            case StageStarted(order, _, stage):
+                yield Line(Mark.STEP, "begins", order, stage, weight=Weight.VERBOSE)
+            case WritesApplied(order, _, files, summary):
+                aside = shorten(summary, _MAX_SUMMARY)
+                yield Line(Mark.DONE, self._measure.files(files), order, "apply", aside)
+            case AttemptFailed(order, attempt):
+                self._failures[order] = event
+                aside = f"attempt {self._attempt_of(order, attempt)}"
+                yield Line(Mark.FAILED, self._why(event), order, "failed", aside)
+                yield from excerpt_lines(event.excerpt, whole=self._measure.verbose)
+                yield Line(Mark.NEXT, event.next_step)
+
+    def _order_ended(self, event: OrderEnded) -> Iterator[Line]:
+        passed, in_batch = event.verdict == "PASS", self._whole.in_batch
+        text = self._became(event)
+        if in_batch and not passed:
+            self._batch_failure = f"; {event.order} {text}"
+        yield Line(
+            Mark.DONE if passed else Mark.FAILED,
+            text,
+            event.order,
+            event.verdict,
+            f"{count(event.attempts, 'attempt')}, {duration(event.seconds)}",
+            Weight.NORMAL if in_batch else Weight.VERDICT,
+        )
+        if not in_batch:
+            yield from self._where_to_look(event)
+
+    def _became(self, event: OrderEnded) -> str:
+        failure = self._failures.pop(event.order, None)
+        if event.verdict == "PASS":
+            return f"{short(event.commit)} {self._measure.files(event.files)}"
+        if event.verdict == "FAIL" and failure:
+            return self._why(failure)
+        return "ended by an error, nothing was committed"
+
+    def _batch_ended(self, event: BatchEnded) -> Iterator[Line]:
+        passed = event.verdict == "PASS"
+        text = f"{event.landed} of {count(event.orders, 'order')} on {event.branch}"
+        if event.landed:
+            text += f" at {short(event.tip)}"
+        yield Line(
+            Mark.DONE if passed else Mark.FAILED,
+            text + self._batch_failure,
+            BATCH,
+            event.verdict,
+            duration(event.seconds),
+            Weight.VERDICT,
+        )
+        if not passed:
+            yield Line(Mark.NEXT, "the same command again goes on where this one stopped")
+        yield from self._where_to_look(event)
+
+    def _where_to_look(self, event: OrderEnded | BatchEnded) -> Iterator[Line]:
+        if event.run_dir:
+            yield Line(Mark.ITEM, f"records: {event.run_dir}")
+        landed = event.commit if isinstance(event, OrderEnded) else event.landed
+        if landed:
+            yield from look_lines(event.branch, event.repo, self._cwd)
+
+    def _attempt_of(self, order: str, attempt: int) -> str:
+        return attempt_text(attempt, self._max_attempts.get(order, 0))
+
+    def _why(self, failure: AttemptFailed) -> str:
+        if not failure.command:
+            return failure.stage
+        ended = "" if failure.exit_code is None else f": exit {failure.exit_code}"
+        return f"{failure.stage}: {self._measure.command(failure.command, MAX_REPEATED)}{ended}"

@@ -1,0 +1,15 @@
+"""Renders a document as JSON, for programs. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from llmch.console.clean import on_texts
+from llmch.console.document import Document
+
+
+def render_json_document(document: Document, protect: Callable[[str], str]) -> str:
+    """Return the document as indented ASCII JSON that ends with a newline."""
+    # Each text is protected before it is quoted: afterwards a secret could be spelled otherwise.
+    return json.dumps(on_texts(document.to_json(), protect), indent=2) + "\n"

@@ -1,0 +1,66 @@
+"""Renders blocks as lines of text, for people. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from llmch.console.clean import on_texts
+from llmch.console.document import (
+    AlreadyShown,
+    Block,
+    Conclusion,
+    Paragraph,
+    Problem,
+    Remark,
+    Rows,
+    RuleFinding,
+)
+from llmch.console.line import Line, Mark, Weight
+from llmch.console.table import render_table
+
+
+def text_lines(blocks: Iterable[Block], protect: Callable[[str], str]) -> Iterator[Line]:
+    """Return the lines that show the blocks, each with the weight that `--quiet` goes by."""
+    for block in blocks:
+        # Before anything is split into lines: a secret may have several.
+        yield from _lines(on_texts(block, protect))
+
+
+def _lines(block: Block) -> Iterator[Line]:
+    match block:
+        case Paragraph(lines):
+            yield from _as_they_are(lines, Weight.VERDICT)
+        case Remark(lines):
+            yield from _as_they_are(lines, Weight.NORMAL)
+        case Rows(rows, headings):
+            every = [headings, *rows] if headings else rows
+            yield from _as_they_are(render_table(every), Weight.VERDICT)
+        case RuleFinding():
+            yield from _finding(block)
+        case Conclusion(who, text, ok, aside):
+            mark, word = (Mark.DONE, "PASS") if ok else (Mark.FAILED, "FAIL")
+            yield Line(mark, text, who, word, aside, Weight.VERDICT)
+        case Problem(message, hint):
+            yield from _marked(Mark.ERROR, message)
+            if hint:
+                yield from _marked(Mark.HINT, hint)
+        case AlreadyShown():
+            pass
+
+
+def _as_they_are(texts: Iterable[str], weight: Weight) -> Iterator[Line]:
+    return (Line(Mark.TEXT, part, weight=weight) for text in texts for part in text.split("\n"))
+
+
+def _finding(finding: RuleFinding) -> Iterator[Line]:
+    mark = Mark.FAILED if finding.severity == "error" else Mark.WARNED
+    field = f"{finding.field}: " if finding.field else ""
+    yield Line(mark, f"{field}{finding.message}", finding.code, finding.work_order or "")
+    if finding.remedy:
+        yield Line(Mark.NEXT, finding.remedy)
+
+
+def _marked(mark: Mark, text: str) -> Iterator[Line]:
+    first, *rest = text.split("\n")
+    yield Line(mark, first, weight=Weight.VERDICT)
+    yield from (Line(Mark.TEXT, f"       {each}", weight=Weight.VERDICT) for each in rest)

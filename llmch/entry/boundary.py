@@ -1,0 +1,119 @@
+"""Runs a verb, prints its answer, and turns whatever ended it into an exit code and a message."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from llmch.console import Color, Console, Format, Verbosity, open_console
+from llmch.console.document import Outcome
+from llmch.entry.interruption import Interruption, signals_as_exceptions
+from llmch.entry.parsing import find_verb, output_arguments, parser_of
+from shared.errors import CommandFailed, ExitCode, Interrupted, LlmchError
+from shared.llm.redaction import redact, secret_values
+
+_BUG_HINT = "this is a bug in llmch; the traceback is in the run's folder, or set LLMCH_DEBUG=1"
+
+
+def run_verb(arguments: Sequence[str]) -> int:
+    """Parse and run one verb's command line and return its exit code."""
+    try:
+        with open_console_for(arguments) as console, signals_as_exceptions() as interruption:
+            return guarded(arguments, console, interruption)
+    except KeyboardInterrupt:  # once more, while the first one was still being dealt with
+        return ExitCode.INTERRUPTED
+
+
+def guarded(arguments: Sequence[str], console: Console, interruption: Interruption) -> ExitCode:
+    """Run a verb, print its answer or the error that ended it, and return the exit code."""
+    try:
+        outcome = answer(arguments, console)
+        console.show(outcome.document)
+        return outcome.exit_code
+    except KeyboardInterrupt:
+        return _report(console, _interrupted(arguments))
+    except Exception as error:
+        if os.environ.get("LLMCH_DEBUG") and not isinstance(error, LlmchError):
+            raise
+        if interruption.asked:  # a library may have turned the interrupt into an error of its own
+            return _report(console, _interrupted(arguments))
+        return _report(console, _in_words(error))
+
+
+def _in_words(error: Exception) -> LlmchError:
+    match error:
+        case LlmchError():
+            return error
+        case OSError():
+            return _refused(error)
+        case _:
+            return _Bug(f"{type(error).__name__}: {error}", _BUG_HINT)
+
+
+def _interrupted(arguments: Sequence[str]) -> LlmchError:
+    return Interrupted("interrupted", _after_interruption(arguments))
+
+
+def _after_interruption(arguments: Sequence[str]) -> str:
+    """Return what a user can do after an interrupt: not every verb keeps a state to go on from."""
+    match arguments[0]:
+        case "run" | "run-all" | "build":
+            return "state is kept: the same command goes on from here"
+        case "plan" if any(each.split("=")[0] == "--transcript" for each in arguments):
+            return "replies are kept: the same command goes on from the last one"
+        case "plan":
+            return (
+                "the same command begins anew; with --transcript FILE it goes on from its replies"
+            )
+        case _:
+            return ""
+
+
+def _refused(error: OSError) -> LlmchError:
+    """Return an error for what the system refused and no part of the program has explained."""
+    what = f"{error.filename}: " if error.filename else ""
+    return CommandFailed(
+        f"{what}{error.strerror or error}", "check the path, your permissions and the free space"
+    )
+
+
+class _Bug(LlmchError):
+    exit_code = ExitCode.INTERNAL
+
+
+def _report(console: Console, error: LlmchError) -> ExitCode:
+    console.error(error.message, error.hint, error.exit_code, error.exit_code.name)
+    return error.exit_code
+
+
+def answer(arguments: Sequence[str], console: Console) -> Outcome:
+    """Parse and run one verb's command line and return its answer.
+
+    Raises `LlmchError` where the command line is wrong, or the verb cannot go on.
+    """
+    name, *rest = arguments
+    verb = find_verb(name)
+    return verb.execute(parser_of(name, verb).parse_args(rest), console)
+
+
+def open_console_for(arguments: Sequence[str]) -> Console:
+    """Return the console that the command line asks for."""
+    args = output_arguments(arguments)
+    secrets = secret_values(os.environ)
+    return open_console(
+        verbosity=_verbosity(args),
+        color=Color.NEVER if args.no_color else Color.AUTO,
+        output=Format.JSON if args.json else Format.TEXT,
+        stdout=sys.stdout,
+        stderr=sys.stderr,
+        environ=os.environ,
+        mask=lambda text: redact(text, secrets),
+    )
+
+
+def _verbosity(args: argparse.Namespace) -> Verbosity:
+    if args.quiet:
+        return Verbosity.QUIET
+    return Verbosity.VERBOSE if args.verbose else Verbosity.NORMAL

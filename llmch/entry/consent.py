@@ -1,0 +1,39 @@
+"""Asks once, where a person is there to answer, whether to go on without a sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from factory.options import RunOptions
+from factory.sandbox import Backend
+from llmch.console import Console
+from llmch.console.asking import agrees, someone_is_there
+from shared.errors import SandboxUnavailable
+from shared.events import Warned
+
+T = TypeVar("T")
+
+
+def with_consent(run: Callable[[RunOptions], T], options: RunOptions, console: Console) -> T:
+    """Return what `run` returns; where no sandbox works, ask a person whether to run without.
+
+    Only `auto` is asked about: a backend that was named is never given up. Raises
+    `SandboxUnavailable` where the answer is no, or nobody is there to give one.
+    """
+    try:
+        return run(options)
+    except SandboxUnavailable as refused:
+        if options.sandbox.backend is not Backend.AUTO or not _asked_and_agreed(refused):
+            raise
+    console(Warned("no sandbox: commands run with your own rights, as you agreed"))
+    bare = replace(options.sandbox, backend=Backend.OFF)
+    return run(replace(options, sandbox=bare))
+
+
+def _asked_and_agreed(refused: SandboxUnavailable) -> bool:
+    return someone_is_there() and agrees(
+        f"{refused.message}\n{refused.hint}\n"
+        "Commands that a model wrote would run with your own rights. Go on this once?"
+    )

@@ -1,0 +1,58 @@
+"""Does what all verbs that run orders have in common: reads the options, runs, and reports."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from factory.cli import run_flags, run_options
+from factory.options import RunOptions
+from llmch.answers.orders import BatchDocument, OrderDocument
+from llmch.console import Console
+from llmch.console.document import Outcome
+from shared.errors import ExitCode
+
+if TYPE_CHECKING:
+    from factory.schemas import BatchSummary, RunSummary
+    from shared.llm.stack import ModelSource
+
+
+def options_and_source(
+    args: argparse.Namespace, console: Console, read_orders: Callable[[], object]
+) -> tuple[RunOptions, ModelSource]:
+    """Return how orders are to be run, and where their replies come from.
+
+    Raises what `read_orders` raises before a missing key is reported.
+    """
+    from factory.preflight import find_repo
+    from llmch.wiring import inputs_first, model_source, settings_for
+
+    settings = settings_for(args, console, run_flags(args), repo=args.repo)
+    with inputs_first(read_orders, lambda: find_repo(args.repo)):
+        source = model_source(args, settings, settings.factory)
+    return run_options(args, settings), source
+
+
+def run_one_with_consent(
+    run: Callable[[RunOptions], RunSummary], options: RunOptions, console: Console
+) -> Outcome:
+    """Run one order; 0 where it landed, 1 where it failed."""
+    from llmch.entry.consent import with_consent
+
+    summary = with_consent(run, options, console)
+    return Outcome(OrderDocument(summary), _exit_code(summary))
+
+
+def run_all_with_consent(
+    run: Callable[[RunOptions], BatchSummary], options: RunOptions, console: Console
+) -> Outcome:
+    """Run all orders of a plan; 0 where all have landed, 1 where one failed."""
+    from llmch.entry.consent import with_consent
+
+    summary = with_consent(run, options, console)
+    return Outcome(BatchDocument(summary), _exit_code(summary))
+
+
+def _exit_code(summary: RunSummary | BatchSummary) -> ExitCode:
+    return ExitCode.OK if summary.verdict == "PASS" else ExitCode.FAILED

@@ -1,0 +1,106 @@
+"""The parser of a command line: finds the verb, knows its options, and explains both."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn, Protocol, cast
+
+from llmch.arguments import add_output_arguments
+from llmch.console import Console
+from llmch.console.document import Outcome
+from llmch.console.stream import Stream
+from llmch.entry.verb_table import EXAMPLES, VERBS, module_of
+from shared.errors import InvalidInput
+
+
+class Verb(Protocol):
+    """The functions that the module of a verb defines."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the verb's own options."""
+
+    def execute(self, args: argparse.Namespace, console: Console) -> Outcome:
+        """Do the work and return the answer. Raises `LlmchError` where it cannot go on."""
+
+
+class UsageError(InvalidInput):
+    """The command line itself is wrong."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises instead of exiting, so that `--json` covers usage errors too."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, f"`{self.prog} --help` lists the options")
+
+    def format_help(self) -> str:
+        # Each option stands below, with what it does: all of them in brackets are only in the way.
+        self.usage = f"%(prog)s {self._needed()}"
+        return super().format_help()
+
+    def _needed(self) -> str:
+        """Return what a command line cannot do without."""
+        parts = []
+        for each in self._actions:
+            value = each.metavar or each.dest.upper()
+            if not each.option_strings:
+                parts.append(f"[{value}]" if each.nargs == "?" else str(value))
+            elif each.required:
+                parts.append(f"{each.option_strings[0]} {value}")
+        return " ".join([*parts, "[OPTIONS]"])
+
+    def print_help(self, file: object = None) -> None:
+        # Our own stream does not raise where the reader has gone.
+        Stream(sys.stdout).write(self.format_help())
+
+
+def find_verb(name: str) -> Verb:
+    """Return the verb of this name. Raises `UsageError` where there is none."""
+    if name.startswith("-"):
+        raise UsageError(
+            f"{name} stands before the verb", f"the verb comes first: `llmch VERB {name}`"
+        )
+    if name not in VERBS:
+        near = difflib.get_close_matches(name, VERBS, n=1)
+        hint = f"did you mean `llmch {near[0]}`?" if near else "`llmch --help` lists the verbs"
+        raise UsageError(f"there is no verb {name!r}", hint)
+    return cast(Verb, import_module(module_of(name)))
+
+
+def parser_of(name: str, verb: Verb) -> argparse.ArgumentParser:
+    """Return the parser of a verb's options, with the help that it prints."""
+    parser = _Parser(
+        prog=f"llmch {name}",
+        description=_sentence(VERBS[name]),
+        epilog=f"example:\n  {EXAMPLES[name]}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    verb.add_arguments(parser)
+    add_output_arguments(parser)
+    return parser
+
+
+def _sentence(purpose: str) -> str:
+    return f"{purpose[0].upper()}{purpose[1:]}."
+
+
+def output_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the options that say how to print, whatever else is in the command line.
+
+    They are parsed before all others, because a usage error is printed as they say.
+    """
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    add_output_arguments(parser)
+    # None of these options takes a value: what holds one is another's, or an error to report.
+    without_values = [each for each in arguments if not _VALUE_ATTACHED.match(each)]
+    args, _ = parser.parse_known_args(without_values)
+    return args
+
+
+_VALUE_ATTACHED = re.compile("--[^=]+=", re.DOTALL)

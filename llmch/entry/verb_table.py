@@ -1,0 +1,74 @@
+"""The verbs: what each is for, and an example. A verb's module is imported when it is called."""
+
+_GROUPS = {
+    "From a specification to commits": {
+        "plan": "compile a specification into work orders",
+        "run": "execute one work order on a repo",
+        "run-all": "execute a plan's work orders on one branch",
+        "build": "plan a specification and execute the plan in one go",
+    },
+    "Look at a plan": {
+        "check": "judge a plan by all rules, without a model",
+        "explain": "explain a rule's code and how to fix what it found",
+        "graph": "show which of a plan's orders need which",
+        "report": "show what carries out each requirement of a specification",
+    },
+    "Look at a repo and the machine": {
+        "status": "show where a repo's latest run stands",
+        "reset": "end a repo's unfinished run by force; commits stay",
+        "doctor": "report what works on this machine, and how to fix the rest",
+    },
+    "Try it": {
+        "demo": "build a shipped example from its specification; needs no key",
+    },
+}
+VERBS = {verb: purpose for verbs in _GROUPS.values() for verb, purpose in verbs.items()}
+
+EXAMPLES = {
+    "plan": "llmch plan --spec spec.md --repo . --outdir ../plan",
+    "run": "llmch run --repo . --work-order ../plan/WO-01.json",
+    "run-all": "llmch run-all --repo . --workdir ../plan",
+    "build": "llmch build --spec spec.md --repo .",
+    "check": "llmch check ../plan --repo .",
+    "explain": "llmch explain E101",
+    "graph": "llmch graph ../plan --format mermaid",
+    "report": "llmch report --coverage ../plan --repo .",
+    "status": "llmch status --repo . --watch",
+    "reset": "llmch reset --repo .",
+    "doctor": "llmch doctor --repo .",
+    "demo": "llmch demo hello",
+}
+
+_USAGE = """\
+usage: llmch VERB [OPTIONS]
+
+Turns a product specification into verified commits: a model proposes, the harness decides.
+
+{groups}
+
+  -h, --help     print this text; `llmch VERB --help` lists the options of a verb
+  -V, --version  print the version
+
+Start with `llmch demo`. For a specification of your own, with a key in OPENAI_API_KEY:
+  llmch build --spec spec.md --repo .
+or step by step:
+  llmch plan --spec spec.md --repo . --outdir ../plan
+  llmch run-all --repo . --workdir ../plan
+"""
+
+
+def render_help() -> str:
+    """Return the text of `llmch --help`."""
+    return _USAGE.format(groups="\n\n".join(map(_render_group, _GROUPS)))
+
+
+def _render_group(title: str) -> str:
+    width = max(map(len, VERBS))
+    verbs = (f"  {verb:<{width}}  {purpose}" for verb, purpose in _GROUPS[title].items())
+    return "\n".join([f"{title}:", *verbs])
+
+
+def module_of(verb: str) -> str:
+    """Return the name of the module that implements `verb`."""
+    room = "commands" if verb == "status" else "verbs"
+    return f"llmch.{room}.{verb.replace('-', '_')}"

@@ -1,0 +1,94 @@
+"""`llmch build`: plan a specification and execute the plan; called again, it goes on."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from factory.cli import add_batch_arguments, add_run_arguments, run_flags, run_options
+from factory.options import RunOptions
+from factory.preflight import Place
+from llmch.answers.plan import PlanDocument
+from llmch.arguments import add_model_arguments, add_record_arguments
+from llmch.console import Console
+from llmch.console.document import Outcome
+from llmch.entry.execution import run_all_with_consent
+from planner.cli import add_acceptance_arguments, compile_options
+from shared.errors import ExitCode
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `build`."""
+    parser.add_argument("--spec", type=Path, required=True, metavar="FILE", help="what to build")
+    parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
+    parser.add_argument("--model", metavar="M", help="the model that plans")
+    parser.add_argument("--reasoning-effort", metavar="E", help="minimal, low, medium or high")
+    add_acceptance_arguments(parser)
+    add_batch_arguments(parser)
+    add_run_arguments(parser)
+    add_record_arguments(parser)
+    add_model_arguments(parser)
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Plan, unless this very plan is there already, then run all its orders."""
+    from factory.batch.coordinator import run_all
+    from factory.preflight import find_repo
+    from llmch.wiring import (
+        inputs_first,
+        model_source,
+        planning_source,
+        reviews_plan,
+        settings_for,
+    )
+    from planner.known_plans import plan_once
+    from planner.spec import read_spec
+    from shared.llm.budget import Purse
+
+    settings = settings_for(args, console, _flags(args), repo=args.repo, spec=args.spec)
+    review = reviews_plan(args)
+    with inputs_first(lambda: read_spec(args.spec), lambda: find_repo(args.repo)):
+        planner_source = planning_source(args, settings, review=review)
+        factory_source = model_source(args, settings, settings.factory)
+    purse = Purse(planner_source.budget)  # one budget for both
+    place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
+    options = run_options(args, settings)
+    _refuse_early(place, options)
+    plan = plan_once(
+        compile_options(args, settings, review=review),
+        place.common_dir,
+        replace(planner_source, purse=purse),
+        console,
+    )
+    if plan.folder is None:
+        assert plan.result is not None, "without a plan on file one was asked for"
+        if plan.result.error is not None:
+            raise plan.result.error
+        return Outcome(PlanDocument(plan.result), ExitCode.INVALID)
+    folder, source = plan.folder, replace(factory_source, purse=purse)
+    return run_all_with_consent(
+        lambda each: run_all(folder, each, source, console), options, console
+    )
+
+
+def _flags(args: argparse.Namespace) -> Mapping[str, object]:
+    """Return the flags that are settings, by the settings' keys."""
+    return {
+        **run_flags(args),
+        "planner.model": args.model,
+        "planner.reasoning_effort": args.reasoning_effort,
+        "reviewer.model": args.reviewer_model,
+    }
+
+
+def _refuse_early(place: Place, options: RunOptions) -> None:
+    """Say before planning is paid for what the orders would be refused for after it."""
+    from factory.preflight import choose_target, inspect_repo
+    from factory.run import prepare_export
+
+    repo = inspect_repo(place)
+    prepare_export(repo, options.out, "--out")
+    if options.branch is not None:
+        choose_target(repo, options.branch, options.policy, options.protected, options.start)

@@ -1,0 +1,83 @@
+"""`llmch check`: judge a plan by all rules, without a model."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llmch.answers.plan import rule_findings
+from llmch.console import Console
+from llmch.console.document import Block, Conclusion, Outcome, Remark
+from llmch.console.figures import count
+from shared.errors import ExitCode
+
+if TYPE_CHECKING:
+    from planner.plan import Plan
+    from planner.repair import Mended
+    from planner.validation import Report
+
+
+@dataclass(frozen=True, slots=True)
+class CheckDocument:
+    """The answer of `check`: the report on a plan, and what was fixed."""
+
+    outcome: Mended
+
+    def to_json(self) -> object:
+        """Return the report, and the fixes."""
+        fixes = [each.to_json() for each in self.outcome.fixes]
+        return {**self.outcome.report.to_json(), "fixes": fixes}
+
+    def blocks(self) -> Iterator[Block]:
+        """Return the fixes, the findings and the verdict."""
+        report, fixes = self.outcome.report, self.outcome.fixes
+        yield Remark(tuple(f"fixed {each.render()}" for each in fixes))
+        yield from rule_findings(report)
+        counts = [
+            count(len(self.outcome.plan.drafts), "work order"),
+            count(len(report.errors), "error"),
+            count(len(report.warnings), "warning"),
+        ]
+        if fixes:
+            counts.append(f"{len(fixes)} fixed")
+        yield Conclusion("plan", ", ".join(counts), report.ok)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `check`."""
+    parser.add_argument("dir", type=Path, metavar="DIR", help="the folder of the plan")
+    parser.add_argument("--repo", type=Path, metavar="DIR", help="the repo it is meant for")
+    parser.add_argument(
+        "--fix", action="store_true", help="fix in the files what has one certain remedy"
+    )
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Judge the plan; 0 where no error is left, 2 where one is."""
+    from llmch.wiring import settings_for
+    from planner.cli import allowed_by
+    from planner.folder_repair import rewrite_plan_folder
+    from planner.manifest_folder import read_plan_folder
+    from planner.repair import Mended, mend
+    from planner.repo import open_repo
+    from planner.repo_sources import RepoSources
+    from planner.validation import judge
+    from shared.interfaces.checker import TypeChecker
+
+    plan = read_plan_folder(args.dir)
+    allowed = allowed_by(settings_for(args, console, {}, repo=args.repo))
+    git = open_repo(args.repo) if args.repo else None
+    files = git.tracked_files() if git else ()
+    sources = RepoSources(git.folder, files) if git else {}
+    with TypeChecker() as checker:
+
+        def report(plan: Plan) -> Report:
+            return judge(plan, files, sources, allowed=allowed, checker=checker)
+
+        outcome = mend(plan, report) if args.fix else Mended(plan, report(plan))
+    if outcome.fixes:
+        rewrite_plan_folder(args.dir, plan, outcome.plan, files if git else None)
+    return Outcome(CheckDocument(outcome), ExitCode.OK if outcome.report.ok else ExitCode.INVALID)

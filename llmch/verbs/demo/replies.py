@@ -1,0 +1,46 @@
+"""Where a demo's replies come from: the example's transcript, or a model."""
+
+from __future__ import annotations
+
+from factory.cli import model_choice
+from factory.llm import ModelChoice
+from llmch.verbs.demo.examples import Example
+from llmch.wiring import live_source
+from planner.openai_client import PlannerModel
+from shared.llm.origin import Origin
+from shared.llm.reply_format import ReplyFormat
+from shared.llm.stack import Mode, ModelSource
+from shared.llm.transcript import Transcript
+from shared.settings import Settings
+
+
+def demo_source(mode: str, example: Example, settings: Settings) -> ModelSource:
+    """Return the source for `mode`. Raises `ModelUnavailable` where a live one has no key."""
+    if mode == Mode.LIVE:
+        return live_source(settings, settings.planner)
+    return ModelSource(Mode.REPLAY, transcript=example.transcript)
+
+
+def demo_models(
+    mode: str, example: Example, settings: Settings
+) -> tuple[PlannerModel, ModelChoice]:
+    """Return the models that plan and that write; a replay's are those its transcript names."""
+    if mode == Mode.LIVE:
+        role = settings.planner
+        planner = PlannerModel(role.model, role.reasoning_effort, role.max_output_tokens)
+        return planner, model_choice(settings)
+    with Transcript.read(example.transcript) as transcript:
+        return recorded_models(transcript.origin)
+
+
+def recorded_models(origin: Origin) -> tuple[PlannerModel, ModelChoice]:
+    """Return the models as a transcript's header names them, asked as they were then."""
+    model = origin.model or "unknown"
+    factory_model = origin.factory_model or model
+    return (
+        PlannerModel(origin.planner_model or model, None, None),
+        ModelChoice(
+            lambda attempt: factory_model,
+            reply_format=ReplyFormat(origin.reply_format or ReplyFormat.JSON),
+        ),
+    )

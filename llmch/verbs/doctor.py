@@ -1,0 +1,95 @@
+"""`llmch doctor`: report what would work on this machine, and what to do about the rest."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llmch.arguments import add_record_arguments
+from llmch.console import Console
+from llmch.console.document import Block, Outcome, Paragraph
+from shared.errors import ExitCode
+
+if TYPE_CHECKING:
+    from shared.health import Checkup
+    from shared.settings import RoleSettings, Settings
+
+_MARKS = {"well": "ok", "limited": "warn", "broken": "no"}
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorDocument:
+    """The answer of `doctor`: what each look at the machine found."""
+
+    checkups: tuple[Checkup, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing keeps llmch from working."""
+        return all(each.health != "broken" for each in self.checkups)
+
+    def to_json(self) -> object:
+        """Return the findings; `told` is an older name of `detail`."""
+        findings = [
+            {
+                "name": each.name,
+                "health": each.health,
+                "detail": each.detail,
+                "told": each.detail,
+                "remedy": each.remedy or None,
+            }
+            for each in self.checkups
+        ]
+        return {"ok": self.ok, "findings": findings}
+
+    def blocks(self) -> Iterator[Block]:
+        """Return a line for each finding, and below it what to do."""
+        for each in self.checkups:
+            yield Paragraph((f"{_MARKS[each.health]:<5} {each.name:<12} {each.detail}",))
+            if each.remedy:
+                yield Paragraph((f"      {'':<12} -> {each.remedy}",))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `doctor`."""
+    parser.add_argument("--repo", type=Path, metavar="DIR", help="also look at this git repo")
+    parser.add_argument("--online", action="store_true", help="also ask the model server")
+    add_record_arguments(parser)
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Examine the machine; 0 where nothing keeps llmch from working, 1 where something does."""
+    from llmch.wiring import settings_for
+
+    settings = settings_for(args, console, {}, repo=args.repo)
+    document = DoctorDocument(tuple(_examine(settings, args.repo, online=args.online)))
+    return Outcome(document, ExitCode.OK if document.ok else ExitCode.FAILED)
+
+
+def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator[Checkup]:
+    """Yield what was found, in a fixed order. Changes nothing."""
+    from factory import health as factory_health
+    from shared.health import check_folder, check_git
+    from shared.llm.health import check_model
+
+    yield check_git()
+    yield factory_health.check_interpreter(settings.python)
+    yield from factory_health.check_sandboxes()
+    for name, role in _roles(settings).items():
+        yield check_model(name, role.model, role.base_url, online=online)
+    yield check_folder("records", settings.artifacts_dir, "--artifacts-dir")
+    yield factory_health.check_workspaces()
+    if repo is not None:
+        yield from factory_health.check_repo(repo)
+
+
+def _roles(settings: Settings) -> dict[str, RoleSettings]:
+    """Return the roles whose models are asked; the reviewer's where it is not the planner's."""
+    planner, reviewer = settings.planner, settings.reviewer
+    roles = {"planner": planner, "factory": settings.factory}
+    if (reviewer.model, reviewer.base_url) != (planner.model, planner.base_url):
+        roles["reviewer"] = reviewer
+    return roles

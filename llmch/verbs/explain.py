@@ -1,0 +1,84 @@
+"""`llmch explain`: say what a rule's code means and how to fix it."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from llmch.console import Console
+from llmch.console.document import Block, Outcome, Paragraph
+from shared.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from shared.rule_text import RuleText
+
+
+@dataclass(frozen=True, slots=True)
+class RuleList:
+    """The answer of `explain` without a code: all rules."""
+
+    rules: tuple[RuleText, ...]
+
+    def to_json(self) -> object:
+        """Return the code and the title of each rule."""
+        return {"rules": [{"code": each.code, "title": each.title} for each in self.rules]}
+
+    def blocks(self) -> Iterator[Block]:
+        """Return a line for each rule."""
+        yield Paragraph(tuple(f"{each.code}  {each.title}" for each in self.rules))
+
+
+@dataclass(frozen=True, slots=True)
+class RuleDocument:
+    """The answer of `explain CODE`: one rule."""
+
+    rule: RuleText
+
+    def to_json(self) -> object:
+        """Return everything that is known of the rule."""
+        return {
+            "code": self.rule.code,
+            "title": self.rule.title,
+            "severity": self.rule.severity,
+            "why": self.rule.why,
+            "bad": self.rule.bad,
+            "good": self.rule.good,
+            "remedy": self.rule.remedy,
+        }
+
+    def blocks(self) -> Iterator[Block]:
+        """Return the rule with its reason, its examples and its remedy."""
+        rule = self.rule
+        yield Paragraph((f"{rule.code}  {rule.title}  ({rule.severity})", ""))
+        yield Paragraph((f"Why: {rule.why}", ""))
+        yield Paragraph(("Bad:", *_indented(rule.bad), ""))
+        yield Paragraph(("Good:", *_indented(rule.good), ""))
+        yield Paragraph((f"Remedy: {rule.remedy}",))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `explain`."""
+    parser.add_argument("code", nargs="?", metavar="CODE", help="a rule's code, as in E101")
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Look up one rule, or all of them."""
+    from llmch.answers.codes import CODES
+
+    if args.code is None:
+        return Outcome(RuleList(tuple(CODES.values())))
+    rule = CODES.get(args.code.upper())
+    if rule is None:
+        near = difflib.get_close_matches(args.code.upper(), CODES, n=3, cutoff=0.5)
+        raise InvalidInput(
+            f"there is no rule {args.code!r}",
+            f"near it are {', '.join(near)}" if near else "`llmch explain` lists all codes",
+        )
+    return Outcome(RuleDocument(rule))
+
+
+def _indented(text: str) -> list[str]:
+    return [f"    {line}" for line in text.splitlines()]

@@ -1,0 +1,71 @@
+"""`llmch graph`: show which of a plan's orders need which."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llmch.console import Console
+from llmch.console.document import Block, Outcome, Paragraph
+
+if TYPE_CHECKING:
+    from factory.batch.graph_rendering import GraphFormat
+    from factory.batch.order_graph import OrderGraph
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `graph`."""
+    parser.add_argument("dir", type=Path, metavar="DIR", help="the folder of the plan")
+    parser.add_argument(
+        "--format",
+        choices=("tree", "mermaid", "dot", "json"),
+        default="tree",
+        help="how the graph is printed (tree)",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GraphDocument:
+    """The answer of `graph`: which orders need which, and the text that was asked for."""
+
+    graph: OrderGraph
+    format: GraphFormat
+
+    def to_json(self) -> object:
+        """Return the orders and the edges."""
+        from factory.batch.graph_rendering import graph_document
+
+        return graph_document(self.graph)
+
+    def blocks(self) -> Iterator[Block]:
+        """Return the graph in the format that was asked for."""
+        from factory.batch.graph_rendering import (
+            GraphFormat,
+            render_dot,
+            render_mermaid,
+            render_tree,
+        )
+        from shared.atomic_io import render_json
+
+        match self.format:
+            case GraphFormat.MERMAID:
+                yield Paragraph(tuple(render_mermaid(self.graph)))
+            case GraphFormat.DOT:
+                yield Paragraph(tuple(render_dot(self.graph)))
+            case GraphFormat.JSON:
+                yield Paragraph(tuple(render_json(self.to_json()).splitlines()))
+            case GraphFormat.TREE:
+                yield Paragraph(tuple(render_tree(self.graph)))
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Read the plan and derive its graph."""
+    from factory.batch.graph_rendering import GraphFormat
+    from factory.batch.order_graph import derive_graph
+    from factory.orders import read_workdir
+
+    graph = derive_graph([each.order for each in read_workdir(args.dir)])
+    return Outcome(GraphDocument(graph, GraphFormat(args.format)))

@@ -1,0 +1,41 @@
+"""`llmch plan`: compile a specification into work orders."""
+
+from __future__ import annotations
+
+import argparse
+
+from llmch.answers.plan import PlanDocument
+from llmch.arguments import add_model_arguments, add_record_arguments
+from llmch.console import Console
+from llmch.console.document import Outcome, Paragraph
+from planner.cli import add_plan_arguments, plan_flags, plan_options
+from shared.errors import ExitCode
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `plan`."""
+    add_plan_arguments(parser)
+    add_record_arguments(parser)
+    add_model_arguments(parser)
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Compile the spec; 0 for a valid plan, 2 where E-codes are left."""
+    from factory.forecast import forecast
+    from llmch.wiring import inputs_first, planning_source, reviews_plan, settings_for
+    from planner.run import run_plan
+    from planner.spec import read_spec
+
+    settings = settings_for(args, console, plan_flags(args), repo=args.repo, spec=args.spec)
+    review = reviews_plan(args)
+    with inputs_first(lambda: read_spec(args.spec)):
+        source = planning_source(args, settings, review=review)
+    result = run_plan(plan_options(args, settings, review=review), source, console)
+    if args.print_summary:
+        summary = (result.run_dir / "compile_summary.json").read_text("utf-8").rstrip()
+        console.say(Paragraph((summary,)))
+    if result.error is not None:
+        raise result.error
+    if not result.ok:
+        return Outcome(PlanDocument(result), ExitCode.INVALID)
+    return Outcome(PlanDocument(result, forecast(result.work_orders, settings)))

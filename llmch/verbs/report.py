@@ -1,0 +1,69 @@
+"""`llmch report`: show what carries out each requirement of the specification."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llmch.console import Console
+from llmch.console.document import Block, Outcome, Paragraph, Remark
+from llmch.console.figures import count
+
+if TYPE_CHECKING:
+    from shared.coverage import CoveredRequirement
+
+_NONE = (
+    "no order names a requirement; orders do where the specification gives its requirements ids, "
+    "or where the plan was made with --require-coverage"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageDocument:
+    """The answer of `report --coverage`: what carries out each requirement."""
+
+    rows: tuple[CoveredRequirement, ...]
+
+    def to_json(self) -> object:
+        """Return the requirements, and how many are covered."""
+        from llmch.coverage import coverage_document
+
+        return coverage_document(self.rows)
+
+    def blocks(self) -> Iterator[Block]:
+        """Return each requirement with what carries it out, and how many are covered."""
+        from llmch.coverage import render_coverage
+
+        yield Paragraph(tuple(render_coverage(self.rows)))
+        covered = sum(1 for each in self.rows if each.orders)
+        text = f"{covered} of {count(len(self.rows), 'requirement')} covered"
+        yield Remark((text if self.rows else _NONE,))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `report`."""
+    parser.add_argument(
+        "--coverage", type=Path, required=True, metavar="DIR",
+        help="the folder of a plan, or a git repo: requirement, orders, commands, commits",
+    )  # fmt: skip
+    parser.add_argument(
+        "--repo", type=Path, metavar="DIR", help="with a plan: the repo its orders landed in"
+    )
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Print the report; 0 also where requirements are not covered."""
+    from factory.requirement_commits import coverage_of_repo, landed_commits
+    from planner.repo import open_repo
+    from planner.requirement_coverage import coverage_of_plan, no_commits
+    from shared.plan_folder.names import holds_plan
+
+    if holds_plan(args.coverage):
+        commits_of = landed_commits(open_repo(args.repo)).of if args.repo else no_commits
+        rows = coverage_of_plan(args.coverage, commits_of)
+    else:
+        rows = coverage_of_repo(open_repo(args.coverage))
+    return Outcome(CoverageDocument(rows))

@@ -1,0 +1,66 @@
+"""`llmch reset`: end a repo's unfinished run by force; artifacts, specs and commits stay."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llmch.console import Console
+from llmch.console.asking import agrees, someone_is_there
+from llmch.console.document import Block, Outcome, Paragraph, Remark
+from llmch.console.figures import count
+from shared.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from factory.reset import Leftovers
+
+
+@dataclass(frozen=True, slots=True)
+class ResetDocument:
+    """The answer of `reset`: what was removed."""
+
+    removed: Leftovers
+
+    def to_json(self) -> object:
+        """Return the paths that were removed."""
+        return {"removed": [str(path) for path in (*self.removed.workspaces, *self.removed.state)]}
+
+    def blocks(self) -> Iterator[Block]:
+        """Return how much was removed."""
+        if not self.removed.any:
+            yield Remark(("there is nothing to reset",))
+            return
+        trees = count(len(self.removed.workspaces), "working tree")
+        yield Remark((f"removed {trees} and the run's state",))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `reset`."""
+    parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="the git repo (.)")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Remove working trees and state; 8 where a run is still going on."""
+    from factory.preflight import find_repo
+    from factory.reset import find_leftovers, reset_repo
+
+    place = find_repo(args.repo)
+    found = find_leftovers(place)
+    if not found.any:
+        return Outcome(ResetDocument(found))
+    if not args.yes:
+        paths = (f"  {path}" for path in (*found.workspaces, *found.state))
+        console.say(Paragraph(("these go; commits, artifacts and specs stay:", *paths)))
+        _confirm()
+    return Outcome(ResetDocument(reset_repo(place)))
+
+
+def _confirm() -> None:
+    if not someone_is_there():
+        raise InvalidInput("reset asks first, and nobody is there to answer", "pass --yes")
+    if not agrees("go on?"):
+        raise InvalidInput("nothing was removed", "answer y, or pass --yes")

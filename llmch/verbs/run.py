@@ -1,0 +1,34 @@
+"""`llmch run`: execute one work order on a repo."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from factory.cli import add_run_arguments
+from llmch.arguments import add_model_arguments, add_record_arguments
+from llmch.console import Console
+from llmch.console.document import Outcome
+from llmch.entry.execution import options_and_source, run_one_with_consent
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `run`."""
+    parser.add_argument(
+        "--work-order", type=Path, required=True, metavar="FILE", help="the order to execute"
+    )
+    add_run_arguments(parser)
+    add_record_arguments(parser)
+    add_model_arguments(parser)
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Run the order; 0 where its commit landed, 1 where it failed."""
+    from factory.orders import read_order
+    from factory.run import run_order
+
+    file = args.work_order
+    options, source = options_and_source(args, console, lambda: read_order(file))
+    return run_one_with_consent(
+        lambda each: run_order(file, each, source, console), options, console
+    )

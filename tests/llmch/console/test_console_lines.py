@@ -1,0 +1,366 @@
+"""Every event as plain lines, word for word: CI logs are read by people and by grep."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+
+import pytest
+
+from llmch.console import Color, Format, Verbosity, open_console
+from shared.events import (
+    AttemptFailed,
+    AttemptStarted,
+    BatchEnded,
+    BatchStarted,
+    CommandEnded,
+    CommandFlagged,
+    CommandStarted,
+    CommandTried,
+    Event,
+    ModelCallEnded,
+    ModelCallStarted,
+    ModelRetryScheduled,
+    ModelTextArrived,
+    Noted,
+    OrderEnded,
+    OrderSkipped,
+    OrderStarted,
+    PlanAttemptStarted,
+    PlanEnded,
+    PlanJudged,
+    PlanRepaired,
+    PlanReviewed,
+    PlanStarted,
+    StageStarted,
+    UsageCounted,
+    Warned,
+    WritesApplied,
+)
+
+BASE = "2686ac1e0327f513461580000000000000000000"
+TIP = "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678"
+
+
+def told(*events: Event, verbosity: Verbosity = Verbosity.NORMAL) -> str:
+    out, err = io.StringIO(), io.StringIO()
+    with open_console(
+        verbosity=verbosity,
+        color=Color.AUTO,
+        output=Format.TEXT,
+        stdout=out,
+        stderr=err,
+        environ={},
+    ) as console:
+        for event in events:
+            console(event)
+    assert not err.getvalue()
+    return out.getvalue()
+
+
+def failed(excerpt: str = "AssertionError", stage: str = "acceptance_failed") -> AttemptFailed:
+    return AttemptFailed("WO-02", 1, stage, "python -m game", 1, excerpt, "taken back")
+
+
+def ended(verdict: str, commit: str = "") -> OrderEnded:
+    files = ("game.py", "tests/test_game.py") if commit else ()
+    return OrderEnded("WO-02", verdict, 2, commit, "factory/X", 65.04, files, "/repo", "/runs/X")
+
+
+def batch_ended(verdict: str, landed: int) -> BatchEnded:
+    return BatchEnded(verdict, "factory/X", TIP, landed, 3, 3.2, "/my repo", "/runs/X")
+
+
+GOLDEN: list[tuple[Event, str]] = [
+    (Warned("the tree is odd"), "! warning  the tree is odd\n"),
+    (
+        CommandFlagged("WO-02", "W252", "test -f a.py", "passes before anything is written"),
+        "! WO-02    W252      `test -f a.py` passes before anything is written\n",
+    ),
+    (Noted("sandbox: bubblewrap"), "  note     sandbox: bubblewrap\n"),
+    (
+        ModelCallStarted("factory WO-02 attempt 1", "gpt-5.1", "WO-02"),
+        "  WO-02    ask       gpt-5.1\n",
+    ),
+    (ModelCallStarted("planner attempt 1", "gpt-5.1"), "  plan     ask       gpt-5.1\n"),
+    (
+        ModelCallEnded("factory WO-02 attempt 1", "gpt-5.1", 3.21, 1234, 56, False, "WO-02"),
+        "  WO-02    reply     gpt-5.1: 1,234 tokens in, 56 out  (3.2s)\n",
+    ),
+    (
+        ModelCallEnded("planner attempt 1", "gpt-5.1", 0.0, 1234, 56, True),
+        "  plan     reply     gpt-5.1: 1,234 tokens in, 56 out  (replayed)\n",
+    ),
+    (
+        ModelCallEnded("planner attempt 1", "authored", 0.0, 0, 0, True),
+        "  plan     reply     authored  (replayed)\n",
+    ),
+    (
+        ModelRetryScheduled("the server is busy (429)", 4.0, 2),
+        "↻ model    wait      the server is busy (429); trying again in 4.0s  (retry 2)\n",
+    ),
+    (
+        UsageCounted(7, 31234, 1000, 8123, 0.0123, 0),
+        "  model    usage     7 calls, 31,234 tokens in (1,000 cached), 8,123 out, $0.0123\n",
+    ),
+    (
+        UsageCounted(1, 10, 0, 2, None, 2, "WO-02"),
+        "  WO-02    usage     1 call, 10 tokens in, 2 out, cost unknown, 2 replies replayed\n",
+    ),
+    (UsageCounted(0, 0, 0, 0, 0.0, 1), "  model    usage     1 reply replayed\n"),
+    (UsageCounted(0, 0, 0, 0, 0.0, 0), "  model    usage     no model calls\n"),
+    (PlanStarted("spec.md", "01K", 5), "● plan     spec      spec.md  (run 01K)\n"),
+    (PlanAttemptStarted(2), "  plan     attempt   2\n"),
+    (
+        PlanJudged(1, 4, 2, 1, ("E104 WO-02 allowed_files[0]: no postcondition",)),
+        "✗ plan     refused   4 orders, 2 errors, 1 warning  (attempt 1)\n"
+        "      E104 WO-02 allowed_files[0]: no postcondition\n",
+    ),
+    (
+        PlanRepaired(1, ('[E001] WO-02 id: "WO-03" -> "WO-02"',)),
+        "  plan     repaired  1 fault with one certain remedy, no model asked\n"
+        '      [E001] WO-02 id: "WO-03" -> "WO-02"\n',
+    ),
+    (
+        PlanReviewed(1, ("WO-02: a dict is passed for a string",), 2, ""),
+        "↻ plan     review    1 claim to answer, 2 without proof left out  (round 1)\n"
+        "      WO-02: a dict is passed for a string\n",
+    ),
+    (PlanReviewed(2, (), 0, ""), "✓ plan     review    no objection  (round 2)\n"),
+    (
+        PlanReviewed(1, (), 0, "no JSON"),
+        "! plan     review    not to be used: no JSON  (round 1)\n",
+    ),
+    (PlanJudged(2, 1, 0, 0, ()), "✓ plan     accepted  1 order  (attempt 2)\n"),
+    (
+        PlanEnded(True, 2, ("WO-01  Score", "WO-02  Play"), "/out", "/runs/X"),
+        "✓ plan     PASS      2 orders  (2 attempts)\n"
+        "      WO-01  Score\n"
+        "      WO-02  Play\n"
+        "      plan: /out\n",
+    ),
+    (
+        PlanEnded(False, 5, (), "", "/runs/X"),
+        "✗ plan     FAIL      no valid plan  (5 attempts)\n      records: /runs/X\n",
+    ),
+    (
+        OrderStarted("WO-02", "Play the game", "factory/X", BASE, 5),
+        "● WO-02    order     Play the game  (factory/X from 2686ac1e03)\n",
+    ),
+    (AttemptStarted("WO-02", 1), "  WO-02    attempt   1\n"),
+    (
+        WritesApplied("WO-02", 1, ("game.py", "tests/test_game.py"), "the loop"),
+        "✓ WO-02    apply     game.py, tests/test_game.py  (the loop)\n",
+    ),
+    (
+        CommandStarted("WO-02", "verify", "python -m pytest -q"),
+        "  WO-02    verify    $ python -m pytest -q\n",
+    ),
+    (
+        CommandEnded("WO-02", "verify", "python -m pytest -q", 0, 0.94),
+        "✓ WO-02    verify    python -m pytest -q  (0.9s)\n",
+    ),
+    (
+        CommandEnded("WO-02", "verify", "python -m pytest -q", 5, 0.94, "no tests were found"),
+        "✓ WO-02    verify    python -m pytest -q: exit 5, no tests were found  (0.9s)\n",
+    ),
+    (
+        CommandEnded("WO-02", "accept", "python -m game", 1, 0.1),
+        "✗ WO-02    accept    python -m game: exit 1  (0.1s)\n",
+    ),
+    (
+        failed("Traceback:\n    x = 1\nAssertionError\n"),
+        "✗ WO-02    failed    acceptance_failed: python -m game: exit 1  (attempt 1)\n"
+        "    │ Traceback:\n"
+        "    │     x = 1\n"
+        "    │ AssertionError\n"
+        "    → taken back\n",
+    ),
+    (
+        AttemptFailed("WO-02", 1, "write_scope_violation", "", None, "`a` is not allowed", "again"),
+        "✗ WO-02    failed    write_scope_violation  (attempt 1)\n"
+        "    │ `a` is not allowed\n"
+        "    → again\n",
+    ),
+    (
+        ended("PASS", TIP),
+        "✓ WO-02    PASS      a1b2c3d4e5 game.py, tests/test_game.py  (2 attempts, 1m05s)\n"
+        "      records: /runs/X\n"
+        "    $ git -C /repo log --oneline factory/X\n"
+        "    $ git -C /repo switch factory/X\n",
+    ),
+    (
+        ended("ERROR"),
+        "✗ WO-02    ERROR     ended by an error, nothing was committed  (2 attempts, 1m05s)\n"
+        "      records: /runs/X\n",
+    ),
+    (
+        OrderSkipped("WO-01", "Score a guess", TIP),
+        "○ WO-01    skipped   landed before as a1b2c3d4e5: Score a guess\n",
+    ),
+    (
+        BatchStarted(3, "factory/X", BASE),
+        "● run-all  start     3 orders on factory/X  (from 2686ac1e03)\n",
+    ),
+    (
+        batch_ended("PASS", 3),
+        "✓ run-all  PASS      3 of 3 orders on factory/X at a1b2c3d4e5  (3.2s)\n"
+        "      records: /runs/X\n"
+        "    $ git -C '/my repo' log --oneline factory/X\n"
+        "    $ git -C '/my repo' switch factory/X\n",
+    ),
+    (
+        batch_ended("FAIL", 0),
+        "✗ run-all  FAIL      0 of 3 orders on factory/X  (3.2s)\n"
+        "    → the same command again goes on where this one stopped\n"
+        "      records: /runs/X\n",
+    ),
+]
+
+# Shown only where a person asks for everything.
+GOLDEN_VERBOSE: list[tuple[Event, str]] = [
+    (StageStarted("WO-02", 1, "apply"), "  WO-02    apply     begins\n"),
+    (ModelTextArrived("reasoning", "first\nsecond"), "    │ first\n"),
+    (
+        CommandTried("WO-02", "baseline", "test -f a.py", 1, 0.2),
+        "  WO-02    baseline  test -f a.py: exit 1  (0.2s)\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("event", "lines"), GOLDEN)
+def test_an_event_is_told_in_these_lines(event: Event, lines: str) -> None:
+    assert told(event) == lines
+    assert told(event, verbosity=Verbosity.VERBOSE) == lines
+
+
+@pytest.mark.parametrize(("event", "lines"), GOLDEN_VERBOSE)
+def test_some_events_are_told_only_when_verbose(event: Event, lines: str) -> None:
+    assert told(event) == ""
+    assert told(event, verbosity=Verbosity.VERBOSE) == lines
+
+
+def test_every_kind_of_event_has_its_lines() -> None:
+    kinds = {type(event) for event, _ in (*GOLDEN, *GOLDEN_VERBOSE)}
+    assert kinds == set(_leaves(Event))
+
+
+def _leaves(kind: type[Event]) -> Iterable[type[Event]]:
+    # A dataclass with slots is made twice; the class before slots is never part of a module.
+    for each in kind.__subclasses__():
+        if getattr(__import__(each.__module__, fromlist=["x"]), each.__name__, None) is each:
+            yield each
+            yield from _leaves(each)
+
+
+def test_a_kind_of_event_that_is_new_to_the_console_is_named_when_verbose() -> None:
+    class Unheard(Event):
+        kind = "unheard"
+
+    assert told(Unheard()) == ""
+    assert told(Unheard(), verbosity=Verbosity.VERBOSE).startswith("  unheard")
+
+
+def test_attempts_are_counted_against_what_is_allowed() -> None:
+    start = OrderStarted("WO-02", "Play", "factory/X", BASE, 5)
+    assert "attempt   3 of 5\n" in told(start, AttemptStarted("WO-02", 3))
+    assert "(attempt 1 of 5)" in told(start, failed())
+    assert "attempt   2 of 4\n" in told(PlanStarted("s", "r", 4), PlanAttemptStarted(2))
+
+
+def test_an_order_of_a_batch_leaves_branch_records_and_look_to_the_batch() -> None:
+    text = told(
+        BatchStarted(3, "factory/X", BASE),
+        OrderStarted("WO-02", "Play", "factory/X", BASE, 5),
+        UsageCounted(1, 10, 0, 2, None, 0, "WO-02"),
+        ended("PASS", TIP),
+    )
+    assert text.splitlines()[1:] == [
+        "● WO-02    order     Play  (2686ac1e03)",
+        "✓ WO-02    PASS      a1b2c3d4e5 game.py, tests/test_game.py  (2 attempts, 1m05s)",
+    ]
+
+
+def test_the_verdict_of_an_order_and_of_its_batch_say_why() -> None:
+    text = told(BatchStarted(3, "b", BASE), failed(), ended("FAIL"), batch_ended("FAIL", 1))
+    why = "acceptance_failed: python -m game: exit 1"
+    assert f"✗ WO-02    FAIL      {why}  (2 attempts, 1m05s)\n" in text
+    assert f"1 of 3 orders on factory/X at a1b2c3d4e5; WO-02 {why}  (3.2s)\n" in text
+
+
+def test_usage_is_counted_for_the_plan_or_the_batch_it_belongs_to() -> None:
+    usage = UsageCounted(1, 1, 0, 1, 0.5, 0)
+    assert "  plan     usage     1 call" in told(PlanStarted("s", "r", 5), usage)
+    assert "  run-all  usage     1 call" in told(BatchStarted(1, "b", BASE), usage)
+
+
+def test_a_long_excerpt_keeps_its_head_and_its_tail() -> None:
+    excerpt = "\n".join(f"line {number}" for number in range(1, 31))
+    shown = [line for line in told(failed(excerpt)).splitlines() if "│" in line]
+    assert shown[2:5] == [
+        "    │ line 3",
+        "    │ ... 18 lines more (--verbose shows all)",
+        "    │ line 22",
+    ]
+    assert shown[-1] == "    │ line 30"
+    assert told(failed(excerpt), verbosity=Verbosity.VERBOSE).count("│") == 30
+
+
+def test_many_findings_and_titles_are_cut_to_a_number() -> None:
+    findings = tuple(f"E104 WO-{number:02d} allowed_files[0]: x" for number in range(1, 31))
+    judged = PlanJudged(1, 30, 30, 0, findings)
+    text = told(judged)
+    assert text.endswith(
+        "      E104 WO-12 allowed_files[0]: x\n      and 18 more (--verbose shows all)\n"
+    )
+    assert told(judged, verbosity=Verbosity.VERBOSE).count("E104") == 30
+
+
+def test_many_files_and_long_commands_are_cut() -> None:
+    files = tuple(f"f{number}.py" for number in range(1, 11))
+    assert "f5.py, f6.py and 4 more  (s)" in told(WritesApplied("WO-02", 1, files, "s"))
+    command = CommandStarted("WO-02", "verify", "python " + "x" * 5000)
+    assert len(told(command)) < 350
+    assert len(told(CommandEnded("WO-02", "verify", "x" * 5000, 1, 1.0))) < 150
+    assert len(told(command, verbosity=Verbosity.VERBOSE)) < 2100
+
+
+def test_reasoning_is_told_by_whole_lines_and_the_reply_not_at_all() -> None:
+    text = told(
+        ModelCallStarted("p", "m"),
+        ModelTextArrived("reasoning", "let me "),
+        ModelTextArrived("reasoning", "think\nand"),
+        ModelTextArrived("text", '{"summary": "x"}\n'),
+        ModelCallEnded("p", "m", 1.0, 1, 1, False),
+        verbosity=Verbosity.VERBOSE,
+    )
+    assert text.splitlines()[1:3] == ["    │ let me think", "    │ and"]
+    assert "summary" not in text
+
+
+def test_reasoning_without_any_break_is_told_all_the_same() -> None:
+    text = told(*[ModelTextArrived("reasoning", "x" * 500)] * 5, verbosity=Verbosity.VERBOSE)
+    assert text.count("x") > 1900
+
+
+def test_reasoning_that_was_cut_off_is_not_mixed_with_the_next_reply() -> None:
+    text = told(
+        ModelTextArrived("reasoning", "half a"),
+        ModelCallStarted("p", "m"),
+        ModelTextArrived("reasoning", "new\n"),
+        verbosity=Verbosity.VERBOSE,
+    )
+    assert "    │ new\n" in text
+
+
+def test_the_command_to_look_at_a_branch_can_be_copied_whatever_its_name() -> None:
+    event = OrderEnded("WO-01", "PASS", 1, TIP, "$(reboot);x", 1.0, (), "/r", "")
+    assert "$ git -C /r switch '$(reboot);x'\n" in told(event)
+
+
+def test_the_repo_is_left_out_of_commands_where_it_is_the_current_folder(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(str(tmp_path))
+    event = OrderEnded("WO-01", "PASS", 1, TIP, "b", 1.0, (), str(tmp_path), "")
+    assert "    $ git log --oneline b\n" in told(event)

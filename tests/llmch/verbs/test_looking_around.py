@@ -1,0 +1,252 @@
+"""`status`, `reset`, `doctor` and `graph`: what they tell, and what they leave alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.harness import commit_all, git, manifest, write_plan, writing
+from tests.llmch.command_line import (
+    Say,
+    model_server,
+    own_environment,
+    snapshot,
+    start,
+    write_reply,
+)
+from tests.shared.llm.scripted_server import Silence, scripted_server
+
+
+@pytest.fixture
+def workdir(cwd: Path) -> Path:
+    orders = [writing("1.txt", 1), writing("2.txt", 2)]
+    return write_plan(cwd.parent / "plan", manifest(orders))
+
+
+@pytest.fixture
+def half_done(say: Say, repo: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The repo after a run whose first order landed and whose second failed."""
+    replies = write_reply({"1.txt": "text\n"}), write_reply({"stray.txt": "text\n"})
+    with model_server(monkeypatch, *replies):
+        said = say(
+            *("run-all", "--repo", repo, "--workdir", workdir, "--sandbox", "off"),
+            *("--reply-format", "json", "--max-attempts", "1"),
+        )
+    assert said.code == 1
+    return repo
+
+
+# status
+
+
+def test_the_status_of_a_run_that_is_over(say: Say, half_done: Path) -> None:
+    said = say("status", "--repo", half_done)
+    assert said.code == 0
+    one, two = (line for line in said.out.splitlines() if line.startswith("WO-"))
+    assert git(half_done, "rev-parse", "factory/01PLANNERRUN")[:10] in one
+    assert "write_scope_violation" in two
+
+
+def test_the_status_for_programs(say: Say, half_done: Path) -> None:
+    document = say("status", "--repo", half_done, "--json").document
+    assert (document["state"], document["branch"]) == ("ended", "factory/01PLANNERRUN")
+    assert [each["id"] for each in document["orders"]] == ["WO-01", "WO-02"]
+    assert document["usage"]["calls"] == 2
+
+
+def test_a_repo_that_nothing_has_run_on(say: Say, repo: Path) -> None:
+    assert say("status", "--repo", repo, "--json").document["state"] == "none"
+
+
+def test_the_status_while_another_process_runs(say: Say, repo: Path, workdir: Path) -> None:
+    with scripted_server(Silence()) as server:
+        command = ["run-all", "--repo", repo, "--workdir", workdir]
+        with start(*command, cwd=workdir, OPENAI_BASE_URL=server.base_url) as process:
+            assert process.stdout is not None
+            next(line for line in process.stdout if "ask" in line)
+            document = say("status", "--repo", repo, "--json").document
+            refused = say("reset", "--repo", repo, "--yes", "--json")
+            process.terminate()
+            process.communicate(timeout=30)
+    after = say("status", "--repo", repo).out
+    assert "ended; the same command again goes on from there" in after
+    assert "stopped at: propose" in after and "now:" not in after
+    assert (document["state"], document["pid"]) == ("running", process.pid)
+    assert document["elapsed_seconds"] >= 0
+    assert (refused.code, refused.error["name"]) == (8, "BUSY")
+    assert str(process.pid) in refused.error["message"]
+
+
+def test_what_a_killed_run_leaves_is_told(say: Say, repo: Path, workdir: Path) -> None:
+    with scripted_server(Silence()) as server:
+        command = ["run-all", "--repo", repo, "--workdir", workdir]
+        with start(*command, cwd=workdir, OPENAI_BASE_URL=server.base_url) as process:
+            assert process.stdout is not None
+            next(line for line in process.stdout if "ask" in line)
+            process.kill()
+            process.communicate(timeout=30)
+    status = say("status", "--repo", repo).out
+    assert "cut off; the same command again goes on from there" in status
+    assert "stopped at: propose" in status
+    assert "1 working tree of a run" in say("doctor", "--repo", repo).out
+
+
+def test_a_state_that_cannot_be_read_is_never_guessed(say: Say, half_done: Path) -> None:
+    (half_done / ".git" / "llmch" / "journal.jsonl").write_text("{}\n")
+    said = say("status", "--repo", half_done, "--json")
+    assert (said.code, said.error["name"]) == (8, "BUSY")
+    assert "llmch reset" in said.error["hint"]
+    assert say("reset", "--repo", half_done, "--yes").code == 0
+    assert say("status", "--repo", half_done, "--json").document["state"] == "none"
+
+
+@pytest.mark.parametrize("verb", ["status", "reset"])
+def test_a_folder_without_a_repo_is_refused(say: Say, cwd: Path, verb: str) -> None:
+    said = say(verb, "--repo", cwd, "--json")
+    assert (said.code, said.error["name"]) == (5, "PREFLIGHT")
+
+
+# reset
+
+
+def test_reset_keeps_commits_and_records(say: Say, half_done: Path, cwd: Path) -> None:
+    before = snapshot(half_done)
+    said = say("reset", "--repo", half_done, "--yes", "--json")
+    assert said.code == 0
+    assert said.document["removed"]
+    assert [path for path in said.document["removed"] if Path(path).exists()] == []
+    assert snapshot(half_done) == before
+    assert list((cwd / "artifacts" / "factory").glob("*/run.json"))
+    assert say("reset", "--repo", half_done, "--json").document == {"removed": []}
+
+
+def test_reset_asks_and_without_anyone_to_answer_removes_nothing(say: Say, half_done: Path) -> None:
+    said = say("reset", "--repo", half_done, "--json")
+    assert said.code == 2
+    assert "--yes" in said.error["hint"]
+    assert say("status", "--repo", half_done, "--json").document["state"] == "ended"
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 2), ("\n", 2), ("\x04", 2)])
+def test_reset_does_what_a_person_answers(half_done: Path, answer: str, code: int) -> None:
+    ours, theirs = pty.openpty()
+    os.write(ours, answer.encode())
+    done = subprocess.run(
+        [sys.executable, "-m", "llmch", "reset", "--repo", half_done],
+        cwd=half_done,
+        env=own_environment(),
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    os.close(theirs)
+    asked = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert done.returncode == code
+    assert "go on? [y/N]" in asked
+    assert (half_done / ".git" / "llmch" / "journal.jsonl").exists() == (code != 0)
+
+
+# doctor
+
+
+def test_the_doctor_finds_what_keeps_llmch_from_working(say: Say, repo: Path) -> None:
+    said = say("doctor", "--repo", repo)
+    assert said.code == 1
+    assert "OPENAI_API_KEY" in said.out
+    document = say("doctor", "--repo", repo, "--json").document
+    assert document["ok"] is False
+    names = [each["name"] for each in document["findings"]]
+    assert {"git", "python", "sandbox", "planner", "factory", "records", "repo"} <= set(names)
+
+
+def test_a_machine_that_is_well(say: Say, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    before = snapshot(repo)
+    said = say("doctor", "--repo", repo, "--json")
+    broken = [each for each in said.document["findings"] if each["health"] == "broken"]
+    assert [each["name"] for each in broken if each["name"] != "sandbox"] == []
+    assert snapshot(repo) == before
+
+
+def test_the_doctor_looks_at_a_reviewer_with_a_server_of_its_own(
+    say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+
+    def health() -> dict[str, str]:
+        findings = say("doctor", "--json").document["findings"]
+        return {each["name"]: each["health"] for each in findings}
+
+    assert "reviewer" not in health()
+    monkeypatch.setenv("LLMCH_REVIEWER_BASE_URL", "https://models.example/v1")
+    assert (health()["planner"], health()["reviewer"]) == ("well", "broken")
+
+
+def test_the_doctor_asks_nobody_unless_told_to(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    with model_server(monkeypatch) as server:
+        say("doctor")
+    assert server.received == []
+
+
+def test_the_doctor_shows_no_key(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-0123456789")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://me:sk-secret-0123456789@127.0.0.1:9/v1")
+    said = say("doctor")
+    assert "sk-secret" not in said.out + said.err
+
+
+def test_the_doctor_sees_a_repo_that_is_not_ready(say: Say, repo: Path) -> None:
+    (repo / "README.md").write_text("changed\n")
+    findings = say("doctor", "--repo", repo, "--json").document["findings"]
+    (detail,) = [each["detail"] for each in findings if each["name"] == "repo"]
+    assert "uncommitted changes" in detail
+
+
+def test_the_older_name_of_a_findings_detail_stays(say: Say) -> None:
+    findings = say("doctor", "--json").document["findings"]
+    assert findings
+    assert [each["told"] for each in findings] == [each["detail"] for each in findings]
+
+
+# graph
+
+
+def test_the_graph_of_a_plan(say: Say, cwd: Path) -> None:
+    orders = [
+        writing("1.txt", 1),
+        writing("2.txt", 2),
+        writing("3.txt", 3, context_files=["1.txt"]),
+    ]
+    folder = write_plan(cwd / "plan", manifest(orders))
+    said = say("graph", folder)
+    assert said.code == 0
+    assert "(after WO-01)" in next(line for line in said.out.splitlines() if "WO-03" in line)
+    assert "WO-01 --> WO-03" in say("graph", folder, "--format", "mermaid").out
+    assert '"WO-01" -> "WO-03";' in say("graph", folder, "--format", "dot").out
+    assert json.loads(say("graph", folder, "--format", "json").out) == (
+        say("graph", folder, "--json").document
+    )
+
+
+def test_the_graph_of_no_plan_is_refused(say: Say, cwd: Path) -> None:
+    said = say("graph", cwd, "--json")
+    assert said.code == 2
+    assert "holds no work orders" in said.error["message"]
+
+
+def test_looking_around_needs_no_clean_repo(say: Say, repo: Path) -> None:
+    commit_all(repo, {"a": "b"})
+    (repo / "a").write_text("c")
+    assert say("status", "--repo", repo).code == 0
+    assert say("reset", "--repo", repo, "--yes").code == 0

@@ -1,0 +1,75 @@
+"""What the shared floor contributes to `doctor`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from shared.health import Health, check_folder, check_git
+from shared.llm.health import check_model
+
+
+def install_git(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    """Put a git of that version, and nothing else, on the PATH."""
+    program = folder / "git"
+    program.write_text(f"#!/bin/sh\necho git version {version}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+
+@pytest.mark.parametrize(
+    ("version", "health"),
+    [
+        ("2.30.9", Health.BROKEN),
+        ("2.31.0", Health.LIMITED),
+        ("2.37.4 (Apple Git-137)", Health.LIMITED),
+        ("2.38.0", Health.WELL),
+        ("10.0", Health.WELL),
+    ],
+)
+def test_git_has_to_be_new_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, health: Health
+) -> None:
+    install_git(tmp_path, monkeypatch, version.replace("(", "'(").replace(")", ")'"))
+    found = check_git()
+    assert (found.health, found.detail) == (health, f"git version {version}")
+    assert ("2.38" in found.remedy) == (health is not Health.WELL)
+
+
+def test_git_has_to_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = check_git()
+    assert found.health is Health.BROKEN
+    assert found.remedy.startswith("install git")
+
+
+def test_a_folder_that_is_to_be_made_is_looked_at_where_it_will_be(tmp_path: Path) -> None:
+    folder = tmp_path / "not" / "yet"
+    found = check_folder("records", folder, "--artifacts-dir")
+    assert found.health in (Health.WELL, Health.LIMITED)
+    assert found.detail.startswith(f"{folder}, ")
+    assert not folder.exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_says_how_to_choose_another(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    found = check_folder("records", tmp_path / "records", "--artifacts-dir")
+    assert found.health is Health.BROKEN
+    assert "--artifacts-dir" in found.remedy
+
+
+def test_a_model_without_a_key_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    found = check_model("planner", "some-model", None, online=True)
+    assert found.health is Health.BROKEN
+    assert "OPENAI_API_KEY" in found.remedy
+
+
+def test_a_server_that_does_not_answer_is_broken() -> None:
+    found = check_model("planner", "some-model", "http://127.0.0.1:9/v1", online=True)
+    assert found.health is Health.BROKEN
+    assert found.detail.startswith("some-model at http://127.0.0.1:9/v1: ")
