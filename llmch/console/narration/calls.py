@@ -61,7 +61,7 @@ class CallNarrator:
 
     def _text(self, event: ModelTextArrived) -> Iterator[Line]:
         """Return what a model thinks, by whole lines; its reply is JSON, and on record."""
-        if event.channel is Channel.REASONING and self._verbose:
+        if event.channel == Channel.REASONING and self._verbose:
             yield from _thought_lines(self._thoughts[event.order or PLAN].add(event.text))
 
 
