@@ -155,11 +155,11 @@ class WorkOrder(_Document):
     intent: str
     preconditions: Listed[Condition] = ()
     postconditions: Listed[Postcondition] = ()
-    allowed_files: Listed[OrderPath]
-    forbidden: Listed[str] = ()
+    allowed_files: Annotated[Listed[OrderPath], Field(min_length=1)]
+    forbidden: Listed[str]
     acceptance_commands: Annotated[Listed[str], Field(min_length=1, max_length=MAX_COMMANDS)]
     regression: Annotated[Listed[str], Field(exclude_if=_is_empty)] = ()
-    context_files: Annotated[Listed[OrderPath], Field(max_length=MAX_CONTEXT_FILES)] = ()
+    context_files: Annotated[Listed[OrderPath], Field(max_length=MAX_CONTEXT_FILES)]
     depends_on: Listed[str] = ()
     covers: Annotated[Listed[RequirementId], Field(exclude_if=_is_empty)] = ()
     interfaces: Annotated[Listed[Interface], Field(exclude_if=_is_empty)] = ()
@@ -289,7 +289,7 @@ def blockers(order: WorkOrder) -> tuple[SchemaProblem, ...]:
 
 def _problems(error: ValidationError) -> tuple[SchemaProblem, ...]:
     if error.error_count() > _MAX_FAULTS:
-        message = f"does not fit the schema in {error.error_count()} places"
+        message = f"does not fit the schema in over {_MAX_FAULTS} places"
         return (SchemaProblem("", message),)
     first: dict[str, str] = {}
     for each in error.errors(include_url=False):

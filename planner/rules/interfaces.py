@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Final
 
-from planner.interfaces.declared import changed_names
+from planner.interfaces.declared import DeclaredInterface, changed_names
 from planner.rules.model import Finding, Rule, Step, each_order, quoted
 from shared.interfaces.contracts import is_meant
 from shared.interfaces.merge import merge
@@ -16,9 +17,16 @@ from shared.paths import PathProblem, check_path, glob_characters
 from shared.python_files import has_names_to_declare
 from shared.schemas import WorkOrder
 
+_PYTHON_SUFFIXES: Final = (".py", ".pyi")
+
+
+def _of_python(step: Step) -> Iterator[DeclaredInterface]:
+    """Yield the interfaces of Python files: E202 is all there is to say of any other one."""
+    return (each for each in step.interfaces if each.path.endswith(_PYTHON_SUFFIXES))
+
 
 def unparsable_stubs(step: Step, order: WorkOrder) -> Iterator[Finding]:
-    for each in step.interfaces:
+    for each in _of_python(step):
         if isinstance(each.stub, StubProblem):
             line = (
                 f" in line {each.stub.line}, {quoted(each.stub.excerpt)}" if each.stub.line else ""
@@ -61,7 +69,7 @@ def _path_fault(path: str, order: WorkOrder) -> str | None:
         check_path(path)
     except PathProblem as problem:
         return str(problem)
-    if not path.endswith((".py", ".pyi")):
+    if not path.endswith(_PYTHON_SUFFIXES):
         return "is no Python file: a stub can only declare one"
     if path not in order.allowed_files:
         return "is not in allowed_files: only what the order may write can change"
@@ -92,7 +100,7 @@ E202 = Rule(
 
 
 def undefined_in_stubs(step: Step, order: WorkOrder) -> Iterator[Finding]:
-    for each in step.interfaces:
+    for each in _of_python(step):
         if not isinstance(each.stub, Stub):
             continue
         before = step.history.module(each.path, step.draft.position - 1)
@@ -128,7 +136,7 @@ E203 = Rule(
 def contradicting_stubs(step: Step, order: WorkOrder) -> Iterator[Finding]:
     changed = changed_names(step.draft)
     within: dict[str, list[ast.stmt]] = {}
-    for each in step.interfaces:
+    for each in _of_python(step):
         if not isinstance(each.stub, Stub):
             continue
         before = step.history.module(each.path, step.draft.position - 1)

@@ -117,9 +117,10 @@ E005 = Rule(
     bad='{"title": 7, "allowed_files": ["../outside.txt"]}',
     good='{"title": "Score a guess", "allowed_files": ["data/scores.txt"]}',
     remedy=(
-        "Give each order id, title, intent, allowed_files and acceptance_commands (at least one), "
-        "with the types of the schema; at most 10 context_files; postconditions only of the kind "
-        "file_exists; paths relative to the root of the repo, separated by `/`."
+        "Give each order id, title, intent, allowed_files and acceptance_commands (at least one "
+        "of each), forbidden and context_files (`[]` where there are none), with the types of the "
+        "schema; at most 10 context_files; postconditions only of the kind file_exists; paths "
+        "relative to the root of the repo, separated by `/`."
     ),
     check=each_step(schema_problems),
 )

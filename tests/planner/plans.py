@@ -21,7 +21,9 @@ def order(number: int = 1, **fields: object) -> Document:
         "id": f"WO-{number:02d}",
         "title": "Check the sources",
         "intent": "All sources compile.",
-        "allowed_files": [],
+        "allowed_files": ["notes.txt"],
+        "forbidden": [],
+        "context_files": [],
         "acceptance_commands": ["python -m compileall -q ."],
         **fields,
     }

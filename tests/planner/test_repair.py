@@ -134,6 +134,8 @@ ORDERS = st.fixed_dictionaries(
     {
         "id": st.sampled_from(["WO-01", "WO-02", "WO-3", "7", "x"]) | st.none(),
         "title": st.just("t"),
+        "forbidden": st.just([]),
+        "context_files": st.just([]),
         "intent": st.just("i"),
         "allowed_files": st.lists(PATHS, max_size=3) | st.none(),
         "postconditions": st.lists(PATHS.map(lambda path: exists(path)[0]), max_size=2),
