@@ -110,6 +110,9 @@ W224 = Rule(
  "acceptance_commands": ["python -c \"from old import broken; assert broken() == 1\""]}""",
     good=r"""{"repo": {"old.py": "def mended(): return 1"},
  "acceptance_commands": ["python -c \"from old import mended; assert mended() == 1\""]}""",
-    remedy="Mend the file's syntax; the plan itself may be fine.",
+    remedy=(
+        "Fix the file's syntax; the plan itself may be fine. Files are read in the syntax of "
+        "Python 3.11, whatever runs them."
+    ),
     check=decided("W224"),
 )
