@@ -12,6 +12,7 @@ from typing import Any
 
 from factory.earlier_orders import binding_on, known_to
 from shared.errors import InvalidInput, PreflightRefused
+from shared.field_path import at
 from shared.hashing import manifest_sha256
 from shared.paths import is_git_path
 from shared.schemas import (
@@ -197,14 +198,14 @@ def _unusable(order: WorkOrder) -> Iterator[SchemaProblem]:
     ):
         for number, path in enumerate(paths):
             if is_git_path(path):
-                yield SchemaProblem(f"{field}[{number}]", f"`{path}` is git's own")
+                yield SchemaProblem(at(field, number), f"`{path}` is git's own")
     for number, command in enumerate(order.acceptance_commands):
         try:
             problem = "" if split_words(command).texts else "is empty"
         except UnsplittableError as unsplittable:
             problem = str(unsplittable)
         if problem:
-            yield SchemaProblem(f"acceptance_commands[{number}]", problem)
+            yield SchemaProblem(at("acceptance_commands", number), problem)
 
 
 def _invalid(where: str, problems: tuple[SchemaProblem, ...]) -> InvalidInput:
@@ -253,7 +254,7 @@ def _reconcile(
         parse_document(Manifest, manifest)
     except DocumentInvalid as invalid:
         # The rest is for people, or believed only where its hash is true (see `_plan_facts`).
-        if problems := tuple(p for p in invalid.problems if p.field.startswith("work_orders")):
+        if problems := tuple(p for p in invalid.problems if p.at.parts[:1] == ("work_orders",)):
             raise _invalid(str(folder / MANIFEST_NAME), problems) from invalid
     orders = _orders_of(manifest)
     planned = {f"{order['id']}.json": order for order in orders}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from planner.bootstrap import left_out, render_left_out, skip_bootstrap
+from planner.findings import Finding
 from planner.openai_client import PlannerModel
 from planner.plan import Plan
 from planner.prompt_template import Template, render, render_review_revision, render_revision
@@ -16,10 +17,9 @@ from planner.requirements import render_requirements
 from planner.response import parse_response
 from planner.reviewer import MAX_ROUNDS, Claim, Review, read_review, review_prompt
 from planner.rules.catalogue import RULE_BY_CODE
-from planner.rules.model import Finding
 from planner.spec import Spec
 from planner.target import NOTHING_MORE, Allowed
-from planner.validation import Report, judge, render_finding
+from planner.validation import Report, judge
 from shared.atomic_io import write_json, write_text
 from shared.errors import Interrupted, LlmchError
 from shared.events import Emit, PlanAttemptStarted, PlanJudged, PlanRepaired, PlanReviewed, Warned
@@ -243,7 +243,7 @@ def _same_plan(before: Judged, after: Judged) -> bool:
 
 
 def _with_remedy(finding: Finding) -> str:
-    return f"{render_finding(finding)} Remedy: {RULE_BY_CODE[finding.code].remedy}"
+    return f"{finding.render()} Remedy: {RULE_BY_CODE[finding.code].remedy}"
 
 
 def _judged_event(judged: Judged) -> PlanJudged:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,18 +14,6 @@ if TYPE_CHECKING:
     from planner.plan import Plan
     from planner.repair import Mended
     from planner.validation import Report
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """A finding as the console takes it."""
-
-    code: str
-    severity: str
-    work_order: str | None
-    field: str | None
-    message: str
-    remedy: str
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +58,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
 def _show(outcome: Mended, console: Console) -> None:
     document = outcome.report.to_json()
     console.remark(*(f"fixed {each.render()}" for each in outcome.fixes))
-    console.findings(_Shown(**finding) for finding in document["findings"])
+    console.findings(outcome.report.shown())
     counts = [
         _counted(len(outcome.plan.drafts), "work order"),
         _counted(document["errors"], "error"),

@@ -1,4 +1,4 @@
-"""`llmch explain`: say what a rule's code means and how to mend it."""
+"""`llmch explain`: say what a rule's code means and how to fix it."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from planner.findings import Finding
 from planner.plan import parse_plan
-from planner.rules.model import Finding
 from planner.validation import judge
 
 Document = dict[str, Any]

@@ -83,7 +83,7 @@ def test_an_interface_follows_its_file(checker: TypeChecker) -> None:
     command = 'python -c "from src.a import one; assert one() == 1"'
     windows = creating(1, "src\\a.py", interfaces=[interface], acceptance_commands=[command])
     result = mend(parse_plan(plan(windows)), lambda each: judge(each, checker=checker))
-    assert [(each.code, each.field) for each in result.fixes] == [
+    assert [(each.code, str(each.at)) for each in result.fixes] == [
         ("E005", "allowed_files[0]"),
         ("E005", "postconditions[0].path"),
         ("E202", "interfaces[0].path"),

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from shared.field_path import at
 from shared.schemas import (
     DocumentInvalid,
     Manifest,
@@ -124,8 +125,8 @@ def test_an_order_cannot_be_changed() -> None:
 def test_a_path_with_glob_characters_fits_the_schema_but_blocks_execution() -> None:
     parsed = order(id="WO-1", allowed_files=["src/*.py", "a.py"], context_files=["/abs/[x]"])
     assert glob_paths(parsed) == (
-        ("allowed_files[0]", "src/*.py"),
-        ("context_files[0]", "/abs/[x]"),
+        (at("allowed_files", 0), "src/*.py"),
+        (at("context_files", 0), "/abs/[x]"),
     )
     assert [each.field for each in blockers(parsed)] == [
         "id",
