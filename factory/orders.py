@@ -9,6 +9,7 @@ from pathlib import Path
 
 from factory.earlier_orders import binding_on, known_to
 from shared.errors import InvalidInput, PreflightRefused
+from shared.field_path import at
 from shared.paths import is_git_path
 from shared.plan_folder.names import MANIFEST_NAME
 from shared.plan_folder.read import (
@@ -167,7 +168,7 @@ def _parse_order(document: JsonObject, where: str) -> WorkOrder:
 def _blockers(order: WorkOrder) -> Iterator[SchemaProblem]:
     """Find what the schema lets pass, because the planner has rules for it."""
     if order_number(order.id) is None:
-        yield SchemaProblem("id", f"{order.id!r} is not of the form WO-01")
+        yield SchemaProblem(at("id"), f"{order.id!r} is not of the form WO-01")
     for field, path in glob_paths(order):
         yield SchemaProblem(field, f"`{path}` has glob characters: name each file")
 
@@ -180,14 +181,14 @@ def _unusable(order: WorkOrder) -> Iterator[SchemaProblem]:
     ):
         for number, path in enumerate(paths):
             if is_git_path(path):
-                yield SchemaProblem(f"{field}[{number}]", f"`{path}` is git's own")
+                yield SchemaProblem(at(field, number), f"`{path}` is git's own")
     for number, command in enumerate(order.acceptance_commands):
         try:
             problem = "" if split_words(command).texts else "is empty"
         except UnsplittableError as unsplittable:
             problem = str(unsplittable)
         if problem:
-            yield SchemaProblem(f"acceptance_commands[{number}]", problem)
+            yield SchemaProblem(at("acceptance_commands", number), problem)
 
 
 def _invalid(where: str, problems: tuple[SchemaProblem, ...]) -> InvalidInput:
@@ -206,7 +207,7 @@ def _check_manifest(manifest: StoredManifest, path: Path) -> None:
         parse_document(Manifest, _object(manifest.document, path))
     except DocumentInvalid as invalid:
         # The rest is for people, or believed only where its hash is true (see `PlanFacts`).
-        if problems := tuple(p for p in invalid.problems if p.field.startswith("work_orders")):
+        if problems := tuple(p for p in invalid.problems if p.at.parts[:1] == ("work_orders",)):
             raise _invalid(str(path), problems) from invalid
     names = {each.name for each in manifest.orders}
     if len(names) < len(manifest.orders):

@@ -7,11 +7,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from planner.plan import Draft, Plan, parse_plan
+from shared.field_path import at
 from shared.schemas import VERIFY_SCRIPT, SchemaProblem, order_id, order_number
 from shared.strict_json import JsonValue
 
 _NOTHING_LEFT = SchemaProblem(
-    "work_orders", f"has no order left: the repo already has {VERIFY_SCRIPT}"
+    at("work_orders"), f"has no order left: the repo already has {VERIFY_SCRIPT}"
 )
 
 

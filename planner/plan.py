@@ -13,6 +13,7 @@ from itertools import islice
 from pydantic import BaseModel
 
 from planner.requirements import Requirement
+from shared.field_path import FieldPath, at
 from shared.paths import glob_characters
 from shared.schemas import (
     MAX_COMMANDS,
@@ -52,8 +53,8 @@ class Draft:
     is_object: bool
     order: WorkOrder | None
     problems: tuple[SchemaProblem, ...] = ()
-    globs: tuple[tuple[str, str], ...] = ()
-    unknown: tuple[str, ...] = ()
+    globs: tuple[tuple[FieldPath, str], ...] = ()
+    unknown: tuple[FieldPath, ...] = ()
 
     def commands(self) -> Iterator[tuple[int, str]]:
         """Return index and text of each acceptance command that can be read."""
@@ -76,7 +77,7 @@ class Plan:
     contract: VerifyContract | None = None
     drafts: tuple[Draft, ...] = ()
     problems: tuple[SchemaProblem, ...] = ()
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[FieldPath, ...] = ()
     is_json: bool = True
     requirements: tuple[Requirement, ...] = ()
     require_coverage: bool = False
@@ -84,13 +85,13 @@ class Plan:
 
 def unreadable_plan(problem: str) -> Plan:
     """Return the plan that a text holds which is no JSON document: none, and why."""
-    return Plan(None, problems=(SchemaProblem("", problem),), is_json=False)
+    return Plan(None, problems=(SchemaProblem(at(), problem),), is_json=False)
 
 
 def parse_plan(document: JsonValue) -> Plan:
     """Return the plan in a JSON document. Never raises: what is at fault becomes a problem."""
     if not isinstance(document, dict):
-        return Plan(document, problems=(SchemaProblem("", "the document is no JSON object"),))
+        return Plan(document, problems=(SchemaProblem(at(), "the document is no JSON object"),))
     contract, contract_problems = _parse_contract(document.get("verify_contract"))
     entries, entry_problems = _read_entries(document)
     requirements, requirement_problems = _parse_requirements(document.get("requirements"))
@@ -100,7 +101,7 @@ def parse_plan(document: JsonValue) -> Plan:
         contract=contract,
         drafts=tuple(parse_draft(position, entry) for position, entry in enumerate(entries, 1)),
         problems=contract_problems + entry_problems + requirement_problems,
-        unknown=unknown_keys(Manifest, document) + _unknown_in_contract(document),
+        unknown=(*map(at, unknown_keys(Manifest, document)), *_unknown_in_contract(document)),
         requirements=requirements,
         require_coverage=document.get("require_coverage") is True,
     )
@@ -118,7 +119,7 @@ def _read_entries(document: RawOrder) -> tuple[list[JsonValue], tuple[SchemaProb
             problem = "must be a list"
         case _:
             problem = "is missing"
-    return [], (SchemaProblem("work_orders", problem),)
+    return [], (SchemaProblem(at("work_orders"), problem),)
 
 
 def parse_draft(position: int, entry: JsonValue) -> Draft:
@@ -157,7 +158,7 @@ def _parse_contract(
         return parse_document(VerifyContract, value), ()
     except DocumentInvalid as error:
         return None, tuple(
-            SchemaProblem(f"verify_contract.{each.field}".rstrip("."), each.message)
+            SchemaProblem(at("verify_contract", *each.at.parts), each.message)
             for each in error.problems
         )
 
@@ -169,47 +170,47 @@ def _parse_requirements(
         return (), ()
     try:
         if not isinstance(value, list) or len(value) > MAX_LISTED:
-            raise DocumentInvalid((SchemaProblem("", f"is no list of {MAX_LISTED} at most"),))
+            raise DocumentInvalid((SchemaProblem(at(), f"is no list of {MAX_LISTED} at most"),))
         entries = [parse_document(RequirementEntry, each) for each in value]
     except DocumentInvalid as error:
-        return (), (SchemaProblem("requirements", str(error)),)
+        return (), (SchemaProblem(at("requirements"), str(error)),)
     return tuple(Requirement(each.id, each.text, each.line) for each in entries), ()
 
 
-def _unknown_in_order(raw: RawOrder) -> tuple[str, ...]:
+def _unknown_in_order(raw: RawOrder) -> tuple[FieldPath, ...]:
     return (
-        *unknown_keys(WorkOrder, raw),
-        *_unknown_in(Condition, "preconditions", raw.get("preconditions")),
-        *_unknown_in(Condition, "postconditions", raw.get("postconditions")),
-        *_unknown_in(Interface, "interfaces", raw.get("interfaces")),
+        *map(at, unknown_keys(WorkOrder, raw)),
+        *_unknown_in(Condition, at("preconditions"), raw.get("preconditions")),
+        *_unknown_in(Condition, at("postconditions"), raw.get("postconditions")),
+        *_unknown_in(Interface, at("interfaces"), raw.get("interfaces")),
     )
 
 
-def _unknown_in_contract(document: RawOrder) -> tuple[str, ...]:
+def _unknown_in_contract(document: RawOrder) -> tuple[FieldPath, ...]:
     contract = document.get("verify_contract")
     if not isinstance(contract, dict):
         return ()
     return (
-        *(f"verify_contract.{key}" for key in unknown_keys(VerifyContract, contract)),
-        *_unknown_in(Condition, "verify_contract.requires", contract.get("requires")),
+        *(at("verify_contract", key) for key in unknown_keys(VerifyContract, contract)),
+        *_unknown_in(Condition, at("verify_contract", "requires"), contract.get("requires")),
     )
 
 
-def _unknown_in(schema: type[BaseModel], field: str, value: JsonValue) -> list[str]:
+def _unknown_in(schema: type[BaseModel], field: FieldPath, value: JsonValue) -> list[FieldPath]:
     return [
-        f"{field}[{index}].{key}"
+        field.below(index, key)
         for index, entry in enumerate(_first_of(value))
         for key in unknown_keys(schema, entry)
     ]
 
 
-def _readable_paths(raw: RawOrder) -> Iterator[tuple[str, str]]:
+def _readable_paths(raw: RawOrder) -> Iterator[tuple[FieldPath, str]]:
     for key in ("preconditions", "postconditions"):
         for index, path in condition_paths(raw.get(key)):
-            yield f"{key}[{index}].path", path
+            yield at(key, index, "path"), path
     for key in ("allowed_files", "context_files"):
         for index, path in strings(raw.get(key)):
-            yield f"{key}[{index}]", path
+            yield at(key, index), path
 
 
 def strings(value: JsonValue) -> Iterator[tuple[int, str]]:

@@ -36,7 +36,7 @@ def promise_of(draft: Draft) -> Promise:
         return _promise_of_raw(draft)
     files = tuple(each.path for each in draft.order.postconditions)
     possible = () if files else draft.order.allowed_files
-    patterns = [path for field, path in draft.globs if field.startswith(_PROMISING_FIELDS)]
+    patterns = [path for field, path in draft.globs if field.parts[0] in _PROMISING_FIELDS]
     return Promise(files, possible, patterns)
 
 

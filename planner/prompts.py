@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.attempt import Judged
+from planner.findings import Finding
 from planner.inputs import CompileInputs
 from planner.prompt_template import render, render_review_revision, render_revision
 from planner.requirements import render_requirements
 from planner.reviewer import Claim
 from planner.rules.catalogue import RULE_BY_CODE
-from planner.rules.model import Finding
-from planner.validation import render_finding
 
 
 def first_prompt(inputs: CompileInputs) -> str:
@@ -38,4 +37,4 @@ def review_revision_prompt(first: str, valid: Judged, claims: Sequence[Claim]) -
 
 
 def _with_remedy(finding: Finding) -> str:
-    return f"{render_finding(finding)} Remedy: {RULE_BY_CODE[finding.code].remedy}"
+    return f"{finding.render()} Remedy: {RULE_BY_CODE[finding.code].remedy}"

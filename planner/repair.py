@@ -9,12 +9,12 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
+from planner.findings import Finding, quoted
 from planner.plan import Plan, parse_plan
-from planner.rules.model import Finding, quoted
 from planner.validation import Report
+from shared.field_path import FieldPath, at
 from shared.paths import PathProblem, check_path
 from shared.schemas import order_id
 from shared.strict_json import JsonValue
@@ -25,10 +25,6 @@ Entry = dict[str, JsonValue]
 # `WO-1`, `WO-001`, `wo_1` and `1` all mean a number.
 _MEANT_ID = re.compile(r"(?:WO)?[-_ ]?0*([1-9][0-9]{0,8})", re.IGNORECASE | re.ASCII)
 _ANY_ID = re.compile(r"WO-[0-9]+")
-_INDEXED = re.compile(r"(allowed_files|context_files|acceptance_commands)\[([0-9]+)\]")
-_WITH_PATH = re.compile(r"(preconditions|postconditions|interfaces)\[([0-9]+)\]\.path")
-
-
 _OF_PATHS = frozenset({"E005", "E202"})
 
 
@@ -41,7 +37,7 @@ class Fix:
 
     code: str
     order: str
-    field: str
+    at: FieldPath
     before: str | None
     after: str | None
 
@@ -50,11 +46,17 @@ class Fix:
         change = " -> ".join(
             "nothing" if v is None else quoted(v) for v in (self.before, self.after)
         )
-        return f"[{self.code}] {self.order} {self.field}: {change}"
+        return f"[{self.code}] {self.order} {self.at}: {change}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, str | None]:
         """Return the fix as an entry of `fixes` in `compile_summary.json`."""
-        return asdict(self)
+        return {
+            "code": self.code,
+            "order": self.order,
+            "field": str(self.at),
+            "before": self.before,
+            "after": self.after,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +121,14 @@ def _normalise_paths(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry]
         if finding.code not in _OF_PATHS or not finding.position:
             continue
         order = orders[finding.position - 1]
-        match = _WITH_PATH.fullmatch(finding.field) or _INDEXED.fullmatch(finding.field)
-        if match is None or match[1] == "acceptance_commands":
-            continue
-        listed, index = order.get(match[1]), int(match[2])
+        match finding.at.parts:
+            case (("allowed_files" | "context_files") as key, int(index)):
+                pass
+            case (("preconditions" | "postconditions" | "interfaces") as key, int(index), "path"):
+                pass
+            case _:
+                continue
+        listed = order.get(key)
         if not isinstance(listed, list) or index >= len(listed):
             continue
         entry = listed[index]
@@ -130,8 +136,8 @@ def _normalise_paths(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry]
         if (path := _with_slashes(given)) is None:
             continue
         mended: JsonValue = {**entry, "path": path} if isinstance(entry, dict) else path
-        order[match[1]] = [*listed[:index], mended, *listed[index + 1 :]]
-        fixes.append(Fix(finding.code, finding.order, finding.field, str(given), path))
+        order[key] = [*listed[:index], mended, *listed[index + 1 :]]
+        fixes.append(Fix(finding.code, finding.order, finding.at, str(given), path))
     return orders, fixes
 
 
@@ -167,7 +173,7 @@ def _renumber(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry], list[
     fixes = []
     for position, order in enumerate(orders, 1):
         if (old := str(order["id"])) in renamed:
-            fixes.append(Fix("E001", order_id(position), "id", old, renamed[old]))
+            fixes.append(Fix("E001", order_id(position), at("id"), old, renamed[old]))
         order["id"] = order_id(position)
         if isinstance(needed := order.get("depends_on"), list):
             order["depends_on"] = [
@@ -193,17 +199,20 @@ def _promise_files(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry], 
         return None
     fixes: list[Fix] = []
     for finding in errors:
-        match = _INDEXED.fullmatch(finding.field)
         draft = plan.drafts[finding.position - 1] if finding.position else None
-        if finding.code != "E104" or match is None or draft is None or draft.order is None:
+        if finding.code != "E104" or draft is None or draft.order is None:
             continue
-        path = draft.order.allowed_files[int(match[2])]
+        match finding.at.parts:
+            case ("allowed_files", int(index)):
+                path = draft.order.allowed_files[index]
+            case _:
+                continue
         order = orders[finding.position - 1]
         promised = order.get("postconditions")
         listed = promised if isinstance(promised, list) else []
         order["postconditions"] = [*listed, {"kind": "file_exists", "path": path}]
-        field = f"postconditions[{len(listed)}]"
-        fixes.append(Fix("E104", finding.order, field, None, f"file_exists {path}"))
+        added = at("postconditions", len(listed))
+        fixes.append(Fix("E104", finding.order, added, None, f"file_exists {path}"))
     return orders, fixes
 
 
@@ -213,10 +222,13 @@ def _drop_verification(
     """Drop `scripts/verify.sh` from the acceptance commands where others remain."""
     if (orders := _entries(plan)) is None:
         return None
-    surplus: dict[int, dict[int, str]] = {}
+    surplus: dict[int, dict[int, FieldPath]] = {}
     for finding in errors:
-        if finding.code == "E105" and (match := _INDEXED.fullmatch(finding.field)):
-            surplus.setdefault(finding.position, {})[int(match[2])] = finding.field
+        match finding.at.parts:
+            case ("acceptance_commands", int(index)) if finding.code == "E105":
+                surplus.setdefault(finding.position, {})[index] = finding.at
+            case _:
+                pass
     fixes: list[Fix] = []
     for position, dropped in surplus.items():
         order = orders[position - 1]
@@ -228,7 +240,7 @@ def _drop_verification(
         ]
         label = plan.drafts[position - 1].label
         fixes += [
-            Fix("E105", label, field, str(commands[index]), None)
-            for index, field in dropped.items()
+            Fix("E105", label, where, str(commands[index]), None)
+            for index, where in dropped.items()
         ]
     return orders, fixes

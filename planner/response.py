@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from planner.plan import Plan, parse_plan, unreadable_plan
+from shared.field_path import at
 from shared.llm.reply import ReplyIsArray, ReplyMalformed, extract_json_object
 from shared.schemas import SchemaProblem
 from shared.strict_json import JsonProblem, parse_json
@@ -43,4 +44,4 @@ def _read_array(array: ReplyIsArray) -> Reply:
         plan = parse_plan(parse_json(array.source))
     except JsonProblem as problem:
         return Reply("", unreadable_plan(str(problem)))
-    return Reply(array.source, replace(plan, problems=(SchemaProblem("", array.reason),)))
+    return Reply(array.source, replace(plan, problems=(SchemaProblem(at(), array.reason),)))

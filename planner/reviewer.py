@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from planner.plan import Draft, Plan
 from planner.prompt_template import render_review
-from shared.llm.reply import ReplyMalformed, extract_json_object
+from shared.llm.reply import ReplyMalformed, extract_json_array, extract_json_object
 from shared.strict_json import JsonProblem, JsonValue, parse_json
 
 MAX_ROUNDS: Final = 2
@@ -72,7 +72,18 @@ def review_prompt(spec_text: str, plan: Plan) -> str:
 
 
 def read_review(text: str, plan: Plan) -> Review:
-    """Return which claims of a reviewer's reply count for `plan`. Never raises."""
+    """Return which claims of a reviewer's reply count for `plan`. Never raises.
+
+    The list of findings may stand in an object, as the prompt asks for it, or by itself: the
+    prompt says that `[]` is a good answer.
+    """
+    review = _read_object(text, plan)
+    if not review.failure:
+        return review
+    return _read_array(text, plan) or review
+
+
+def _read_object(text: str, plan: Plan) -> Review:
     try:
         document = parse_json(extract_json_object(text))
     except ReplyMalformed as problem:
@@ -84,6 +95,15 @@ def read_review(text: str, plan: Plan) -> Review:
             return _sifted(found, plan)
         case _:
             return Review(failure="the reply has no list of findings")
+
+
+def _read_array(text: str, plan: Plan) -> Review | None:
+    """Return the review in a reply that is the list itself; `None` where it holds no list."""
+    try:
+        document = parse_json(extract_json_array(text))
+    except (ReplyMalformed, JsonProblem):
+        return None
+    return _sifted(document, plan) if isinstance(document, list) else None
 
 
 def _sifted(found: list[JsonValue], plan: Plan) -> Review:

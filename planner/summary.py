@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.attempt import Judged, chosen
 from planner.repair import Fix
-from planner.validation import Report, finding_document
+from planner.validation import Report, shown
 
 
 def last_report(attempts: Sequence[Judged]) -> Report:
@@ -28,8 +28,8 @@ def summary_document(
         "compile_attempts": len(attempts),
         "work_orders": _work_orders(attempts),
         "error": error,
-        "errors": [finding_document(finding) for finding in report.errors],
-        "warnings": [finding_document(finding) for finding in report.warnings],
+        "errors": [shown(finding).to_json() for finding in report.errors],
+        "warnings": [shown(finding).to_json() for finding in report.warnings],
         "fixes": [fix.to_json() for fix in _fixes(attempts)],
         "attempts": [_attempt_document(each) for each in attempts],
         "seconds": round(seconds, 3),
@@ -64,6 +64,6 @@ def _attempt_document(judged: Judged) -> dict[str, Any]:
     return {
         "attempt": judged.attempt,
         "failure": judged.failure or None,
-        "errors": [finding_document(finding) for finding in judged.report.errors],
+        "errors": [shown(finding).to_json() for finding in judged.report.errors],
         "fixes": [fix.to_json() for fix in judged.fixes],
     }

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import asdict, dataclass
 from typing import TypedDict
 
+from planner.findings import Finding
 from planner.interfaces.declared import fold_history, read_interfaces
-from planner.interfaces.judgement import judge_types
 from planner.plan import Draft, Plan
 from planner.projection import project
-from planner.rules.acceptance import weak_commands
-from planner.rules.catalogue import RULE_BY_CODE, RULES
-from planner.rules.model import Finding, PlanView, Step
-from planner.rules.needs import unmet_needs
+from planner.rules.catalogue import OWNERS, RULE_BY_CODE
+from planner.rules.model import PlanView, findings_of
+from planner.step import Step
 from planner.target import NOTHING_MORE, Allowed, Target
 from shared.commands import Command, analyse_command
 from shared.interfaces.checker import TypeChecker
 from shared.rule_text import Severity
 
-_INDEX = re.compile(r"\d+")
 _MAX_FINDINGS = 1000
 
 
-class FindingDocument(TypedDict):
-    """A finding as `--json` prints it; `work_order` and `field` are null where none is meant."""
+@dataclass(frozen=True, slots=True)
+class ShownFinding:
+    """A finding as all commands show it, as text or as JSON, with its rule's remedy.
+
+    `work_order` and `field` are `None` where none is meant.
+    """
 
     code: str
     severity: Severity
@@ -35,6 +35,10 @@ class FindingDocument(TypedDict):
     message: str
     remedy: str
 
+    def to_json(self) -> dict[str, str | None]:
+        """Return the finding as an entry of `findings` in a JSON document."""
+        return asdict(self)
+
 
 class ReportDocument(TypedDict):
     """A report as `check --json` prints it."""
@@ -42,7 +46,7 @@ class ReportDocument(TypedDict):
     ok: bool
     errors: int
     warnings: int
-    findings: list[FindingDocument]
+    findings: list[dict[str, str | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,30 +74,28 @@ class Report:
             "ok": self.ok,
             "errors": len(self.errors),
             "warnings": len(self.warnings),
-            "findings": [finding_document(each) for each in self.findings],
+            "findings": [each.to_json() for each in self.shown()],
         }
+
+    def shown(self) -> tuple[ShownFinding, ...]:
+        """Return the findings as commands show them."""
+        return tuple(map(shown, self.findings))
 
     def render(self) -> tuple[str, ...]:
         """Return one line for each finding."""
-        return tuple(render_finding(each) for each in self.findings)
+        return tuple(each.render() for each in self.findings)
 
 
-def finding_document(finding: Finding) -> FindingDocument:
-    """Return a finding as JSON, its rule's remedy included."""
-    return {
-        "code": finding.code,
-        "severity": finding.severity,
-        "work_order": finding.order or None,
-        "field": finding.field or None,
-        "message": finding.message,
-        "remedy": RULE_BY_CODE[finding.code].remedy,
-    }
-
-
-def render_finding(finding: Finding) -> str:
-    """Return `[E101] WO-02 preconditions[0]: message`."""
-    place = " ".join(each for each in (finding.order or "plan", finding.field) if each)
-    return f"[{finding.code}] {place}: {finding.message}"
+def shown(finding: Finding) -> ShownFinding:
+    """Return a finding as commands show it."""
+    return ShownFinding(
+        code=finding.code,
+        severity=finding.severity,
+        work_order=finding.order or None,
+        field=finding.field or None,
+        message=finding.message,
+        remedy=RULE_BY_CODE[finding.code].remedy,
+    )
 
 
 def judge(
@@ -109,7 +111,7 @@ def judge(
     Paths in `repo_files` are as git lists them, and `sources` has the texts of those that rules
     read (see `planner.target`). A `checker` that is given stays warm for the next plan; else one
     is started where the plan needs it, and ended. Never raises, whatever a model wrote. Of one
-    rule the first thousand findings count: more show nothing that these do not.
+    code the first thousand findings count: more show nothing that these do not.
     """
     target = Target(frozenset(repo_files), sources or {}, allowed)
     chain = project(plan.drafts, target.files)
@@ -119,10 +121,8 @@ def judge(
         Step(draft, _commands(draft), declared, plan, chain, history, target)
         for draft, declared in zip(plan.drafts, interfaces, strict=True)
     )
-    weak = [finding for step in steps for finding in weak_commands(step)]
-    decided = (*unmet_needs(steps), *weak, *judge_types(steps, checker))
-    view = PlanView(plan, steps, chain, decided)
-    findings = [each for rule in RULES for each in islice(rule.check(view), _MAX_FINDINGS)]
+    view = PlanView(plan, steps, chain, checker)
+    findings = [each for owner in OWNERS for each in findings_of(owner, view, _MAX_FINDINGS)]
     return Report(tuple(sorted(findings, key=_sort_key)))
 
 
@@ -130,6 +130,5 @@ def _commands(draft: Draft) -> tuple[tuple[int, Command], ...]:
     return tuple((index, analyse_command(text)) for index, text in draft.commands())
 
 
-def _sort_key(finding: Finding) -> tuple[int, str, str, str]:
-    field = _INDEX.sub(lambda index: index[0].rjust(9, "0"), finding.field)
-    return finding.position, finding.code, field, finding.message
+def _sort_key(finding: Finding) -> tuple[int, str, tuple[tuple[bool, int, str], ...], str]:
+    return finding.position, finding.code, finding.at.sort_key(), finding.message

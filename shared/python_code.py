@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from shared.python_grammar import OLDEST, f_string_fault
 from shared.shell_words import MAX_ARGUMENT_BYTES, is_too_long
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*+"
@@ -63,8 +65,11 @@ class PythonCode:
 
 
 def read_code(source: str) -> PythonCode:
-    """Compile `source` without running any of it. Neither raises nor warns, whatever it holds."""
-    if problem := _too_long(source):
+    """Compile `source` without running any of it. Neither raises nor warns, whatever it holds.
+
+    Code that needs a newer Python than `OLDEST` has a problem, whichever Python compiles it.
+    """
+    if problem := _too_long(source) or _newer_f_string(source):
         return PythonCode(source, problem, ())
     read = _attempt(source, _compiled_imports)
     if isinstance(read, CodeProblem):
@@ -73,12 +78,34 @@ def read_code(source: str) -> PythonCode:
 
 
 def parse_code(source: str) -> ast.Module | CodeProblem:
-    """Return the syntax tree of `source`, or why there is none. Neither raises nor warns."""
+    """Return the syntax tree of `source`, or why there is none. Neither raises nor warns.
+
+    Code that needs a newer Python than `OLDEST` has no tree, whichever Python parses it.
+    """
+    problem = _newer_f_string(source)
+    return _attempt(source, _parse_as_oldest) if problem is None else problem
+
+
+def parse_as_here(source: str) -> ast.Module | CodeProblem:
+    """Return the syntax tree that the running Python makes of `source`, or why there is none."""
     return _attempt(source, ast.parse)
+
+
+def _parse_as_oldest(source: str) -> ast.Module:
+    return ast.parse(source, feature_version=OLDEST)
+
+
+def _newer_f_string(source: str) -> CodeProblem | None:
+    if "\0" in source or not (fault := f_string_fault(source)):
+        return None
+    oldest = ".".join(map(str, OLDEST))
+    return CodeProblem(f"{fault.reason}, as Python {oldest} reads it", True, fault.line)
 
 
 def _compiled_imports(source: str) -> tuple[Import, ...]:
     compile(source, "<code>", "exec", dont_inherit=True)
+    if sys.version_info[:2] > OLDEST:
+        _parse_as_oldest(source)
     return _imports(source)
 
 

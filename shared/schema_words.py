@@ -20,14 +20,6 @@ _WANTED = {
 _MAX_SHOWN = 80
 
 
-def field_path(location: tuple[int | str, ...]) -> str:
-    """Spell a location as `preconditions[0].path`; the document itself is the empty string."""
-    text = ""
-    for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return text.removeprefix(".")
-
-
 def describe(error: ErrorDetails) -> str:
     """Return what is wrong with a field, fit to follow its name: `must be a string, not null`."""
     context = error.get("ctx", {})

@@ -16,8 +16,9 @@ from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from shared.field_path import FieldPath, at
 from shared.paths import PathProblem, check_path, glob_characters
-from shared.schema_words import describe, field_path
+from shared.schema_words import describe
 
 SCHEMA_VERSION: Final = "1.0"
 
@@ -145,11 +146,11 @@ class WorkOrder(_Document):
     intent: str
     preconditions: Listed[Condition] = ()
     postconditions: Listed[Postcondition] = ()
-    allowed_files: Listed[OrderPath]
-    forbidden: Listed[str] = ()
+    allowed_files: Annotated[Listed[OrderPath], Field(min_length=1)]
+    forbidden: Listed[str]
     acceptance_commands: Annotated[Listed[str], Field(min_length=1, max_length=MAX_COMMANDS)]
     regression: Annotated[Listed[str], Field(exclude_if=_is_empty)] = ()
-    context_files: Annotated[Listed[OrderPath], Field(max_length=MAX_CONTEXT_FILES)] = ()
+    context_files: Annotated[Listed[OrderPath], Field(max_length=MAX_CONTEXT_FILES)]
     depends_on: Listed[str] = ()
     covers: Annotated[Listed[RequirementId], Field(exclude_if=_is_empty)] = ()
     interfaces: Annotated[Listed[Interface], Field(exclude_if=_is_empty)] = ()
@@ -180,10 +181,15 @@ class Manifest(_Document):
 
 @dataclass(frozen=True, slots=True)
 class SchemaProblem:
-    """One field that does not conform: `field` as in `acceptance_commands[0]`, and why."""
+    """One field that does not conform, and why."""
 
-    field: str
+    at: FieldPath
     message: str
+
+    @property
+    def field(self) -> str:
+        """The field as text, as in `acceptance_commands[0]`; empty for the document itself."""
+        return str(self.at)
 
 
 class DocumentInvalid(ValueError):
@@ -217,7 +223,7 @@ def _oversized_lists(value: object) -> tuple[SchemaProblem, ...]:
     if not isinstance(value, dict):
         return ()
     return tuple(
-        SchemaProblem(str(key), f"has {len(each)} entries, at most {MAX_LISTED} may be")
+        SchemaProblem(at(str(key)), f"has {len(each)} entries, at most {MAX_LISTED} may be")
         for key, each in value.items()
         if isinstance(each, list) and len(each) > MAX_LISTED and key != "work_orders"
     )
@@ -246,34 +252,34 @@ def order_id(number: int) -> str:
     return f"WO-{number:02d}"
 
 
-def glob_paths(order: WorkOrder) -> tuple[tuple[str, str], ...]:
+def glob_paths(order: WorkOrder) -> tuple[tuple[FieldPath, str], ...]:
     """Return field and path of every path of the order that holds glob characters."""
     return tuple(_glob_paths(order))
 
 
-def _glob_paths(order: WorkOrder) -> Iterator[tuple[str, str]]:
+def _glob_paths(order: WorkOrder) -> Iterator[tuple[FieldPath, str]]:
     for index, condition in enumerate(order.preconditions):
         if glob_characters(condition.path):
-            yield f"preconditions[{index}].path", condition.path
+            yield at("preconditions", index, "path"), condition.path
     for index, condition in enumerate(order.postconditions):
         if glob_characters(condition.path):
-            yield f"postconditions[{index}].path", condition.path
+            yield at("postconditions", index, "path"), condition.path
     for index, path in enumerate(order.allowed_files):
         if glob_characters(path):
-            yield f"allowed_files[{index}]", path
+            yield at("allowed_files", index), path
     for index, path in enumerate(order.context_files):
         if glob_characters(path):
-            yield f"context_files[{index}]", path
+            yield at("context_files", index), path
 
 
 def _problems(error: ValidationError) -> tuple[SchemaProblem, ...]:
     if error.error_count() > _MAX_FAULTS:
-        message = f"does not fit the schema in {error.error_count()} places"
-        return (SchemaProblem("", message),)
-    first: dict[str, str] = {}
+        message = f"does not fit the schema in over {_MAX_FAULTS} places"
+        return (SchemaProblem(at(), message),)
+    first: dict[FieldPath, str] = {}
     for each in error.errors(include_url=False):
         if each["type"] == "too_short" and each["input"]:
             continue  # what the list holds has problems of its own, and nothing else is left
-        first.setdefault(field_path(each["loc"]), describe(each))
-    problems = (SchemaProblem(field, message) for field, message in first.items())
+        first.setdefault(FieldPath(each["loc"]), describe(each))
+    problems = (SchemaProblem(where, message) for where, message in first.items())
     return tuple(islice(problems, _MAX_PROBLEMS))

@@ -81,6 +81,8 @@ def order(number: int = 1, **changes: Any) -> Json:
         "title": "Say hello",
         "intent": "Write a greeting.",
         "allowed_files": ["hello.txt"],
+        "forbidden": [],
+        "context_files": [],
         "acceptance_commands": ["test -f hello.txt"],
     } | changes
 

@@ -145,8 +145,6 @@ def _writers_concerning(root: _Place, path: str) -> Iterator[int]:
 
 
 def _is_barrier(order: WorkOrder) -> bool:
-    if not order.allowed_files:
-        return True
     return any(path.rpartition("/")[2] in _GENERATED for path in order.allowed_files)
 
 

@@ -46,14 +46,14 @@ def rule_findings(report: Report) -> tuple[RuleFinding, ...]:
     """Return the findings of a report as blocks."""
     return tuple(
         RuleFinding(
-            code=finding["code"],
-            severity=finding["severity"],
-            work_order=finding["work_order"],
-            field=finding["field"],
-            message=finding["message"],
-            remedy=finding["remedy"],
+            code=finding.code,
+            severity=finding.severity,
+            work_order=finding.work_order,
+            field=finding.field,
+            message=finding.message,
+            remedy=finding.remedy,
         )
-        for finding in report.to_json()["findings"]
+        for finding in report.shown()
     )
 
 

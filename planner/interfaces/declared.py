@@ -56,9 +56,9 @@ def fold_history(
     files: Collection[str],
     sources: Mapping[str, str],
 ) -> History:
-    """Return the project's Python after each order of the plan."""
+    """Return the project's Python after each order of the plan, as every Python reads it."""
     changes = [_change(*each) for each in zip(drafts, interfaces, strict=True)]
-    return History(files, sources, changes)
+    return History(files, sources, changes, portable=True)
 
 
 def _change(draft: Draft, interfaces: Sequence[DeclaredInterface]) -> Change:

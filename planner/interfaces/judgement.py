@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from planner.findings import Finding, plan_finding, quoted
 from planner.interfaces.backing import Names
 from planner.interfaces.code_facts import CodeFacts
 from planner.interfaces.diagnosis import Scene, diagnose
-from planner.rules.model import Finding, Step, plan_finding, quoted
+from planner.step import Step
 from shared.commands import CodeRun
+from shared.field_path import FieldPath, at
 from shared.interfaces.checker import Diagnostic, FileBlocked, TypeChecker
 from shared.interfaces.modules import ANYTHING
 from shared.interfaces.stubs import depth_exceeds
@@ -42,8 +44,8 @@ class _Question:
         return f"{_COMMANDS}c{self.step.draft.position}_{self.index}.py"
 
     @property
-    def field(self) -> str:
-        return f"acceptance_commands[{self.index}]"
+    def at(self) -> FieldPath:
+        return at("acceptance_commands", self.index)
 
     @property
     def imported(self) -> Iterator[str]:
@@ -74,7 +76,7 @@ def judge_types(steps: Sequence[Step], checker: TypeChecker | None) -> tuple[Fin
                 continue
             if depth_exceeds(tree, _MAX_DEPTH):
                 message = "the code after `-c` cannot be judged: it is nested too deep"
-                findings.append(step.finding("E215", f"acceptance_commands[{index}]", message))
+                findings.append(step.finding("E215", at("acceptance_commands", index), message))
                 continue
             questions.append(_Question(step, index, code.source, tree))
             findings += _undefined(questions[-1])
@@ -104,7 +106,7 @@ def _undefined(question: _Question) -> Iterator[Finding]:
     for name, line, column in facts.undefined_names():
         place = f"line {line}, column {column}" if line > 1 else f"column {column}"
         message = f"{place}: {quoted(name)} is not defined"
-        yield question.step.finding("E216", question.field, message)
+        yield question.step.finding("E216", question.at, message)
 
 
 def _view(question: _Question) -> View:
@@ -126,14 +128,14 @@ def _unreadable_files(views: Iterable[View]) -> Iterator[Finding]:
 
 
 def _unreadable(path: str, reason: str) -> Finding:
-    return plan_finding("W224", "", f"{quoted(path)} cannot be read: {reason}")
+    return plan_finding("W224", at(), f"{quoted(path)} cannot be read: {reason}")
 
 
 def _ask_all(asked: Sequence[tuple[_Question, View]], checker: TypeChecker) -> Iterator[Finding]:
     """Ask order by order, so that the checker's files change as the project will."""
     if len(asked) > _MAX_ASKED:
         message = f"over {_MAX_ASKED} commands use the project's Python: none of them was judged"
-        yield plan_finding("E299", "", message)
+        yield plan_finding("E299", at(), message)
         return
     groups: dict[tuple[int, tuple[str, ...]], list[tuple[_Question, View]]] = {}
     for question, view in asked:
@@ -143,7 +145,7 @@ def _ask_all(asked: Sequence[tuple[_Question, View]], checker: TypeChecker) -> I
             yield from _ask(group, checker)
         except CheckerFailed as failed:
             message = f"no command from here on was judged: {failed.message}"
-            yield group[0][0].step.finding("E299", "acceptance_commands", message)
+            yield group[0][0].step.finding("E299", at("acceptance_commands"), message)
             return
 
 
@@ -175,7 +177,7 @@ def _take_out(
     if question is not None:
         del files[blocked.path]
         message = f"the code after `-c` cannot be judged: {blocked.reason}"
-        return question.step.finding("E215", question.field, message)
+        return question.step.finding("E215", question.at, message)
     module = next((m for m in view.modules.values() if m.checked_path == blocked.path), None)
     if module is None or module.contract is not None or "shadows" in blocked.reason:
         return None
@@ -199,7 +201,7 @@ def _findings(
         found = diagnose(each, scenes[each.path])
         if found is not None and (key := (each.path, found.code, found.about)) not in told:
             told.add(key)
-            yield question.step.finding(found.code, question.field, found.message)
+            yield question.step.finding(found.code, question.at, found.message)
 
 
 def _scene(question: _Question, names: Names) -> Scene:

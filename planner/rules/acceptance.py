@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from planner.rules.model import Finding, Rule, Step, decided
+from planner.findings import Finding
+from planner.rules.model import Rule
 from planner.rules.weak_code import Weakness, weakness_of_code
+from planner.step import Step
 from shared.commands import CodeRun, Command, ModuleRun, ProgramRun, ScriptRun, ShellCodeRun
+from shared.field_path import at
 
 _READS_ONLY: Final = frozenset({"cat", "head", "tail", "wc", "sort", "ls"})
 _FILE_TESTS: Final = frozenset({"-a", "-b", "-c", "-d", "-e", "-f", "-r", "-s", "-w", "-x"})
@@ -101,7 +104,7 @@ def weak_commands(step: Step) -> Iterator[Finding]:
     """Yield a finding for each command that can hardly fail, at most one for each."""
     for index, command in step.commands:
         if found := weakness(command):
-            yield step.finding(found.code, f"acceptance_commands[{index}]", found.message)
+            yield step.finding(found.code, at("acceptance_commands", index), found.message)
 
 
 _GOOD: Final = r"""{"acceptance_commands": [
@@ -115,7 +118,6 @@ W230 = Rule(
     bad=r"""{"acceptance_commands": ["python -c \"import json; print(json.__name__)\""]}""",
     good=_GOOD,
     remedy="Call what the order adds and assert what comes back.",
-    check=decided("W230"),
 )
 
 W231 = Rule(
@@ -125,7 +127,6 @@ W231 = Rule(
     bad=r"""{"acceptance_commands": ["python -c \"import json; json.loads('[1]')\""]}""",
     good=_GOOD,
     remedy="Assert what the call returns or changes.",
-    check=decided("W231"),
 )
 
 W232 = Rule(
@@ -140,7 +141,6 @@ W232 = Rule(
 ]}""",
     good=_GOOD,
     remedy="Compare a result with the value it must have, and let a failure end the command.",
-    check=decided("W232"),
 )
 
 W233 = Rule(
@@ -152,5 +152,4 @@ W233 = Rule(
 ]}""",
     good=_GOOD,
     remedy="Call the function, or compare the file's content.",
-    check=decided("W233"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.rules.model import Rule, decided
+from planner.rules.model import Rule
 
 W101 = Rule(
     "W101",
@@ -19,5 +19,4 @@ W101 = Rule(
         "Let this order or an earlier one provide the module or script, move the command to the "
         "order that does, or correct the name."
     ),
-    check=decided("W101"),
 )

@@ -13,7 +13,8 @@ from planner.rules.command_form import E003, E006, E007, E215
 from planner.rules.contracts import E211, E212, E213, E214, E216, E299, W222, W224
 from planner.rules.coverage import E301, E302, W302
 from planner.rules.interfaces import E201, E202, E203, E204, W223
-from planner.rules.model import Rule
+from planner.rules.model import Pass, Rule, passes_of
+from planner.rules.passes import PASSES
 from planner.rules.programs import E240
 from planner.rules.provisions import E210, E217, E241, E242, W221
 from planner.rules.references import E243, E246, W245
@@ -28,5 +29,8 @@ RULES: Final[tuple[Rule, ...]] = (
     *(W101, W102),
     *(W221, W222, W223, W224, W230, W231, W232, W233, W245, W302),
 )
+
+# Imported by whoever judges a plan: a code with no owner, or two, ends the import.
+OWNERS: Final[tuple[Pass, ...]] = passes_of(RULES, PASSES)
 
 RULE_BY_CODE: Final[Mapping[str, Rule]] = MappingProxyType({rule.code: rule for rule in RULES})

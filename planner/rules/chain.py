@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.findings import Finding, plan_finding, quoted
 from planner.projection import matches_any
-from planner.rules.model import (
-    Finding,
-    PlanView,
-    Rule,
-    Step,
-    each_order,
-    plan_finding,
-    quoted,
-)
+from planner.rules.model import PlanView, Rule, each_order
 from planner.rules.verify_runs import runs_verify_script
+from planner.step import Step
+from shared.field_path import at
 from shared.paths import glob_characters
 from shared.schemas import Condition, WorkOrder
 
@@ -33,7 +28,7 @@ def unmet_preconditions(step: Step, order: WorkOrder) -> Iterator[Finding]:
         if condition.path in silent or not (message := _why_unmet(condition, step)):
             continue
         silent.add(condition.path)  # one finding for each path
-        yield step.finding("E101", f"preconditions[{index}]", message)
+        yield step.finding("E101", at("preconditions", index), message)
 
 
 def _why_unmet(condition: Condition, step: Step) -> str | None:
@@ -73,7 +68,7 @@ E101 = Rule(
 def contradictory_preconditions(step: Step, order: WorkOrder) -> Iterator[Finding]:
     for index, path in _contradictions(order):
         message = f"{quoted(path)} cannot both exist and be absent"
-        yield step.finding("E102", f"preconditions[{index}]", message)
+        yield step.finding("E102", at("preconditions", index), message)
 
 
 def _contradictions(order: WorkOrder) -> Iterator[tuple[int, str]]:
@@ -108,7 +103,7 @@ def promises_out_of_scope(step: Step, order: WorkOrder) -> Iterator[Finding]:
             continue
         allowed.add(path)  # one finding for each path
         message = f"{quoted(path)} is promised but not in allowed_files"
-        yield step.finding("E103", f"postconditions[{index}]", message)
+        yield step.finding("E103", at("postconditions", index), message)
 
 
 E103 = Rule(
@@ -138,7 +133,7 @@ def files_without_promise(step: Step, order: WorkOrder) -> Iterator[Finding]:
             continue
         covered.add(path)
         message = f"{quoted(path)} may be written but has no postcondition"
-        yield step.finding("E104", f"allowed_files[{index}]", message)
+        yield step.finding("E104", at("allowed_files", index), message)
 
 
 def _covered_by_glob(path: str, candidates: tuple[str, ...] | list[str]) -> bool:
@@ -164,7 +159,7 @@ def verification_as_acceptance(step: Step, order: WorkOrder) -> Iterator[Finding
     for index, command in step.commands:
         if runs_verify_script(command):
             message = "runs scripts/verify.sh, which the factory runs before these commands anyway"
-            yield step.finding("E105", f"acceptance_commands[{index}]", message)
+            yield step.finding("E105", at("acceptance_commands", index), message)
 
 
 E105 = Rule(
@@ -201,7 +196,7 @@ def unmet_contract(view: PlanView) -> Iterator[Finding]:
             continue
         fault = "does not exist" if exists else "is not absent"
         message = f"{quoted(required.path)} {fault}, not even after the last order"
-        yield plan_finding("E106", f"verify_contract.requires[{index}]", message)
+        yield plan_finding("E106", at("verify_contract", "requires", index), message)
 
 
 E106 = Rule(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.rules.model import Finding, PlanView, Rule, Step, decided, each_step
+from planner.findings import Finding
+from planner.rules.model import Rule, each_step
+from planner.step import Step
 from shared.commands import CodeRun
+from shared.field_path import FieldPath, at
 from shared.python_code import CodeProblem
 
 
@@ -13,7 +16,7 @@ def shell_operators(step: Step) -> Iterator[Finding]:
     for index, command in step.commands:
         if command.operator:
             message = f"`{command.operator}` outside quotes is a shell operator; no shell reads it"
-            yield step.finding("E003", f"acceptance_commands[{index}]", message)
+            yield step.finding("E003", at("acceptance_commands", index), message)
 
 
 E003 = Rule(
@@ -57,7 +60,7 @@ E006 = Rule(
 def unreadable_commands(step: Step) -> Iterator[Finding]:
     for index, command in step.commands:
         if command.problem:
-            yield step.finding("E007", f"acceptance_commands[{index}]", command.problem)
+            yield step.finding("E007", at("acceptance_commands", index), command.problem)
 
 
 E007 = Rule(
@@ -81,11 +84,6 @@ def unjudgeable_code(step: Step) -> Iterator[Finding]:
             yield step.finding("E215", field, message)
 
 
-def all_unjudgeable_code(view: PlanView) -> Iterator[Finding]:
-    yield from each_step(unjudgeable_code)(view)
-    yield from decided("E215")(view)
-
-
 E215 = Rule(
     "E215",
     "Python code cannot be judged",
@@ -93,11 +91,10 @@ E215 = Rule(
     bad="""{"acceptance_commands": ["python -c \\"print('\\u0000')\\""]}""",
     good="""{"acceptance_commands": ["python -c \\"assert chr(0) not in 'text'\\""]}""",
     remedy="Write shorter and flatter code, without NUL characters; put long code in a test file.",
-    check=all_unjudgeable_code,
 )
 
 
-def _code_problems(step: Step) -> Iterator[tuple[str, CodeProblem]]:
+def _code_problems(step: Step) -> Iterator[tuple[FieldPath, CodeProblem]]:
     """Yield field and problem of code that does not compile.
 
     Without quotes around it, an operator cut the code off: that is one fault, and not the code's.
@@ -107,4 +104,4 @@ def _code_problems(step: Step) -> Iterator[tuple[str, CodeProblem]]:
         if not isinstance(run, CodeRun) or run.code.problem is None:
             continue
         if run.quoted or command.operator is None:
-            yield f"acceptance_commands[{index}]", run.code.problem
+            yield at("acceptance_commands", index), run.code.problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from planner.rules.model import Rule, decided
+from planner.rules.model import Rule
 
 
 def _example(command: str, stub: str = "def score(guess: str) -> int: ...") -> str:
@@ -24,7 +24,6 @@ E211 = Rule(
     bad=_example("from score import scores; assert scores('a') == 1"),
     good=_GOOD,
     remedy="Use the name as it is declared, or declare this one in the file's interface.",
-    check=decided("E211"),
 )
 
 E212 = Rule(
@@ -34,7 +33,6 @@ E212 = Rule(
     bad=_example("from score import score; assert score('a', 2) == 1"),
     good=_GOOD,
     remedy="Call it as it is declared, or correct the declaration and name it in `changes`.",
-    check=decided("E212"),
 )
 
 E213 = Rule(
@@ -44,7 +42,6 @@ E213 = Rule(
     bad=_example("from score import score; assert score(['a']) == 1"),
     good=_GOOD,
     remedy="Pass what the signature declares, or correct the declaration.",
-    check=decided("E213"),
 )
 
 E214 = Rule(
@@ -54,7 +51,6 @@ E214 = Rule(
     bad=_example("from score import score; assert score('a')[0] == 1"),
     good=_GOOD,
     remedy="Use the result as the type it is declared to be, or correct the declaration.",
-    check=decided("E214"),
 )
 
 E216 = Rule(
@@ -64,7 +60,6 @@ E216 = Rule(
     bad=_example("from score import score; assert score('a') == POINTS"),
     good=_GOOD,
     remedy="Import or define the name in the same command, or correct it.",
-    check=decided("E216"),
 )
 
 E299 = Rule(
@@ -87,7 +82,6 @@ E299 = Rule(
         "Rename a file that has the name of a standard module; else the message says what the "
         "checker stumbled on. Where neither helps, report it."
     ),
-    check=decided("E299"),
 )
 
 W222 = Rule(
@@ -99,7 +93,6 @@ W222 = Rule(
     ),
     good=_GOOD,
     remedy="Look at it again; declare what is meant in the file's interface.",
-    check=decided("W222"),
 )
 
 W224 = Rule(
@@ -110,6 +103,8 @@ W224 = Rule(
  "acceptance_commands": ["python -c \"from old import broken; assert broken() == 1\""]}""",
     good=r"""{"repo": {"old.py": "def mended(): return 1"},
  "acceptance_commands": ["python -c \"from old import mended; assert mended() == 1\""]}""",
-    remedy="Mend the file's syntax; the plan itself may be fine.",
-    check=decided("W224"),
+    remedy=(
+        "Fix the file's syntax; the plan itself may be fine. Files are read in the syntax of "
+        "Python 3.11, whatever runs them."
+    ),
 )

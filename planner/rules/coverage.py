@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.findings import Finding, plan_finding, quoted
 from planner.requirements import Requirement
-from planner.rules.model import Finding, PlanView, Rule, Step, each_order, plan_finding, quoted
+from planner.rules.model import PlanView, Rule, each_order
+from planner.step import Step
+from shared.field_path import at
 from shared.schemas import WorkOrder
 
 
@@ -16,7 +19,7 @@ def unknown_requirements(step: Step, order: WorkOrder) -> Iterator[Finding]:
     for index, name in enumerate(order.covers):
         if name not in known:
             message = f"{quoted(name)} is no requirement of the specification"
-            yield step.finding("E301", f"covers[{index}]", message)
+            yield step.finding("E301", at("covers", index), message)
 
 
 E301 = Rule(
@@ -45,7 +48,7 @@ def _covers(step: Step) -> tuple[str, ...]:
 
 def _finding(code: str, index: int, missing: Requirement) -> Finding:
     where = f" (line {missing.line} of the specification)" if missing.line else ""
-    field = f"requirements[{index}]"
+    field = at("requirements", index)
     return plan_finding(code, field, f"no order covers {missing.id}{where}: {quoted(missing.text)}")
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Final
 
-from planner.interfaces.declared import changed_names
-from planner.rules.model import Finding, Rule, Step, each_order, quoted
+from planner.findings import Finding, quoted
+from planner.interfaces.declared import DeclaredInterface, changed_names
+from planner.rules.model import Rule, each_order
+from planner.step import Step
+from shared.field_path import at
 from shared.interfaces.contracts import is_meant
 from shared.interfaces.merge import merge
 from shared.interfaces.signatures import conflicts
@@ -16,15 +20,22 @@ from shared.paths import PathProblem, check_path, glob_characters
 from shared.python_files import has_names_to_declare
 from shared.schemas import WorkOrder
 
+_PYTHON_SUFFIXES: Final = (".py", ".pyi")
+
+
+def _of_python(step: Step) -> Iterator[DeclaredInterface]:
+    """Yield the interfaces of Python files: E202 is all there is to say of any other one."""
+    return (each for each in step.interfaces if each.path.endswith(_PYTHON_SUFFIXES))
+
 
 def unparsable_stubs(step: Step, order: WorkOrder) -> Iterator[Finding]:
-    for each in step.interfaces:
+    for each in _of_python(step):
         if isinstance(each.stub, StubProblem):
             line = (
                 f" in line {each.stub.line}, {quoted(each.stub.excerpt)}" if each.stub.line else ""
             )
             message = f"the stub of {quoted(each.path)} does not parse: {each.stub.message}{line}"
-            yield step.finding("E201", f"interfaces[{each.index}].stub", message)
+            yield step.finding("E201", at("interfaces", each.index, "stub"), message)
 
 
 E201 = Rule(
@@ -51,7 +62,7 @@ def misplaced_interfaces(step: Step, order: WorkOrder) -> Iterator[Finding]:
     for each in step.interfaces:
         if fault := _path_fault(each.path, order):
             message = f"{quoted(each.path)} {fault}"
-            yield step.finding("E202", f"interfaces[{each.index}].path", message)
+            yield step.finding("E202", at("interfaces", each.index, "path"), message)
 
 
 def _path_fault(path: str, order: WorkOrder) -> str | None:
@@ -61,7 +72,7 @@ def _path_fault(path: str, order: WorkOrder) -> str | None:
         check_path(path)
     except PathProblem as problem:
         return str(problem)
-    if not path.endswith((".py", ".pyi")):
+    if not path.endswith(_PYTHON_SUFFIXES):
         return "is no Python file: a stub can only declare one"
     if path not in order.allowed_files:
         return "is not in allowed_files: only what the order may write can change"
@@ -92,7 +103,7 @@ E202 = Rule(
 
 
 def undefined_in_stubs(step: Step, order: WorkOrder) -> Iterator[Finding]:
-    for each in step.interfaces:
+    for each in _of_python(step):
         if not isinstance(each.stub, Stub):
             continue
         before = step.history.module(each.path, step.draft.position - 1)
@@ -104,7 +115,7 @@ def undefined_in_stubs(step: Step, order: WorkOrder) -> Iterator[Finding]:
                 f"the stub of {quoted(each.path)} uses {quoted(found.name)} in line {found.line}, "
                 "which it neither imports nor defines"
             )
-            yield step.finding("E203", f"interfaces[{each.index}].stub", message)
+            yield step.finding("E203", at("interfaces", each.index, "stub"), message)
 
 
 E203 = Rule(
@@ -128,7 +139,7 @@ E203 = Rule(
 def contradicting_stubs(step: Step, order: WorkOrder) -> Iterator[Finding]:
     changed = changed_names(step.draft)
     within: dict[str, list[ast.stmt]] = {}
-    for each in step.interfaces:
+    for each in _of_python(step):
         if not isinstance(each.stub, Stub):
             continue
         before = step.history.module(each.path, step.draft.position - 1)
@@ -143,7 +154,7 @@ def contradicting_stubs(step: Step, order: WorkOrder) -> Iterator[Finding]:
                 f"{quoted(found.name)} in line {found.line} of the stub of {quoted(each.path)}: "
                 f"{source} declares `{found.before}`, here it is `{found.after}`"
             )
-            yield step.finding("E204", f"interfaces[{each.index}].stub", message)
+            yield step.finding("E204", at("interfaces", each.index, "stub"), message)
         within[each.path] = merge(within.get(each.path, ()), each.stub.tree.body)
 
 
@@ -189,7 +200,7 @@ def undeclared_modules(step: Step, order: WorkOrder) -> Iterator[Finding]:
             continue  # what it has is known, and the order may leave that as it is
         told.add(path)
         message = f"{quoted(path)} has no interface: commands that use it cannot be judged"
-        yield step.finding("W223", f"allowed_files[{index}]", message)
+        yield step.finding("W223", at("allowed_files", index), message)
 
 
 W223 = Rule(

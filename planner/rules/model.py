@@ -1,79 +1,32 @@
-"""What a rule is and what it looks at."""
+"""What a rule is, what it looks at, and who decides which codes."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from planner.interfaces.declared import DeclaredInterface
-from planner.plan import Draft, Plan
+from planner.findings import Finding
+from planner.plan import Plan
 from planner.projection import Projection
-from planner.target import Target
-from shared.commands import Command
-from shared.interfaces.views import History
-from shared.rule_text import RuleText, Severity, severity_of
+from planner.step import Step
+from shared.interfaces.checker import TypeChecker
+from shared.rule_text import RuleText
 from shared.schemas import WorkOrder
-
-_MAX_QUOTED: Final = 120
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One rule's complaint.
-
-    `order` is the label of the order it is about, empty for the plan as a whole; `field` is as in
-    `acceptance_commands[0]`, empty where no one field is meant. `position` is the order's place
-    in the plan from 1, 0 for the plan.
-    """
-
-    code: str
-    position: int
-    order: str
-    field: str
-    message: str
-
-    @property
-    def severity(self) -> Severity:
-        return severity_of(self.code)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One order in its place: its draft, what could be read of it, and what is around it.
-
-    `chain` has the files and `history` the Python of every point of the chain, `target` the repo.
-    """
-
-    draft: Draft
-    commands: tuple[tuple[int, Command], ...]
-    interfaces: tuple[DeclaredInterface, ...]
-    plan: Plan
-    chain: Projection
-    history: History
-    target: Target
-
-    def finding(self, code: str, field: str, message: str) -> Finding:
-        """Return a finding about a field of this order."""
-        return Finding(code, self.draft.position, self.draft.label, field, message)
-
-    def source(self, position: int) -> str:
-        """Return what to call whoever stands at `position`: an order, or the repo at 0."""
-        return self.plan.drafts[position - 1].label if position else "the repo"
 
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
     """A whole plan as the rules see it.
 
-    `decided` has findings of the passes that choose between codes, so that one fault has one.
+    A `checker` that is given stays warm for the next plan; without one, whoever needs one starts
+    and ends it.
     """
 
     plan: Plan
     steps: tuple[Step, ...]
     chain: Projection
-    decided: tuple[Finding, ...] = ()
+    checker: TypeChecker | None = None
 
 
 Check = Callable[[PlanView], Iterator[Finding]]
@@ -85,24 +38,56 @@ OrderCheck = Callable[[Step, WorkOrder], Iterator[Finding]]
 class Rule(RuleText):
     """A code, what it stands for, and the check behind it.
 
-    What its examples leave out, whoever tries them fills in with what no rule objects to.
+    `check` is `None` where a pass decides the code together with others. What its examples leave
+    out, whoever tries them fills in with what no rule objects to.
     """
 
-    check: Check
+    check: Check | None = None
 
 
-def plan_finding(code: str, field: str, message: str) -> Finding:
-    """Return a finding about the plan as a whole."""
-    return Finding(code, 0, "", field, message)
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One look at a plan that decides which of `codes` each fault gets, so that it gets one."""
+
+    codes: tuple[str, ...]
+    run: Check
 
 
-def decided(code: str) -> Check:
-    """Return the check that picks up what was decided to have this code."""
+class CodeNotOwned(Exception):
+    """The table of rules and passes is wrong: a bug of llmch, and no fault of a plan."""
 
-    def from_passes(view: PlanView) -> Iterator[Finding]:
-        yield from (each for each in view.decided if each.code == code)
 
-    return from_passes
+def passes_of(rules: Sequence[Rule], passes: Sequence[Pass]) -> tuple[Pass, ...]:
+    """Return all passes that the rules need, a rule's own check being a pass of one code.
+
+    Raises `CodeNotOwned` where a code is not decided by exactly one pass, or has no rule.
+    """
+    own = [Pass((rule.code,), rule.check) for rule in rules if rule.check is not None]
+    every = (*own, *passes)
+    owners = Counter(code for each in every for code in each.codes)
+    codes = Counter(rule.code for rule in rules)
+    wrong = sorted(code for code in owners | codes if owners[code] != 1 or codes[code] != 1)
+    if wrong:
+        said = ", ".join(f"{each}: {codes[each]} rules, {owners[each]} owners" for each in wrong)
+        raise CodeNotOwned(f"a code has one rule, and one pass or check that decides it ({said})")
+    return every
+
+
+def findings_of(owner: Pass, view: PlanView, limit: int) -> Iterator[Finding]:
+    """Yield what a pass finds, of each code the first `limit` findings.
+
+    Raises `CodeNotOwned` for a finding with a code that the pass does not name.
+    """
+    counts: Counter[str] = Counter()
+    for finding in owner.run(view):
+        if finding.code not in owner.codes:
+            named = ", ".join(owner.codes)
+            raise CodeNotOwned(f"the pass for {named} has found {finding.render()}")
+        counts[finding.code] += 1
+        if counts[finding.code] <= limit:
+            yield finding
+        elif len(owner.codes) == 1:
+            return
 
 
 def each_step(check: StepCheck) -> Check:
@@ -124,9 +109,3 @@ def each_order(check: OrderCheck) -> Check:
                 yield from check(step, step.draft.order)
 
     return over_plan
-
-
-def quoted(text: str) -> str:
-    """Return `text` quoted on one line, cut to what a message can hold."""
-    line = json.dumps(text, ensure_ascii=False)
-    return line if len(line) <= _MAX_QUOTED else f'{line[:_MAX_QUOTED]}..."'

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
+from planner.findings import Finding, quoted
 from planner.projection import Projection
 from planner.rules.dependencies import Dependencies, read_dependencies
-from planner.rules.model import Finding, Step, quoted
 from planner.rules.verify_runs import runs_verify_script
+from planner.step import Step
 from shared.commands import CodeRun, Command, ModuleRun, ScriptRun, pytest_paths
+from shared.field_path import at
 from shared.paths import PathProblem, check_path
 from shared.python_code import Import
 from shared.rule_text import severity_of
@@ -100,7 +102,7 @@ def unmet_needs(steps: Sequence[Step]) -> Iterator[Finding]:
                     continue  # the command has to be rewritten: a guess about it is too early
                 if unmet.name not in told:
                     told.add(unmet.name)
-                    yield step.finding(unmet.code, f"acceptance_commands[{index}]", unmet.message)
+                    yield step.finding(unmet.code, at("acceptance_commands", index), unmet.message)
 
 
 def _layout(chain: Projection, dependencies: Dependencies) -> _Layout:

@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Final
 
+from planner.findings import Finding, quoted
 from planner.projection import Projection
-from planner.rules.model import Finding, PlanView, Rule, Step, quoted
+from planner.rules.model import PlanView, Rule
+from planner.step import Step
 from shared.commands import SHELLS, Command, ScriptRun
+from shared.field_path import at
 
 _PYTHON = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
 _ALWAYS: Final = frozenset(
@@ -47,7 +50,7 @@ def unknown_programs(view: PlanView) -> Iterator[Finding]:
             if not _is_allowed(command, step, toolchains):
                 told.add(command.program)
                 message = f"{quoted(command.program)} is no program to be taken for granted here"
-                yield step.finding("E240", f"acceptance_commands[{index}]", message)
+                yield step.finding("E240", at("acceptance_commands", index), message)
 
 
 def _toolchains(chain: Projection) -> Mapping[str, int]:

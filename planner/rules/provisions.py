@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.rules.model import Rule, decided
+from planner.rules.model import Rule
 
 E210 = Rule(
     "E210",
@@ -17,7 +17,6 @@ E210 = Rule(
  "interfaces": [{"path": "game/score.py", "stub": "def score(guess: str) -> int: ..."}],
  "acceptance_commands": ["python -c \"from game.score import score; assert score('a') == 1\""]}""",
     remedy="Correct the module's name, or let this order or an earlier one create its file.",
-    check=decided("E210"),
 )
 
 E217 = Rule(
@@ -40,7 +39,6 @@ E217 = Rule(
    "acceptance_commands": ["python -c \"from score import score; assert score('a') == 1\""]}
 ]}""",
     remedy="Move the command to the order that brings it, or bring it earlier.",
-    check=decided("E217"),
 )
 
 E241 = Rule(
@@ -52,7 +50,6 @@ E241 = Rule(
  "postconditions": [{"kind": "file_exists", "path": "tests/test_score.py"}],
  "acceptance_commands": ["python -m pytest -q tests/test_score.py"]}""",
     remedy=("Correct the path, or add the file to this order's allowed_files and postconditions."),
-    check=decided("E241"),
 )
 
 E242 = Rule(
@@ -67,7 +64,6 @@ E242 = Rule(
                     {"kind": "file_exists", "path": "game/__main__.py"}],
  "acceptance_commands": ["python -m game --help"]}""",
     remedy="Correct the module's name, or let this order or an earlier one create its file.",
-    check=decided("E242"),
 )
 
 W221 = Rule(
@@ -82,5 +78,4 @@ W221 = Rule(
         "Use the standard library, or declare the package: in pyproject.toml, in a requirements "
         "file, or as `dependencies` of [tool.llmch]."
     ),
-    check=decided("W221"),
 )

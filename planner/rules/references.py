@@ -7,7 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from planner.rules.model import Finding, PlanView, Rule, Step, each_order, quoted
+from planner.findings import Finding, quoted
+from planner.rules.model import PlanView, Rule, each_order
+from planner.step import Step
+from shared.field_path import at
 from shared.paths import glob_characters
 from shared.python_files import has_names_to_declare, is_test_file
 from shared.schemas import WorkOrder
@@ -27,7 +30,7 @@ def unreadable_context(step: Step, order: WorkOrder) -> Iterator[Finding]:
         provider = step.chain.provider(path)
         reason = f"only {step.source(provider)} provides it" if provider else "nobody provides it"
         message = f"{quoted(path)} does not exist by then: {reason}"
-        yield step.finding("E243", f"context_files[{index}]", message)
+        yield step.finding("E243", at("context_files", index), message)
 
 
 E243 = Rule(
@@ -57,7 +60,7 @@ def unknown_dependencies(view: PlanView) -> Iterator[Finding]:
                 continue  # told already
             if needed == order.id or needed not in known:
                 fault = "is the order itself" if needed == order.id else "is no order of this plan"
-                yield step.finding("E246", f"depends_on[{index}]", f"{quoted(needed)} {fault}")
+                yield step.finding("E246", at("depends_on", index), f"{quoted(needed)} {fault}")
 
 
 E246 = Rule(
@@ -88,7 +91,7 @@ def unused_modules(view: PlanView) -> Iterator[Finding]:
             # Where one of its files is used, that one may use the others.
             for index, path in mine:
                 message = f"{quoted(path)} is created here and used by no command and no order"
-                yield step.finding("W245", f"allowed_files[{index}]", message)
+                yield step.finding("W245", at("allowed_files", index), message)
 
 
 def _creates(step: Step, path: str) -> bool:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.rules.model import Finding, PlanView, Rule, Step, each_step, plan_finding, quoted
+from planner.findings import Finding, plan_finding, quoted
+from planner.rules.model import PlanView, Rule, each_step
+from planner.step import Step
+from shared.field_path import at
 from shared.paths import glob_characters
 from shared.schemas import order_id, order_number
 
 
 def malformed_parts(view: PlanView) -> Iterator[Finding]:
     for problem in view.plan.problems:
-        yield plan_finding("E000", problem.field, problem.message)
+        yield plan_finding("E000", problem.at, problem.message)
     for step in view.steps:
         if not step.draft.is_object:
-            yield step.finding("E000", "", "the entry of work_orders is no object")
+            yield step.finding("E000", at(), "the entry of work_orders is no object")
 
 
 E000 = Rule(
@@ -45,12 +48,12 @@ def misnumbered_orders(view: PlanView) -> Iterator[Finding]:
         if number is None:
             open_slots += 1
             if isinstance(given, str):
-                yield step.finding("E001", "id", f"{quoted(given)} is not of the form WO-01")
+                yield step.finding("E001", at("id"), f"{quoted(given)} is not of the form WO-01")
         elif number in seen:
             open_slots += 1
-            yield step.finding("E001", "id", f"{given} stands twice")
+            yield step.finding("E001", at("id"), f"{given} stands twice")
         elif number > expected + open_slots:
-            yield step.finding("E001", "id", f"{order_id(expected)} is missing before {given}")
+            yield step.finding("E001", at("id"), f"{order_id(expected)} is missing before {given}")
             skipped += number - expected
             expected, open_slots = number + 1, 0
         elif number >= expected:
@@ -59,7 +62,7 @@ def misnumbered_orders(view: PlanView) -> Iterator[Finding]:
             skipped -= 1
         else:
             open_slots += 1
-            yield step.finding("E001", "id", f"{given} is out of order")
+            yield step.finding("E001", at("id"), f"{given} is out of order")
         if number is not None:
             seen.add(number)
 
@@ -85,7 +88,7 @@ def paths_with_globs(view: PlanView) -> Iterator[Finding]:
     contract = view.plan.contract
     for index, required in enumerate(contract.requires if contract else ()):
         if glob_characters(required.path):
-            field = f"verify_contract.requires[{index}].path"
+            field = at("verify_contract", "requires", index, "path")
             yield plan_finding("E004", field, _glob_message(required.path))
 
 
@@ -107,7 +110,7 @@ E004 = Rule(
 
 def schema_problems(step: Step) -> Iterator[Finding]:
     for problem in step.draft.problems:
-        yield step.finding("E005", problem.field, problem.message)
+        yield step.finding("E005", problem.at, problem.message)
 
 
 E005 = Rule(
@@ -117,9 +120,10 @@ E005 = Rule(
     bad='{"title": 7, "allowed_files": ["../outside.txt"]}',
     good='{"title": "Score a guess", "allowed_files": ["data/scores.txt"]}',
     remedy=(
-        "Give each order id, title, intent, allowed_files and acceptance_commands (at least one), "
-        "with the types of the schema; at most 10 context_files; postconditions only of the kind "
-        "file_exists; paths relative to the root of the repo, separated by `/`."
+        "Give each order id, title, intent, allowed_files and acceptance_commands (at least one "
+        "of each), forbidden and context_files (`[]` where there are none), with the types of the "
+        "schema; at most 10 context_files; postconditions only of the kind file_exists; paths "
+        "relative to the root of the repo, separated by `/`."
     ),
     check=each_step(schema_problems),
 )

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from shared.interfaces.stubs import depth_exceeds
-from shared.python_code import CodeProblem, parse_code
+from shared.python_code import CodeProblem, parse_as_here, parse_code
 
 # Deeper than any code a person writes, and shallow enough for recursive visitors.
 _MAX_DEPTH: Final = 200
@@ -17,14 +17,18 @@ _DYNAMIC_CALLS: Final = frozenset({"globals", "vars", "locals", "exec"})
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a Python file that is there already."""
+    """The text of a Python file that is there already.
+
+    One that is `portable` is read alike by every Python; others as the running Python reads them.
+    """
 
     text: str
+    portable: bool = False
 
     @cached_property
     def parsed(self) -> ast.Module | CodeProblem:
         """The syntax tree, or why there is none."""
-        tree = parse_code(self.text)
+        tree = parse_code(self.text) if self.portable else parse_as_here(self.text)
         if isinstance(tree, ast.Module) and depth_exceeds(tree, _MAX_DEPTH):
             return CodeProblem("it is nested too deep", False)
         return tree

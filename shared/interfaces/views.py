@@ -39,13 +39,19 @@ class History:
     """The project's Python files after each order; position 0 is the repo itself."""
 
     def __init__(
-        self, files: Collection[str], sources: Mapping[str, str], changes: Sequence[Change]
+        self,
+        files: Collection[str],
+        sources: Mapping[str, str],
+        changes: Sequence[Change],
+        *,
+        portable: bool = False,
     ) -> None:
         """Fold `changes` along the chain, the first at position 1.
 
         `files` lists the repo, `sources` has the texts that could be read; it is asked only for
-        what is needed.
+        what is needed. Where it is to be `portable`, every Python reads the same of them.
         """
+        self._portable = portable
         self._files = files if isinstance(files, dict | set | frozenset) else frozenset(files)
         self._sources = sources
         self._repo: dict[str, Module] = {}
@@ -69,7 +75,7 @@ class History:
             return None
         if path not in self._repo:
             text = self._sources.get(path)
-            self._repo[path] = Module(path, None if text is None else Source(text))
+            self._repo[path] = Module(path, None if text is None else Source(text, self._portable))
         return self._repo[path]
 
     def find(self, name: str, after: int, roots: Sequence[str] = ROOTS) -> Module | None:

@@ -15,7 +15,10 @@ _LONE_THOUGHT_CLOSES = re.compile(
 )
 # `{name}` in prose is no object: an object's brace is followed by a key or by its end.
 _OBJECT_OR_THOUGHT = re.compile(r'\{(?=\s*["}])|<(think|thinking)>', re.IGNORECASE)
+# A list of findings: empty, or of objects. `[WO-01]` in prose is no such list.
+_VALUE_OR_THOUGHT = re.compile(r'\[(?=\s*[{\]])|\{(?=\s*["}])|<(think|thinking)>', re.IGNORECASE)
 # Possessive, so that an unclosed string is read once; the group is empty where it never closes.
+_BRACKET_OR_STRING = re.compile(r'[\[\]]|"(?:[^"\\]++|\\.)*+("?)', re.DOTALL)
 _BRACE_OR_STRING = re.compile(r'[{}]|"(?:[^"\\]++|\\.)*+("?)', re.DOTALL)
 
 
@@ -51,6 +54,31 @@ def extract_json_object(text: str) -> str:
         )
     if len(found) > 1:
         raise ReplyMalformed("the reply holds more than one JSON object; exactly one was expected")
+    return found[0]
+
+
+def extract_json_array(text: str) -> str:
+    """Return the source of the one JSON array in `text` that is empty or holds objects.
+
+    The text around the array is dropped, as `extract_json_object` does it. Raises
+    `ReplyMalformed` where there is no such array, more than one, one that never closes, or an
+    object beside it.
+    """
+    reply = strip_reasoning(_after_lone_closing_tag(text))
+    found: list[str] = []
+    position = 0
+    while match := _VALUE_OR_THOUGHT.search(reply, position):
+        if match[1]:
+            position = _after_thought(reply, match)
+            continue
+        if match[0] == "{":
+            raise ReplyMalformed("the reply holds a JSON object; one JSON array was expected")
+        position = _array_end(reply, match.start())
+        found.append(reply[match.start() : position])
+        if len(found) > 1:
+            raise ReplyMalformed("the reply holds more than one JSON array; one was expected")
+    if not found:
+        raise ReplyMalformed("the reply holds no JSON array")
     return found[0]
 
 
@@ -100,6 +128,18 @@ def _object_end(text: str, start: int) -> int:
             if depth == 0:
                 return token.end()
     raise ReplyMalformed(f"the JSON object in the reply never closes{_first_fault(text, start)}")
+
+
+def _array_end(text: str, start: int) -> int:
+    depth = 0
+    for token in _BRACKET_OR_STRING.finditer(text, start):
+        if token[0] == "[":
+            depth += 1
+        elif token[0] == "]":
+            depth -= 1
+            if depth == 0:
+                return token.end()
+    raise ReplyMalformed("the JSON array in the reply never closes")
 
 
 def _first_fault(text: str, start: int) -> str:

@@ -79,6 +79,8 @@ def _order(number: int, seed: int) -> dict[str, Any]:
         "title": f"Part {number}",
         "intent": "Add a part that builds on the one before.",
         "allowed_files": [path],
+        "forbidden": [],
+        "context_files": [],
         "postconditions": [{"kind": "file_exists", "path": path}],
         "interfaces": [{"path": path, "stub": _stub(number)}],
         "acceptance_commands": [f"python -c {shlex.quote(each)}" for each in _codes(number, seed)],

@@ -107,6 +107,7 @@ def order_document(number: int, *, after: int = 0) -> dict[str, Any]:
         "title": f"Add module {number}",
         "intent": "Write a module that holds its number.",
         "allowed_files": [path],
+        "forbidden": [],
         "context_files": [*needed, path],
         "preconditions": [
             {"kind": "file_absent", "path": path},

@@ -111,7 +111,10 @@ def test_the_field_at_fault_is_named(tmp_path: Path, field: str) -> None:
     assert message.count("\n  ") == 1, "one fault, one line"
 
 
-@pytest.mark.parametrize("field", ["id", "title", "intent", "allowed_files", "acceptance_commands"])
+@pytest.mark.parametrize(
+    "field",
+    ["id", "title", "intent", "allowed_files", "forbidden", "context_files", "acceptance_commands"],
+)
 def test_a_field_that_is_left_out_is_named(tmp_path: Path, field: str) -> None:
     document = order()
     del document[field]

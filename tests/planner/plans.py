@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from planner.findings import Finding
 from planner.plan import parse_plan
-from planner.rules.model import Finding
 from planner.validation import judge
 
 Document = dict[str, Any]
@@ -21,7 +21,9 @@ def order(number: int = 1, **fields: object) -> Document:
         "id": f"WO-{number:02d}",
         "title": "Check the sources",
         "intent": "All sources compile.",
-        "allowed_files": [],
+        "allowed_files": ["notes.txt"],
+        "forbidden": [],
+        "context_files": [],
         "acceptance_commands": ["python -m compileall -q ."],
         **fields,
     }

@@ -43,6 +43,8 @@ def _harmless_order(number: int) -> dict[str, JsonValue]:
         "id": order_id(number),
         "title": "Check the sources",
         "intent": "Make sure that all sources compile.",
-        "allowed_files": [],
+        "allowed_files": ["notes.txt"],
+        "forbidden": [],
+        "context_files": [],
         "acceptance_commands": ["python -m compileall -q ."],
     }

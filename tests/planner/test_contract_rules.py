@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from planner.findings import Finding
 from planner.plan import parse_plan
-from planner.rules.model import Finding
 from planner.validation import judge
 from shared.interfaces.checker import TypeChecker
 from tests.planner import tricky_commands

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
+from planner.findings import Finding
 from planner.plan import parse_plan
-from planner.rules.model import Finding
 from planner.validation import judge
 from shared.interfaces.checker import TypeChecker
 from tests.planner.doctest_corpus import ALL, PACKAGE, SMALL, commands_of, source_of, stub_of

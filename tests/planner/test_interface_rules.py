@@ -47,6 +47,19 @@ def test_an_interface_belongs_to_a_python_file_that_the_order_writes(path: str) 
     assert findings(document) == ["E202 WO-01 interfaces[0].path"]
 
 
+@pytest.mark.parametrize(
+    "stub", ["export function f(a: string): void;", "def f(x: Missing): ...", "type T = [string]"]
+)
+def test_a_stub_for_another_language_is_one_finding(stub: str) -> None:
+    document = plan(creating(1, "a.ts", interfaces=[{"path": "a.ts", "stub": stub}] * 2))
+    assert findings(document) == [
+        "E202 WO-01 interfaces[0].path",
+        "E202 WO-01 interfaces[1].path",
+    ]
+    globbed = plan(order(allowed_files=["*.ts"], interfaces=[{"path": "*.ts", "stub": stub}]))
+    assert findings(globbed) == ["E004 WO-01 allowed_files[0]"]
+
+
 def test_a_path_is_compared_normalised() -> None:
     document = plan(creating(1, "a.py", interfaces=[{"path": "./x/../a.py", "stub": ""}]))
     assert findings(document) == []

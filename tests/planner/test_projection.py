@@ -11,7 +11,7 @@ from shared.schemas import Condition
 from tests.planner.plans import absent, creating, exists, order, plan, requiring
 
 PATHS = st.sampled_from(["a", "b", "d/a", "d/b", "d/e/a", "./a", "d//a"])
-ORDERS = st.lists(st.lists(PATHS, max_size=3), min_size=1, max_size=6)
+ORDERS = st.lists(st.lists(PATHS, min_size=1, max_size=3), min_size=1, max_size=6)
 REPO = st.sets(st.sampled_from(["a", "d/b", "x", "d/e/f/g"]))
 
 

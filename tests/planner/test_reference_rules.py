@@ -11,6 +11,18 @@ from tests.planner.plans import creating, exists, findings, messages, order, pla
 # E243
 
 
+def test_a_context_file_with_glob_characters_is_one_finding() -> None:
+    first = creating(1, "docs/a.md")
+    assert findings(plan(first, creating(2, "b.txt", context_files=["docs/*.md"]))) == [
+        "E004 WO-02 context_files[0]"
+    ]
+    both = creating(2, "b.txt", context_files=["docs/?.md", "docs/none.md"])
+    assert findings(plan(first, both)) == [
+        "E004 WO-02 context_files[0]",
+        "E243 WO-02 context_files[1]",
+    ]
+
+
 def test_a_context_file_is_there_before_the_order() -> None:
     assert findings(plan(order(context_files=["a.md"])), ["a.md"]) == []
     assert findings(plan(creating(1, "a.md"), order(2, context_files=["a.md"]))) == []

@@ -83,7 +83,7 @@ def test_an_interface_follows_its_file(checker: TypeChecker) -> None:
     command = 'python -c "from src.a import one; assert one() == 1"'
     windows = creating(1, "src\\a.py", interfaces=[interface], acceptance_commands=[command])
     result = mend(parse_plan(plan(windows)), lambda each: judge(each, checker=checker))
-    assert [(each.code, each.field) for each in result.fixes] == [
+    assert [(each.code, str(each.at)) for each in result.fixes] == [
         ("E005", "allowed_files[0]"),
         ("E005", "postconditions[0].path"),
         ("E202", "interfaces[0].path"),
@@ -134,6 +134,8 @@ ORDERS = st.fixed_dictionaries(
     {
         "id": st.sampled_from(["WO-01", "WO-02", "WO-3", "7", "x"]) | st.none(),
         "title": st.just("t"),
+        "forbidden": st.just([]),
+        "context_files": st.just([]),
         "intent": st.just("i"),
         "allowed_files": st.lists(PATHS, max_size=3) | st.none(),
         "postconditions": st.lists(PATHS.map(lambda path: exists(path)[0]), max_size=2),

@@ -198,3 +198,34 @@ def test_repeated_and_surplus_claims_are_dropped() -> None:
     review = read_review(json.dumps(findings(claim(), claim())), parse_plan(GOOD))
     assert len(review.claims) == 1
     assert len(read_review(json.dumps(findings(*many)), parse_plan(GOOD)).claims) == MAX_CLAIMS
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "{}",
+        "```json\n{}\n```",
+        "I checked every command.\n\n{}",
+        "<think>[WO-01] is fine?</think>\n{}\nThat is all.",
+    ],
+    ids=["bare", "fenced", "after prose", "after reasoning"],
+)
+def test_the_list_of_findings_may_stand_by_itself(around: str) -> None:
+    empty = read_review(around.replace("{}", "[]"), parse_plan(GOOD))
+    assert (empty.claims, empty.dismissed, empty.failure) == ((), (), "")
+    one = read_review(around.replace("{}", json.dumps([claim()])), parse_plan(GOOD))
+    assert (len(one.claims), one.dismissed, one.failure) == (1, (), "")
+
+
+@pytest.mark.parametrize(
+    "reply", ['{"verdict": "fine", "notes": []}', '{"a": []} []', "[] []", "[1]", "none", "[{"]
+)
+def test_a_list_inside_something_else_is_no_review(reply: str) -> None:
+    assert read_review(reply, parse_plan(GOOD)).failure
+
+
+def test_a_reviewer_that_replies_with_an_array_is_heard(planner: Planner) -> None:
+    result = planner.plan(GOOD, BETTER, reviews=[json.dumps([claim()]), "[]"])
+    assert (result.ok, result.attempts) == (True, 2)
+    assert final_notes(planner) == "Corrected as the review says."
+    assert [each.failure for each in planner.seen(PlanReviewed)] == ["", ""]

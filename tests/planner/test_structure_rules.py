@@ -221,7 +221,14 @@ def test_what_does_not_fit_the_schema_names_its_field(
     assert findings(plan(order(**fields))) == [f"E005 WO-01 {field}"]
 
 
-@pytest.mark.parametrize("missing", ["title", "intent", "allowed_files", "acceptance_commands"])
+def test_an_order_that_may_write_nothing_does_not_fit_the_schema() -> None:
+    assert findings(plan(order(allowed_files=[]))) == ["E005 WO-01 allowed_files"]
+
+
+@pytest.mark.parametrize(
+    "missing",
+    ["title", "intent", "allowed_files", "forbidden", "context_files", "acceptance_commands"],
+)
 def test_a_missing_field_is_one_finding(missing: str) -> None:
     document = order()
     del document[missing]

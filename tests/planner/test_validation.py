@@ -167,7 +167,7 @@ def hostile(entry: str, count: int = 100) -> str:
     ("text", "first"),
     [
         (hostile("{}", 20_000), "has 20000 entries"),
-        (hostile('{"preconditions": [' + ",".join(["{}"] * 500) + "]}"), "1005 places"),
+        (hostile('{"preconditions": [' + ",".join(["{}"] * 500) + "]}"), "over 500 places"),
         (hostile('{"allowed_files": [' + ",".join(["0"] * 20_000) + "]}", 1), "has 20000"),
         (hostile('{"acceptance_commands": [' + ",".join(['"a|b"'] * 400) + "]}"), "shell operator"),
         (hostile('{"x": {' + ",".join(f'"{n}": 0' for n in range(900)) + "}}"), "is missing"),

@@ -16,7 +16,13 @@ from shared.hashing import (
 from shared.schemas import Interface, Provenance, WorkOrder
 
 ORDER = WorkOrder(
-    id="WO-01", title="t", intent="i", allowed_files=("a.py",), acceptance_commands=("python a.py",)
+    id="WO-01",
+    title="t",
+    intent="i",
+    allowed_files=("a.py",),
+    forbidden=(),
+    context_files=(),
+    acceptance_commands=("python a.py",),
 )
 
 

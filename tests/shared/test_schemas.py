@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from shared.field_path import at
 from shared.schemas import (
     DocumentInvalid,
     Manifest,
@@ -20,6 +21,8 @@ MINIMAL: dict[str, Any] = {
     "title": "The greeting",
     "intent": "Provide greet().",
     "allowed_files": ["hello.py"],
+    "forbidden": [],
+    "context_files": [],
     "acceptance_commands": ["python hello.py"],
 }
 
@@ -35,7 +38,7 @@ def order(**changed: object) -> WorkOrder:
     return parse_document(WorkOrder, {**MINIMAL, **changed})
 
 
-def test_five_fields_make_an_order() -> None:
+def test_seven_fields_make_an_order() -> None:
     parsed = order()
     assert parsed.forbidden == parsed.context_files == parsed.preconditions == ()
     assert parsed.notes is None
@@ -43,14 +46,14 @@ def test_five_fields_make_an_order() -> None:
 
 
 @pytest.mark.parametrize("field", MINIMAL)
-def test_none_of_the_five_may_be_missing(field: str) -> None:
+def test_none_of_the_seven_may_be_missing(field: str) -> None:
     with pytest.raises(DocumentInvalid) as caught:
         parse_document(WorkOrder, {key: each for key, each in MINIMAL.items() if key != field})
     assert [(each.field, each.message) for each in caught.value.problems] == [(field, "is missing")]
 
 
-def test_an_order_that_only_checks_may_write_nothing() -> None:
-    assert order(allowed_files=[]).allowed_files == ()
+def test_an_order_writes_something() -> None:
+    assert problems(allowed_files=[]) == ["allowed_files: must not be empty"]
 
 
 def test_paths_are_normalised() -> None:
@@ -121,8 +124,8 @@ def test_an_order_cannot_be_changed() -> None:
 def test_a_path_with_glob_characters_fits_the_schema_and_is_named() -> None:
     parsed = order(id="WO-1", allowed_files=["src/*.py", "a.py"], context_files=["/abs/[x]"])
     assert glob_paths(parsed) == (
-        ("allowed_files[0]", "src/*.py"),
-        ("context_files[0]", "/abs/[x]"),
+        (at("allowed_files", 0), "src/*.py"),
+        (at("context_files", 0), "/abs/[x]"),
     )
 
 
@@ -192,4 +195,4 @@ def test_lists_are_bounded_each_by_its_own_figure() -> None:
 
 def test_an_order_full_of_faults_names_the_first_fifty_or_their_number() -> None:
     assert len(problems(allowed_files=[3] * 60)) == 50
-    assert problems(allowed_files=[3] * 600) == [": does not fit the schema in 600 places"]
+    assert problems(allowed_files=[3] * 600) == [": does not fit the schema in over 500 places"]

@@ -228,6 +228,8 @@ ORDERS = st.fixed_dictionaries(
     {
         "id": st.sampled_from(["WO-01", "WO-02", "WO-03", "WO-2", "WO-007", "9", "x"]),
         "title": st.just("t"),
+        "forbidden": st.just([]),
+        "context_files": st.just([]),
         "intent": st.just("i"),
         "allowed_files": st.lists(PATHS, max_size=3),
         "acceptance_commands": st.lists(

@@ -233,6 +233,7 @@ BAD_ORDERS: dict[str, tuple[Any, str]] = {
         "preconditions[0].path",
     ),
     "a path that escapes": (order(allowed_files=["../x"]), "allowed_files[0]"),
+    "nothing to write": (order(allowed_files=[]), "allowed_files: must not be empty"),
     "a glob": (order(allowed_files=["*.py"]), "glob"),
     "an id of another form": (order(id="1"), "'1' is not of the form WO-01"),
     "eleven megabytes": ("x" * 11_000_000, "over the limit"),

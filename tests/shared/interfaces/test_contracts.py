@@ -10,6 +10,8 @@ def order(number: int, stubs: dict[str, str], *changes: str) -> WorkOrder:
         title="t",
         intent="i",
         allowed_files=tuple(stubs),
+        forbidden=(),
+        context_files=(),
         acceptance_commands=("pytest",),
         interfaces=tuple(Interface(path=path, stub=stub) for path, stub in stubs.items()),
         changes=changes,

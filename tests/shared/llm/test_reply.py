@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.llm.reply import ReplyMalformed, extract_json_object, strip_reasoning
+from shared.llm.reply import (
+    ReplyMalformed,
+    extract_json_array,
+    extract_json_object,
+    strip_reasoning,
+)
 
 MEGABYTE = 1_000_000
 OBJECT = '{"a": {"b": ["}", "\\"{", "```", "</think>"]}}'
@@ -89,6 +94,24 @@ def test_no_text_ends_in_anything_but_an_object_or_a_reason(text: str) -> None:
     assert found[0] + found[-1] == "{}"
 
 
+@given(st.lists(json_objects, max_size=3), st.sampled_from(["", "Sure:\n", "<think>[]</think>\n"]))
+def test_every_array_of_objects_comes_back_as_it_was(
+    document: list[dict[str, object]], before: str
+) -> None:
+    source = json.dumps(document)
+    assert extract_json_array(f"{before}```json\n{source}\n```\n") == source
+
+
+@given(st.text(alphabet='{}[]"\\:,<>/think `\n\ud800', max_size=60))
+def test_no_text_ends_in_anything_but_an_array_or_a_reason(text: str) -> None:
+    try:
+        found = extract_json_array(text)
+    except ReplyMalformed:
+        return
+    assert found in text
+    assert found[0] + found[-1] == "[]"
+
+
 @pytest.mark.parametrize(
     "unit",
     [
@@ -115,6 +138,10 @@ def test_a_hostile_megabyte_takes_linear_time(unit: str) -> None:
     for text in (unit * (MEGABYTE // len(unit)), '{"' + unit * (MEGABYTE // len(unit))):
         try:
             extract_json_object(text)
+        except ReplyMalformed as refused:
+            assert len(refused.reason) < 300
+        try:
+            extract_json_array(text)
         except ReplyMalformed as refused:
             assert len(refused.reason) < 300
     # A tenth of a second each; anything quadratic would take hours.

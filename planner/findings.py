@@ -1,0 +1,52 @@
+"""What a rule complains of, and how a finding is shown."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from shared.field_path import FieldPath
+from shared.rule_text import Severity, severity_of
+
+_MAX_QUOTED: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One rule's complaint.
+
+    `order` is the label of the order it is about, empty for the plan as a whole; `at` is the field
+    that is meant. `position` is the order's place in the plan from 1, 0 for the plan.
+    """
+
+    code: str
+    position: int
+    order: str
+    at: FieldPath
+    message: str
+
+    @property
+    def severity(self) -> Severity:
+        return severity_of(self.code)
+
+    @property
+    def field(self) -> str:
+        """The field as text, as in `acceptance_commands[0]`; empty where no one field is meant."""
+        return str(self.at)
+
+    def render(self) -> str:
+        """Return `[E101] WO-02 preconditions[0]: message`."""
+        place = " ".join(each for each in (self.order or "plan", self.field) if each)
+        return f"[{self.code}] {place}: {self.message}"
+
+
+def plan_finding(code: str, at: FieldPath, message: str) -> Finding:
+    """Return a finding about the plan as a whole."""
+    return Finding(code, 0, "", at, message)
+
+
+def quoted(text: str) -> str:
+    """Return `text` quoted on one line, cut to what a message can hold."""
+    line = json.dumps(text, ensure_ascii=False)
+    return line if len(line) <= _MAX_QUOTED else f'{line[:_MAX_QUOTED]}..."'

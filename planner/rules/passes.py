@@ -1,0 +1,32 @@
+"""The passes that choose between several codes, so that one fault has one finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from planner.findings import Finding
+from planner.interfaces.judgement import judge_types
+from planner.rules.acceptance import weak_commands
+from planner.rules.command_form import unjudgeable_code
+from planner.rules.model import Pass, PlanView, each_step
+from planner.rules.needs import unmet_needs
+
+
+def _needed_and_used(view: PlanView) -> Iterator[Finding]:
+    yield from unmet_needs(view.steps)
+    yield from each_step(unjudgeable_code)(view)
+    yield from judge_types(view.steps, view.checker)
+
+
+PASSES: Final = (
+    Pass(("W230", "W231", "W232", "W233"), each_step(weak_commands)),
+    # A module or name that only a later order brings is E217, whoever of the two misses it.
+    Pass(
+        (
+            *("E210", "E211", "E212", "E213", "E214", "E215", "E216", "E217"),
+            *("E241", "E242", "E299", "W101", "W221", "W222", "W224"),
+        ),
+        _needed_and_used,
+    ),
+)
