@@ -39,6 +39,14 @@ def _bound() -> tuple[str, ...]:
     return (program, "--pdeathsig", "KILL", "--") if program else ()
 
 
+@contextlib.contextmanager
+def lasting_ones() -> Iterator[None]:
+    """Let what the block starts run on after the test: its fixture is one of several tests."""
+    before = _children()
+    yield
+    lasting.update(_children() - before)
+
+
 def adopt_orphans() -> None:
     """Become the parent of each descendant whose own parent ends, so that it can be found."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -1,19 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from shared.interfaces.checker import TypeChecker
 from tests.planner.planning import Planner
+from tests.warm_checker import checker, warm_checker
 
-
-@pytest.fixture(scope="session")
-def checker() -> Iterator[TypeChecker]:
-    """Return a type checker that stays warm: its first question takes seconds, others no time."""
-    with TypeChecker() as warm:
-        yield warm
+__all__ = ["checker", "planner", "warm_checker"]
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planner.bootstrap import skip_bootstrap
@@ -132,7 +132,12 @@ def test_warnings_alone_do_not_stop_a_plan() -> None:
     assert [each.code for each in report.warnings] == ["W101", "W230"]
 
 
-@settings(max_examples=150, deadline=None)
+# The checker is one for the whole session, and so it may be one for all examples.
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(document=LIKE_A_PLAN | ANYTHING, has_script=st.booleans())
 def test_whatever_a_model_writes_is_judged_without_an_error(
     document: JsonValue, has_script: bool, checker: TypeChecker

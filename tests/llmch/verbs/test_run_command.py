@@ -236,7 +236,7 @@ BAD_ORDERS: dict[str, tuple[Any, str]] = {
     "nothing to write": (order(allowed_files=[]), "allowed_files: must not be empty"),
     "a glob": (order(allowed_files=["*.py"]), "glob"),
     "an id of another form": (order(id="1"), "'1' is not of the form WO-01"),
-    "eleven megabytes": ("x" * 11_000_000, "over the limit"),
+    "eleven megabytes": ("x" * 11_000_000, "is over 10 MB"),
     "deep nesting": ("[" * 100_000, "nested"),
     "a lone surrogate": ('{"id": "\\ud800"}', "surrogate"),
 }

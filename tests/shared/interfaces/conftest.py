@@ -1,14 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from tests.warm_checker import checker, warm_checker
 
-import pytest
-
-from shared.interfaces.checker import TypeChecker
-
-
-@pytest.fixture(scope="session")
-def checker() -> Iterator[TypeChecker]:
-    """Return a type checker that stays warm: its first question takes seconds, others no time."""
-    with TypeChecker() as warm:
-        yield warm
+__all__ = ["checker", "warm_checker"]

@@ -1,0 +1,24 @@
+"""Fixtures for a type checker that stays warm: its first question takes seconds, others no time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from shared.interfaces.checker import TypeChecker
+from tests import processes
+
+
+@pytest.fixture(scope="session")
+def warm_checker() -> Iterator[TypeChecker]:
+    """Return a type checker for all tests of the session."""
+    with TypeChecker() as warm:
+        yield warm
+
+
+@pytest.fixture
+def checker(warm_checker: TypeChecker, no_process_left: None) -> Iterator[TypeChecker]:
+    """Return the session's type checker, whose process lasts, also one that was started anew."""
+    with processes.lasting_ones():
+        yield warm_checker
