@@ -79,4 +79,6 @@ def allowed_by(settings: Settings) -> Allowed:
 
 def planning_model(role: RoleSettings) -> PlannerModel:
     """Return the model that plans or reviews, as it is configured."""
-    return PlannerModel(role.model, role.reasoning_effort, role.max_output_tokens)
+    return PlannerModel(
+        role.model, role.reasoning_effort, role.max_output_tokens, role.temperature
+    )
