@@ -79,7 +79,7 @@ class Merging:
                     written=written,
                     sandbox=bench.sandbox,
                     exempt=task.exempt,
-                    timeout_seconds=self.options.timeout_seconds,
+                    timeout_seconds=self.options.settings.timeout_seconds,
                     retry_flaky=self.options.retry_flaky,
                     emit=self.emit,
                     folder=folder,

@@ -23,7 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--llm", choices=("replay", "live"), default="replay",
         help="replay the shipped replies, which needs no key, or ask a model (replay)",
     )  # fmt: skip
-    parser.add_argument("--sandbox", metavar="BACKEND", help="auto, bwrap, landlock or off (auto)")
+    parser.add_argument(
+        "--sandbox", dest="sandbox.backend", metavar="BACKEND",
+        help="auto, bwrap, landlock or off (auto)",
+    )  # fmt: skip
     parser.add_argument(
         "--artifacts-dir", type=Path, metavar="DIR", help="root of run records (./artifacts)"
     )
@@ -43,7 +46,6 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def _build(args: argparse.Namespace, console: Console, name: str) -> ExitCode:
-    from factory.cli import sandbox_choice
     from factory.summary import public_json
     from llmch.demo import DemoOptions, build_demo, free_folder
     from llmch.demo_replies import demo_models, demo_source
@@ -54,7 +56,7 @@ def _build(args: argparse.Namespace, console: Console, name: str) -> ExitCode:
     from shared.events import Noted
 
     example = find_example(name)
-    settings = settings_for(args, console, {"sandbox.backend": args.sandbox})
+    settings = settings_for(args, console)
     source = demo_source(args.llm, example, settings)
     planner, factory = demo_models(args.llm, example, settings)
     options = DemoOptions(
@@ -63,7 +65,7 @@ def _build(args: argparse.Namespace, console: Console, name: str) -> ExitCode:
         artifacts=settings.artifacts_dir,
         planner=planner,
         factory=factory,
-        sandbox=sandbox_choice(settings),
+        sandbox=settings.sandbox,
     )
     console(Noted(f"example {example.name}: {example.shows}"))
     result = build_demo(options, source, console)

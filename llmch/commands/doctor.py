@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from llmch.arguments import add_output_arguments
+from llmch.arguments import add_output_arguments, add_record_arguments
 from llmch.console import Console
 from shared.errors import ExitCode
 
@@ -14,9 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of `doctor`."""
     parser.add_argument("--repo", type=Path, metavar="DIR", help="also look at this git repo")
     parser.add_argument("--online", action="store_true", help="also ask the model server")
-    parser.add_argument(
-        "--artifacts-dir", type=Path, metavar="DIR", help="root of run records (./artifacts)"
-    )
+    add_record_arguments(parser)
     add_output_arguments(parser)
 
 
@@ -25,7 +23,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     from llmch.examination import Health, examine
     from llmch.wiring import settings_for
 
-    settings = settings_for(args, console, {}, repo=args.repo)
+    settings = settings_for(args, console, repo=args.repo)
     findings = examine(settings, args.repo, online=args.online)
     for each in findings:
         console.lines(f"{_MARKS[each.health.value]:<5} {each.name:<12} {each.told}")

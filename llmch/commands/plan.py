@@ -6,7 +6,7 @@ import argparse
 
 from llmch.arguments import add_model_arguments, add_output_arguments, add_record_arguments
 from llmch.console import Console
-from planner.cli import add_plan_arguments, plan_flags, plan_options
+from planner.cli import add_plan_arguments, plan_options
 from shared.errors import ExitCode
 
 
@@ -25,7 +25,7 @@ def execute(args: argparse.Namespace, console: Console) -> ExitCode:
     from planner.run import plan_document, run_plan
     from planner.spec import read_spec
 
-    settings = settings_for(args, console, plan_flags(args), repo=args.repo, spec=args.spec)
+    settings = settings_for(args, console, repo=args.repo, spec=args.spec)
     review = reviews_plan(args)
     with inputs_first(lambda: read_spec(args.spec)):
         source = planning_source(args, settings, review=review)
