@@ -119,7 +119,7 @@ def setting(
         read=read,
         default=default,
         help=help,
-        default_words=default_words or (f"as `{like}`" if like else str(default)),
+        default_words=default_words or (f"as `{like}`" if like else _in_words(default)),
         guarded=guarded,
         harmless=harmless,
         harmless_words=harmless_words,
@@ -128,6 +128,16 @@ def setting(
         like=like,
     )
     return field(default_factory=lambda: default, metadata={_DECLARED: key})
+
+
+def _in_words(default: object) -> str:
+    match default:
+        case float():
+            return f"{default:g}"
+        case tuple():
+            return ", ".join(map(str, default))
+        case _:
+            return str(default)
 
 
 def table(kind: Callable[[], T]) -> T:

@@ -97,7 +97,10 @@ class PlannerSettings(RoleSettings):
         flag=Flag("--max-output-tokens", FlagGroup.PLAN_ALONE, "N"),
     )
     temperature: float | None = setting(
-        _TEMPERATURE, 0.0, "not sent to a model that refuses it", name="planner.temperature"
+        _TEMPERATURE,
+        0.0,
+        "how random replies are; not sent to a model that refuses it",
+        name="planner.temperature",
     )
 
 
@@ -138,7 +141,7 @@ class ReviewerSettings(RoleSettings):
     temperature: float | None = setting(
         _TEMPERATURE,
         None,
-        "not sent to a model that refuses it",
+        "how random replies are; not sent to a model that refuses it",
         name="reviewer.temperature",
         like="planner.temperature",
     )
@@ -183,7 +186,7 @@ class FactorySettings(RoleSettings):
     temperature: float | None = setting(
         _TEMPERATURE,
         0.0,
-        "not sent to a model that refuses it",
+        "how random replies are; not sent to a model that refuses it",
         name="factory.temperature",
         flag=Flag("--llm-temperature", FlagGroup.ATTEMPTS, "T"),
     )
@@ -280,7 +283,6 @@ class Settings:
         600.0,
         "how long each command of a repo may take",
         name="timeout_seconds",
-        default_words="600",
         flag=Flag("--timeout-seconds", FlagGroup.COMMANDS, "S"),
     )
     python: str | None = setting(

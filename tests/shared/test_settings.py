@@ -28,6 +28,7 @@ from shared.settings import (
     Settings,
 )
 from shared.settings_loading import LoadedSettings, load_settings
+from tests.settings_page import PAGE, render_page
 
 
 def load(
@@ -317,6 +318,21 @@ def test_the_same_is_taken_from_the_user(tmp_path: Path, named: str, project: st
     loaded = load(tmp_path, user=user, repo=tmp_path / "repo")
     assert loaded.warnings == ()
     assert loaded.settings != load_settings(cwd=tmp_path / "elsewhere", environ={}).settings
+
+
+@pytest.mark.parametrize(("written", "link"), [("auto", "auto"), ("none", ())])
+def test_link_may_be_a_word_which_a_project_may_use_too(
+    tmp_path: Path, written: str, link: object
+) -> None:
+    loaded = load(tmp_path, project=f'[tool.llmch]\nlink = "{written}"')
+    assert (loaded.settings.link, loaded.warnings) == (link, ())
+    assert load(tmp_path, flags={"link": written}).settings.link == link
+
+
+def test_a_folder_that_is_called_as_such_a_word_is_still_a_folder(tmp_path: Path) -> None:
+    loaded = load(tmp_path, project='[tool.llmch]\nlink = ["secrets/none"]')
+    assert loaded.settings.link == "auto"
+    assert "link secrets/none is ignored" in loaded.warnings[0]
 
 
 def test_a_project_may_link_its_package_folders_but_no_others(tmp_path: Path) -> None:
@@ -682,12 +698,11 @@ def test_without_config_files_nothing_heavy_is_imported(tmp_path: Path) -> None:
 
 # The page that describes them
 
-PAGE = Path(shared.__file__).parent.parent / "docs/configuration.md"
 
-
-def test_the_page_has_every_key_and_says_who_may_set_it() -> None:
-    rows = re.findall(r"^\| `([a-z_.]+)` \|.*\| (\w+)[^|]*\|$", PAGE.read_text(), re.MULTILINE)
-    assert dict(rows) == {key.name: "user" if key.guarded else "all" for key in KEYS.values()}
+def test_the_page_is_made_from_the_declarations() -> None:
+    text = PAGE.read_text("utf-8")
+    assert text == render_page(text), "run `python -m tests.settings_page`"
+    assert set(KEYS) <= set(re.findall(r"^\| `([a-z_.]+)` \|", text, re.MULTILINE))
 
 
 def test_the_example_on_the_page_can_be_loaded(tmp_path: Path) -> None:
