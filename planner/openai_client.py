@@ -17,7 +17,7 @@ class PlannerModel:
     model: str
     reasoning_effort: str | None
     max_output_tokens: int | None
-    temperature: float | None = 0.0
+    temperature: float | None = None
 
     def request(self, prompt: str, attempt: int, role: Role = Role.PLANNER) -> Request:
         """Return the request of one attempt, or of one round of a review.

@@ -52,10 +52,10 @@ class RoleSettings:
     """
 
     ladder: tuple[str, ...]
-    base_url: str | None = None
-    reasoning_effort: str | None = None
-    max_output_tokens: int | None = None
-    temperature: float | None = 0.0
+    base_url: str | None
+    reasoning_effort: str | None
+    max_output_tokens: int | None
+    temperature: float | None
 
     @property
     def model(self) -> str:

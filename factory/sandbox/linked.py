@@ -42,7 +42,7 @@ class LinkedFolders:
         self._workspace = workspace
         self._placement = placement
         self._aside = aside
-        self._copied: dict[str, int] = {}
+        self._copied: dict[str, tuple[int, int]] = {}
         self._lock = threading.Lock()
 
     def ensure(self) -> None:
@@ -74,20 +74,35 @@ class LinkedFolders:
         place = folder / name
         match self._placement:
             case Placement.MOUNT:
-                _make_folder(place, self._aside)
+                if not _is_empty_folder(place):
+                    _clear(place, self._aside)
+                    place.mkdir()
             case Placement.SYMLINK:
                 if not (place.is_symlink() and place.readlink() == linked.source):
                     _clear(place, self._aside)
                     place.symlink_to(linked.source)
             case Placement.COPY:
-                if not _is_folder(place) or place.lstat().st_ino != self._copied.get(linked.path):
+                if not _is_folder(place) or _identity(place) != self._copied.get(linked.path):
                     _clear(place, self._aside)
                     _copy(linked, place)
-                    self._copied[linked.path] = place.lstat().st_ino
+                    self._copied[linked.path] = _identity(place)
 
 
 def _is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
+
+
+def _is_empty_folder(path: Path) -> bool:
+    if not _is_folder(path):
+        return False
+    regain(path)
+    return not any(path.iterdir())
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    """Return what tells a folder from another one, whose inode may have the same number."""
+    facts = folder.lstat()
+    return facts.st_ino, facts.st_ctime_ns
 
 
 def _make_folder(path: Path, aside: Path) -> None:
