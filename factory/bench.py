@@ -10,6 +10,7 @@ from pathlib import Path
 from factory.excerpt import python_paths
 from factory.sandbox import Sandbox
 from factory.sandbox.interpreter import interpreter_of
+from factory.sandbox.linked import Linked
 from factory.workspace import Workspace, workspace_refused
 
 
@@ -17,13 +18,15 @@ from factory.workspace import Workspace, workspace_refused
 class Bench:
     """The two, and the interpreter of the commands; `used` since the tree was checked out.
 
-    `temporary` is the host's name of what commands have for /tmp and HOME.
+    `temporary` is the host's name of what commands have for /tmp and HOME; `linked` are the
+    folders of the user's checkout that commands find in the tree.
     """
 
     workspace: Workspace
     sandbox: Sandbox
     python: Path
     temporary: Path
+    linked: tuple[Linked, ...] = ()
     used: bool = False
 
     def reset(self) -> None:
@@ -59,5 +62,6 @@ class Bench:
             str(workspace.root): ".",
             str(self.temporary): "/tmp",  # noqa: S108  # as the sandbox shows it
             str(workspace.private): "<private>",
+            **{str(each.source): each.path for each in self.linked},
             **python_paths(self.python),
         }

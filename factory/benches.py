@@ -10,10 +10,12 @@ from pathlib import Path
 
 from factory.bench import Bench
 from factory.journal import Journal, Step
+from factory.linking import Linking, find_links
 from factory.options import RunOptions
 from factory.preflight import Repo
-from factory.sandbox import Policy, open_sandbox
+from factory.sandbox import Policy, Sandbox, open_sandbox
 from factory.sandbox.dependencies import prepare as prepare_dependencies
+from factory.sandbox.linked import Linked
 from factory.workspace import (
     Workspace,
     close_workspace,
@@ -22,7 +24,7 @@ from factory.workspace import (
     workspace_refused,
     workspaces_root,
 )
-from shared.events import Emit, Noted
+from shared.events import Emit, Noted, Warned
 
 
 class Benches:
@@ -37,12 +39,18 @@ class Benches:
         self._root = workspaces_root() / run_id
         self._python: Path | None = None
         self._emit = emit
+        self._linking = Linking()
+        self._warned: set[str] = set()
         self._lock = threading.Lock()
         self._idle: list[Bench] = []
         self._roots: list[Path] = []
 
     def prepare(self, commit: str) -> None:
-        """Open the first bench, so that what keeps any from being opened is told early."""
+        """Open the first bench, so that what keeps any from being opened is reported early.
+
+        Raises `PreflightRefused` where the setting `link` names what cannot be shown.
+        """
+        self._linking = find_links(self._options.settings.link, self._repo)
         self._idle.append(self._open(commit))
 
     @contextlib.contextmanager
@@ -58,6 +66,7 @@ class Benches:
         elif bench.used or bench.workspace.baseline != commit:
             bench.workspace.baseline = commit
             bench.reset()
+            self._link_again(bench)
         bench.used = True
         try:
             yield bench
@@ -82,14 +91,37 @@ class Benches:
             self._journal.record(Step.WORKSPACE_OPENED, root=root)
             if self._python is None:
                 self._python = self._interpreter(workspace)
-            policy = self._policy(workspace, self._python)
-            try:
-                sandbox = open_sandbox(self._options.sandbox.backend, policy)
-            except OSError as error:
-                raise workspace_refused(root.parent, error) from error
+            linked = self._choose_links(workspace)
+            workspace.link(frozenset(each.path for each in linked))
+            policy = self._policy(workspace, self._python, linked)
+            sandbox = self._sandbox(policy)
             if len(self._roots) == 1:
                 self._emit(Noted(sandbox.describe()))
-            return Bench(workspace, sandbox, self._python, policy.temporary)
+            return Bench(workspace, sandbox, self._python, policy.temporary, linked)
+
+    def _link_again(self, bench: Bench) -> None:
+        """Show what belongs to the bench's new baseline, in a new sandbox where that differs."""
+        linked = self._choose_links(bench.workspace)
+        if linked == bench.linked:
+            return
+        bench.workspace.link(frozenset(each.path for each in linked))
+        bench.workspace.reset()
+        bench.linked = linked
+        bench.sandbox = self._sandbox(self._policy(bench.workspace, bench.python, linked))
+
+    def _choose_links(self, workspace: Workspace) -> tuple[Linked, ...]:
+        chosen = self._linking.choose(workspace)
+        for warning in chosen.warnings:
+            if warning not in self._warned:
+                self._warned.add(warning)
+                self._emit(Warned(warning))
+        return chosen.linked
+
+    def _sandbox(self, policy: Policy) -> Sandbox:
+        try:
+            return open_sandbox(self._options.settings.sandbox.backend, policy)
+        except OSError as error:
+            raise workspace_refused(policy.private.parent, error) from error
 
     def _interpreter(self, workspace: Workspace) -> Path:
         """Return what commands get as `python`: with the target's dependencies, where asked for.
@@ -103,16 +135,17 @@ class Benches:
         self._emit(Noted("looking after the target's dependencies"))
         return prepare_dependencies(workspace.root, options.python, dependencies_root())
 
-    def _policy(self, workspace: Workspace, python: Path) -> Policy:
-        choice = self._options.sandbox
-        named = {name: os.environ[name] for name in choice.environment if name in os.environ}
+    def _policy(self, workspace: Workspace, python: Path, linked: tuple[Linked, ...]) -> Policy:
+        chosen = self._options.settings.sandbox
+        named = {name: os.environ[name] for name in chosen.env if name in os.environ}
         return Policy(
             workspace=workspace.root,
             git_dir=self._repo.common_dir,
             private=workspace.private,
             python=python,
-            network="host" if choice.network_host else "none",
-            read=choice.read,
-            write=choice.write,
+            network=chosen.net,
+            read=chosen.read,
+            write=chosen.write,
             environment=named,
+            linked=linked,
         )

@@ -160,7 +160,7 @@ def _run_one(check: Check, judging: Judging, name: str) -> tuple[CmdResult, Ende
 
 def _execute(check: Check, judging: Judging, name: str) -> Ended:
     log = make_folder(judging.folder / "logs") / name
-    seconds = judging.options.timeout_seconds
+    seconds = judging.options.settings.timeout_seconds
     try:
         return judging.bench.sandbox.run(check.argv, timeout_seconds=seconds, log=log)
     except OSError as error:
@@ -195,7 +195,7 @@ def _failed_command(stage: Stage, check: Check, ended: Ended, judging: Judging) 
     output = "\n".join(
         text.strip() for text in (ended.stdout.text, ended.stderr.text) if text.strip()
     )
-    reason = _reason(ended, judging.options.timeout_seconds)
+    reason = _reason(ended, judging.options.settings.timeout_seconds)
     account = judging.excerpt("\n".join(filter(None, (reason, output))))
     return brief_of(
         stage,

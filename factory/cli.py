@@ -6,17 +6,17 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from factory.llm import ModelChoice
-from factory.options import RunOptions, SandboxChoice
+from factory.options import RunOptions
 from factory.preflight import BranchPolicy
-from factory.sandbox import Backend
+from shared.declaration import FlagGroup
 from shared.errors import InvalidInput
 from shared.llm.access import is_openai
 from shared.llm.ladder import model_for_attempt, parse_ladder
 from shared.llm.reply_format import ReplyFormat
+from shared.setting_flags import add_setting_flags
 from shared.settings import Settings
 
 
@@ -40,47 +40,25 @@ def add_batch_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def run_flags(args: argparse.Namespace) -> Mapping[str, object]:
-    """Return the flags that are settings, by the settings' keys."""
-    return {
-        "factory.model": args.llm_model,
-        "factory.temperature": args.llm_temperature,
-        "factory.attempts": args.max_attempts,
-        "timeout_seconds": args.timeout_seconds,
-        "python": args.python,
-        "strict_acceptance": args.strict_acceptance,
-        "sandbox.backend": args.sandbox,
-        "sandbox.net": args.sandbox_net,
-        "sandbox.read": args.sandbox_read,
-        "sandbox.write": args.sandbox_write,
-    }
-
-
 def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
     """Return what is asked for, by the flags that are no settings and by the settings.
 
     Raises `InvalidInput` where there is no such interpreter.
     """
+    forced = ReplyFormat(args.reply_format) if args.reply_format else None
     return RunOptions(
         repo=args.repo,
-        artifacts=settings.artifacts_dir,
-        models=model_choice(
-            settings, ReplyFormat(args.reply_format) if args.reply_format else None
-        ),
-        sandbox=sandbox_choice(settings),
+        settings=settings,
+        models=model_choice(settings, forced),
         python=find_interpreter(settings.python),
         branch=args.branch,
         policy=_policy(args),
         start=args.commit_hash,
-        max_attempts=settings.factory_attempts,
-        timeout_seconds=settings.timeout_seconds,
         retry_flaky=args.retry_flaky,
         install_dependencies=args.deps == "auto",
         jobs=getattr(args, "jobs", 1),
         keep_going=getattr(args, "keep_going", False),
-        protected=settings.protected_branches,
         allow_verify_exempt=args.allow_verify_exempt,
-        strict_acceptance=settings.strict_acceptance,
         allow_repo_filters=args.allow_repo_filters,
         push=args.push,
         out=args.out,
@@ -101,9 +79,7 @@ def _add_branch_arguments(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_attempt_arguments(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--max-attempts", type=int, metavar="N", help="per order, 1 to 50 (5)")
-    group.add_argument("--llm-model", metavar="M", help="the model; a list `small,large` escalates")
-    group.add_argument("--llm-temperature", type=float, metavar="T", help="0 to 2 (0)")
+    add_setting_flags(group, FlagGroup.ATTEMPTS)
     group.add_argument(
         "--reply-format",
         type=ReplyFormat,
@@ -114,31 +90,19 @@ def _add_attempt_arguments(group: argparse._ArgumentGroup) -> None:
         "--allow-verify-exempt", action="store_true",
         help="believe an order that asks to be exempt from verification",
     )  # fmt: skip
-    group.add_argument(
-        "--strict-acceptance", action=argparse.BooleanOptionalAction, default=None,
-        help="refuse an order whose commands pass on code that does nothing (default: tell)",
-    )  # fmt: skip
 
 
 def _add_sandbox_arguments(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--timeout-seconds", type=float, metavar="S", help="for each command (600)")
+    add_setting_flags(group, FlagGroup.COMMANDS)
     group.add_argument(
         "--retry-flaky", type=_whole, default=0, metavar="N",
         help="run a failing command up to N times more on the same tree (0)",
     )  # fmt: skip
-    group.add_argument("--python", metavar="EXE", help="what `python` means to commands (this one)")
     group.add_argument(
         "--deps", choices=("off", "auto"), default="off",
         help="auto: install what the target declares, wheels only, in a cached environment (off)",
     )  # fmt: skip
-    group.add_argument("--sandbox", choices=[each.value for each in Backend], help="(auto)")
-    group.add_argument("--sandbox-net", choices=("none", "host"), help="(none)")
-    group.add_argument(
-        "--sandbox-read", type=Path, action="append", metavar="PATH", help="let commands read this"
-    )
-    group.add_argument(
-        "--sandbox-write", type=Path, action="append", metavar="PATH", help="let them write this"
-    )
+    add_setting_flags(group, FlagGroup.SANDBOX)
     group.add_argument(
         "--allow-repo-filters", action="store_true",
         help="run filters (filter.*) that only the repo's own git config defines",
@@ -162,18 +126,6 @@ def model_choice(settings: Settings, forced: ReplyFormat | None = None) -> Model
         reasoning_effort=role.reasoning_effort,
         trusted_schemas=is_openai(os.environ, role.base_url),
         reply_format=forced,
-    )
-
-
-def sandbox_choice(settings: Settings) -> SandboxChoice:
-    """Return how commands are contained, as the settings say."""
-    chosen = settings.sandbox
-    return SandboxChoice(
-        backend=Backend(chosen.backend),
-        network_host=chosen.net == "host",
-        read=chosen.read,
-        write=chosen.write,
-        environment=chosen.env,
     )
 
 

@@ -60,8 +60,9 @@ class Gathering:
         emit: Emit,
         cancelled: Callable[[], bool],
     ) -> None:
-        seconds = min(options.timeout_seconds, _LIMIT_SECONDS)
-        self._options = replace(options, timeout_seconds=seconds)
+        seconds = min(options.settings.timeout_seconds, _LIMIT_SECONDS)
+        settings = replace(options.settings, timeout_seconds=seconds)
+        self._options = replace(options, settings=settings)
         self._task = task
         self._bench = bench
         self._emit = emit

@@ -19,7 +19,8 @@ def run_attempts(context: FactoryContext) -> FactoryState:
         first_state(),
         context=context,
         config={
-            "recursion_limit": _STEPS_PER_ATTEMPT * context.options.max_attempts + _SPARE_STEPS
+            "recursion_limit": _STEPS_PER_ATTEMPT * context.options.settings.factory_attempts
+            + _SPARE_STEPS
         },
     )
     return cast(FactoryState, state)

@@ -11,7 +11,7 @@ import itertools
 import os
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -22,21 +22,27 @@ _ACCESS = os.R_OK | os.W_OK | os.X_OK
 class Listing:
     """What belongs into a tree: files by their paths, and the folders that hold them.
 
-    The folder of a submodule belongs there too, and nothing in it.
+    The folder of a submodule belongs there too, and nothing in it. `linked` are places that belong
+    to the sandbox: they are not looked at.
     """
 
     files: frozenset[str]
     folders: frozenset[str]
+    linked: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, files: Iterable[str], submodules: Iterable[str]) -> Self:
-        folders: frozenset[str] = frozenset(submodules)
-        return cls(frozenset(), folders | _folders_of(folders)).with_files(files)
+    def of(
+        cls, files: Iterable[str], submodules: Iterable[str], linked: Iterable[str] = ()
+    ) -> Self:
+        """Return the listing of a tree that holds these files, submodules and linked folders."""
+        folders, places = frozenset(submodules), frozenset(linked)
+        above = _folders_of(folders | places)
+        return cls(frozenset(), folders | above, places).with_files(files)
 
     def with_files(self, paths: Iterable[str]) -> Self:
         """Return the listing with more files in it."""
         added = frozenset(paths) - self.folders
-        return type(self)(self.files | added, self.folders | _folders_of(added))
+        return replace(self, files=self.files | added, folders=self.folders | _folders_of(added))
 
 
 def _folders_of(paths: Iterable[str]) -> set[str]:
@@ -62,6 +68,8 @@ def find_leftovers(root: Path, expected: Listing) -> tuple[Path, ...]:
         here = waiting.pop()
         for entry in _entries(os.path.join(root, here)):  # noqa: PTH118  # called per folder
             path = here + entry.name
+            if path in expected.linked:
+                continue
             is_folder = entry.is_dir(follow_symlinks=False)
             if is_folder and path in folders:
                 waiting.append(path + "/")

@@ -30,7 +30,7 @@ def _pass(state: FactoryState, context: FactoryContext) -> StateUpdate:
 
 
 def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> StateUpdate:
-    attempt, max_attempts = state["attempt"], context.options.max_attempts
+    attempt, max_attempts = state["attempt"], context.options.settings.factory_attempts
     document = brief.model_dump(mode="json")
     write_json(context.attempt_folder(attempt) / "failure_brief.json", document, sync=False)
     records = (*state["records"], _record(attempt, context))

@@ -49,7 +49,11 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdat
     gathering = Gathering(
         context.task, options, context.bench, context.emit, context.cancelled.is_set
     )
-    if options.strict_acceptance and attempt.number == 1 and (hollow := gathering.skeleton()):
+    if (
+        options.settings.strict_acceptance
+        and attempt.number == 1
+        and (hollow := gathering.skeleton())
+    ):
         brief = brief_of(Stage.PREFLIGHT, order, _proves_nothing(hollow))
         return {"evidence": Evidence(on_skeleton=hollow), **_ended(attempt, brief)}
     asked = options.models.format_for(state["records"])

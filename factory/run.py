@@ -47,7 +47,9 @@ def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) 
         exempt, warning = decide_exempt(loaded, allow=options.allow_verify_exempt)
         run_id = new_run_id()
         branch = options.branch or default_branch(loaded.plan, run_id)
-        target = choose_target(held.repo, branch, options.policy, options.protected, options.start)
+        target = choose_target(
+            held.repo, branch, options.policy, options.settings.protected_branches, options.start
+        )
         head = {"command": "run", "work_order": str(path), **describe_options(options, target)}
         with begin_run(options, source, held, target, run_id, head, [loaded], emit) as (
             session,
@@ -99,7 +101,7 @@ def begin_run(
 ) -> Iterator[tuple[Session, Recording]]:
     """Make the run's folder, open journal, model, workspace and sandbox; close all of it."""
     repo = held.repo
-    folder = new_run_folder(options.artifacts, "factory", run_id)
+    folder = new_run_folder(options.settings.artifacts_dir, "factory", run_id)
     with contextlib.ExitStack() as opened:
         journal = opened.enter_context(open_journal(repo.common_dir, StateFile(repo.common_dir)))
         journal.record(
@@ -158,9 +160,9 @@ def describe_options(options: RunOptions, target: Target) -> dict[str, Any]:
         "base": target.tip,
         "model": options.models.model(1),
         "temperature": options.models.temperature,
-        "max_attempts": options.max_attempts,
-        "timeout_seconds": options.timeout_seconds,
-        "sandbox": options.sandbox.backend,
+        "max_attempts": options.settings.factory_attempts,
+        "timeout_seconds": options.settings.timeout_seconds,
+        "sandbox": options.settings.sandbox.backend,
         "python": str(options.python),
     }
 

@@ -28,6 +28,7 @@ class FileKind(StrEnum):
     BEHIND_LINK = "behind a link"
     BEHIND_FILE = "behind a file"
     IN_SUBMODULE = "in a submodule"
+    IN_LINKED = "in a linked folder"
     UNREADABLE = "unreadable"
 
 
@@ -40,6 +41,7 @@ DESCRIPTIONS = {
     FileKind.BEHIND_LINK: "lies behind a symbolic link",
     FileKind.BEHIND_FILE: "lies below something that is no folder",
     FileKind.IN_SUBMODULE: "lies in a submodule, which is a repo of its own",
+    FileKind.IN_LINKED: "lies in a folder of installed packages that is shown read-only",
     FileKind.UNREADABLE: "is out of reach: its name is too long, or its folder is locked",
 }
 """What messages say of a path where something of that kind stands."""

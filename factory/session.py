@@ -64,7 +64,13 @@ class Session:
         self.started[order.id] = time.monotonic()
         self.journal.record(Step.ORDER_BEGUN, order=order.id, base=task.base)
         self.emit(
-            OrderStarted(order.id, order.title, self.branch, task.base, self.options.max_attempts)
+            OrderStarted(
+                order.id,
+                order.title,
+                self.branch,
+                task.base,
+                self.options.settings.factory_attempts,
+            )
         )
         document = order.model_dump(mode="json")
         write_json(make_folder(task.folder) / "work_order.json", document, sync=False)

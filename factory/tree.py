@@ -37,11 +37,13 @@ class NotReadable(Exception):
 class Tree:
     """The files below `root`, by relative normalised paths.
 
-    `submodules` are folders that belong to repos of their own: nothing in them is this tree's.
+    `submodules` are folders that belong to repos of their own, and `linked` are folders of the
+    user's checkout that the sandbox shows: nothing in them is this tree's.
     """
 
     root: Path
     submodules: frozenset[str] = frozenset()
+    linked: frozenset[str] = frozenset()
 
     def state_of(self, path: str) -> FileState:
         """Return what stands at `path` now."""
@@ -115,10 +117,12 @@ class Tree:
     @contextlib.contextmanager
     def _parent_of(self, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
         *folders, name = path.split("/")
-        if any(
-            "/".join(folders[:depth]) in self.submodules for depth in range(1, len(folders) + 1)
-        ):
-            raise NotReadable(FileKind.IN_SUBMODULE)
+        for depth in range(1, len(folders) + 1):
+            above = "/".join(folders[:depth])
+            if above in self.submodules:
+                raise NotReadable(FileKind.IN_SUBMODULE)
+            if above in self.linked:
+                raise NotReadable(FileKind.IN_LINKED)
         current = os.open(self.root, _FOLDER)
         try:
             for folder in folders:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from dataclasses import dataclass
 
 from factory.tree import Tree
@@ -31,19 +33,27 @@ def parse_check(text: str, *tolerated: tuple[int, str]) -> Check:
 
 _COMPILE = parse_check("python -m compileall -q .")
 _FALLBACK = (
-    _COMPILE,
     parse_check("python -m pip --version"),
     parse_check("python -m pytest -q", (_NO_TESTS_COLLECTED, "no tests were found")),
 )
+
+
+def _compile_without(folders: frozenset[str]) -> Check:
+    if not folders:
+        return _COMPILE
+    names = "|".join(map(re.escape, sorted(folders)))
+    return parse_check(f"{_COMPILE.text} -x {shlex.quote(f'^[.]/({names})/')}")
 
 
 def verification_of(tree: Tree, *, exempt: bool) -> tuple[Check, ...]:
     """Return the commands for a tree as it is now: its own script, else the fallback.
 
     An exempt order (one that only builds towards the verify contract) is compiled and no more.
+    Installed packages in linked folders are not.
     """
+    compiling = _compile_without(tree.linked)
     if exempt:
-        return (_COMPILE,)
+        return (compiling,)
     if tree.exists(VERIFY_SCRIPT):
         return (parse_check(f"bash {VERIFY_SCRIPT}"),)
-    return _FALLBACK
+    return (compiling, *_FALLBACK)

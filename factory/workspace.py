@@ -44,7 +44,8 @@ class _Seen:
 class Workspace:
     """A detached working tree and the commit that an attempt starts from.
 
-    `private` is a folder beside the tree for the commands' temporary files.
+    `private` is a folder beside the tree for the commands' temporary files; `linked` are paths
+    where commands find folders of the user's checkout.
     """
 
     repo: Git
@@ -52,6 +53,7 @@ class Workspace:
     private: Path
     baseline: str
     submodules: frozenset[str] = frozenset()
+    linked: frozenset[str] = frozenset()
     _seen: _Seen | None = field(default=None, init=False)
 
     @property
@@ -60,7 +62,17 @@ class Workspace:
 
     @property
     def tree(self) -> Tree:
-        return Tree(self.root, self.submodules)
+        return Tree(self.root, self.submodules, self.linked)
+
+    def link(self, paths: frozenset[str]) -> None:
+        """Leave these paths to the sandbox; the next reset removes what it had at others."""
+        self.linked = paths
+        self._seen = None
+
+    def tracks(self, path: str) -> bool:
+        """Return whether the baseline has a file at `path` or below it."""
+        listing = self._look_up(self.baseline).listing
+        return any(f"{each}/".startswith(f"{path}/") for each in listing.files)
 
     def reset(self) -> None:
         """Make the tree exactly the baseline again, whatever commands left in it."""
@@ -113,12 +125,17 @@ class Workspace:
     def _drift(self, paths: Sequence[str]) -> tuple[str, ...]:
         changes = self.git.changes(own_tree=True)
         differing = {*changes.changed, *changes.untracked}.difference(paths)
-        return tuple(sorted(map(printable, differing)))
+        linked = tuple(f"{each}/" for each in self.linked)
+        others = (each for each in differing if not f"{each}/".startswith(linked))
+        return tuple(sorted(map(printable, others)))
 
     def _look_up(self, commit: str) -> _Seen:
         if self._seen is None or self._seen.commit != commit:
-            self._seen = _Seen(commit, Listing.of(self.git.files_of(commit), self.submodules))
+            self._seen = _Seen(commit, self._listing_of(commit))
         return self._seen
+
+    def _listing_of(self, commit: str) -> Listing:
+        return Listing.of(self.git.files_of(commit), self.submodules, self.linked)
 
     @contextlib.contextmanager
     def _refusals_told(self) -> Iterator[None]:

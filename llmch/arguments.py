@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from shared.declaration import FlagGroup
+from shared.setting_flags import add_setting_flags
+
 
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how to print, the same for every verb."""
@@ -26,12 +29,9 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--transcript", type=Path, metavar="FILE",
         help="the record to replay from, or to continue and record to",
     )  # fmt: skip
-    group.add_argument("--max-cost", metavar="USD", help="stop before calls could cost more")
-    group.add_argument("--max-tokens", type=int, metavar="N", help="stop before calls take more")
+    add_setting_flags(group, FlagGroup.BUDGET)
 
 
 def add_record_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flag that says where the run's record goes."""
-    parser.add_argument(
-        "--artifacts-dir", type=Path, metavar="DIR", help="root of run records (./artifacts)"
-    )
+    add_setting_flags(parser, FlagGroup.RECORD)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,27 +17,23 @@ from shared.llm.by_role import ByRoleClient
 from shared.llm.client import LlmClient, Role
 from shared.llm.stack import Mode, ModelSource
 from shared.llm.transcript import Transcript
-from shared.settings import RoleSettings, Settings, load_settings
+from shared.setting_flags import flags_given
+from shared.settings import RoleSettings, Settings
+from shared.settings_loading import load_settings
 
 
 def settings_for(
     args: argparse.Namespace,
     emit: Emit,
-    flags: Mapping[str, object],
     *,
     repo: Path | None = None,
     spec: Path | None = None,
 ) -> Settings:
-    """Return the settings in force, having told what of them was ignored or changed.
+    """Return the settings in force, and report those that were ignored or changed.
 
     Raises `InvalidInput` naming the source of a setting that cannot be used.
     """
-    common = {
-        "artifacts_dir": getattr(args, "artifacts_dir", None),
-        "max_cost": getattr(args, "max_cost", None),
-        "max_tokens": getattr(args, "max_tokens", None),
-    }
-    loaded = load_settings(cwd=Path.cwd(), repo=repo, spec=spec, flags={**common, **flags})
+    loaded = load_settings(cwd=Path.cwd(), repo=repo, spec=spec, flags=flags_given(args))
     for warning in loaded.warnings:
         emit(Warned(warning))
     return loaded.settings

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from planner.openai_client import PlannerModel
 from planner.options import PlanOptions
 from planner.target import Allowed
+from shared.declaration import FlagGroup
+from shared.setting_flags import add_setting_flags
 from shared.settings import RoleSettings, Settings
 
 
@@ -20,10 +21,8 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--outdir", type=Path, metavar="DIR", help="also write the plan here")
     parser.add_argument("--overwrite", action="store_true", help="replace the plan in --outdir")
     parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
-    parser.add_argument("--max-attempts", type=int, metavar="N", help="1 to 50 (5)")
-    parser.add_argument("--model", metavar="M", help="the model that plans")
-    parser.add_argument("--reasoning-effort", metavar="E", help="minimal, low, medium or high")
-    parser.add_argument("--max-output-tokens", type=int, metavar="N", help="room for the reply")
+    add_planner_flags(parser)
+    add_setting_flags(parser, FlagGroup.PLAN_ALONE)
     add_acceptance_arguments(parser)
     parser.add_argument("--print-summary", action="store_true", help="print compile_summary.json")
 
@@ -37,18 +36,12 @@ def add_acceptance_arguments(parser: argparse.ArgumentParser) -> None:
         "--review", action=argparse.BooleanOptionalAction, default=None,
         help="have a valid plan reviewed by a model (yes; in a replay, where it is on record)",
     )  # fmt: skip
-    parser.add_argument("--reviewer-model", metavar="M", help="the model that reviews")
+    add_setting_flags(parser, FlagGroup.REVIEW)
 
 
-def plan_flags(args: argparse.Namespace) -> Mapping[str, object]:
-    """Return the flags that are settings, by the settings' keys."""
-    return {
-        "planner.model": args.model,
-        "planner.reasoning_effort": args.reasoning_effort,
-        "planner.max_output_tokens": args.max_output_tokens,
-        "planner.attempts": args.max_attempts,
-        "reviewer.model": args.reviewer_model,
-    }
+def add_planner_flags(parser: argparse.ArgumentParser) -> None:
+    """Add what says which model plans."""
+    add_setting_flags(parser, FlagGroup.PLANNER)
 
 
 def plan_options(args: argparse.Namespace, settings: Settings, *, review: bool) -> PlanOptions:
@@ -79,4 +72,4 @@ def allowed_by(settings: Settings) -> Allowed:
 
 def planning_model(role: RoleSettings) -> PlannerModel:
     """Return the model that plans or reviews, as it is configured."""
-    return PlannerModel(role.model, role.reasoning_effort, role.max_output_tokens)
+    return PlannerModel(role.model, role.reasoning_effort, role.max_output_tokens, role.temperature)

@@ -9,11 +9,15 @@ from shared.llm.client import Api, Place, Request, Role
 
 @dataclass(frozen=True, slots=True)
 class PlannerModel:
-    """A model that plans or reviews, how it is asked. `max_output_tokens` includes reasoning."""
+    """Say which model plans or reviews and how it is asked.
+
+    `max_output_tokens` includes reasoning. `None` leaves a parameter to the server.
+    """
 
     model: str
     reasoning_effort: str | None
     max_output_tokens: int | None
+    temperature: float | None = None
 
     def request(self, prompt: str, attempt: int, role: Role = Role.PLANNER) -> Request:
         """Return the request of one attempt, or of one round of a review.
@@ -27,5 +31,6 @@ class PlannerModel:
             prompt=prompt,
             place=Place(role, attempt),
             max_output_tokens=self.max_output_tokens,
+            temperature=self.temperature,
             reasoning_effort=self.reasoning_effort,
         )

@@ -1,7 +1,7 @@
 """Layers of configuration: files, variables and flags, each a mapping from key to value.
 
-What the keys are is for `shared.settings` to say. Here is how they are found, who may set them,
-and what is said of one that nobody knows.
+Here is how the values are found, who may set them, and what is said of a key that nobody knows.
+The keys themselves are declared in `shared.settings`.
 """
 
 from __future__ import annotations
@@ -10,46 +10,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path, PurePosixPath
-from typing import Generic, TypeVar
 
-from shared.config_values import Given, Reader
+from shared.config_values import Given
+from shared.declaration import PREFIX, Key, Keys
 from shared.errors import InvalidInput
 from shared.text_input import read_text_input
 
-PREFIX = "LLMCH_"
-
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-
 Layer = Mapping[str, Given]
-
-
-@dataclass(frozen=True, slots=True)
-class Key(Generic[T_co]):
-    """A setting: its name, dotted where it is in a table, and how its value is read.
-
-    A `guarded` one may not be set by a target repo's own config, but for a list's entries whose
-    last path component is in `harmless`. `option` is its flag, where that is not spelt as the name.
-    """
-
-    name: str
-    read: Reader[T_co]
-    guarded: bool = False
-    harmless: frozenset[str] = frozenset()
-    option: str = ""
-
-    @property
-    def variable(self) -> str:
-        """The environment variable of the setting."""
-        return PREFIX + self.name.upper().replace(".", "_")
-
-    @property
-    def flag(self) -> str:
-        """The flag of the setting, as messages call it."""
-        return self.option or "--" + self.name.replace(".", "-").replace("_", "-")
-
-
-Keys = Mapping[str, Key[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +25,13 @@ class Layers:
 
     layers: tuple[Layer, ...]
 
-    def given(self, key: Key[object]) -> Given | None:
+    def given(self, key: Key) -> Given | None:
         """Return the winning value as it was written."""
         return next((each[key.name] for each in reversed(self.layers) if key.name in each), None)
 
-    def value(self, key: Key[T]) -> T | None:
-        """Return the winning value; `None` where nobody set the key."""
-        given = self.given(key)
-        return None if given is None else key.read(given)
-
-    def all_values(self, key: Key[T]) -> tuple[T, ...]:
-        """Return each layer's value, for settings that add up."""
-        return tuple(key.read(each[key.name]) for each in self.layers if key.name in each)
+    def all_given(self, key: Key) -> tuple[Given, ...]:
+        """Return each layer's value as it was written, for settings that add up."""
+        return tuple(each[key.name] for each in self.layers if key.name in each)
 
 
 def check_layer(layer: Layer, keys: Keys) -> Layer:
@@ -125,7 +87,7 @@ def variable_layer(
 def flag_layer(flags: Mapping[str, object], keys: Keys, folder: Path) -> Layer:
     """Return what flags set, given by key; `None` stands for a flag that was not used."""
     return {
-        name: Given(_spelt(value), "command line", keys[name].flag, folder, as_text=True)
+        name: Given(_spelt(value), "command line", keys[name].option, folder, as_text=True)
         for name, value in flags.items()
         if value is not None
     }
@@ -159,16 +121,19 @@ def guard(layer: Layer, keys: Keys) -> tuple[Layer, tuple[str, ...]]:
     return kept, tuple(warnings)
 
 
-def _split_guarded(given: Given, key: Key[object]) -> tuple[str, Given | None]:
+def _split_guarded(given: Given, key: Key) -> tuple[str, Given | None]:
     """Return what to refuse, in words, and what may stay."""
     if not key.guarded:
+        return "", given
+    if isinstance(given.value, str) and given.value in key.harmless_words:
         return "", given
     if not key.harmless or not isinstance(given.value, list):
         return key.name, None
     allowed = [each for each in given.value if PurePosixPath(str(each)).name in key.harmless]
     others = [str(each) for each in given.value if each not in allowed]
     refused = f"{key.name} {', '.join(others)}" if others else ""
-    return refused, replace(given, value=allowed)
+    # Where nothing of the list may stay, it is as if the key were not set.
+    return refused, None if others and not allowed else replace(given, value=allowed)
 
 
 def _parse_toml(text: str, path: Path) -> dict[str, object]:

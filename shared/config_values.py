@@ -13,16 +13,18 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from shared.errors import InvalidInput
 from shared.llm.prices import Price
 from shared.paths import PathProblem, check_path, is_git_path
+from shared.secret_names import names_a_secret
 
 E = TypeVar("E", bound=StrEnum)
 T = TypeVar("T")
 
 Reader = Callable[["Given"], T]
+Links: TypeAlias = tuple[str, ...] | Literal["auto"]
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
@@ -60,16 +62,23 @@ def read_text(given: Given) -> str:
     raise given.refused("a line of text")
 
 
-def read_choice(options: type[E]) -> Reader[E]:
-    """Return a reader of one of `options`."""
+@dataclass(frozen=True, slots=True)
+class Choice(Generic[E]):
+    """Reads one of `options`."""
 
-    def read(given: Given) -> E:
-        found = next((each for each in options if each == given.value), None)
+    options: type[E]
+
+    def __call__(self, given: Given) -> E:
+        """Return the option that is given."""
+        found = next((each for each in self.options if each == given.value), None)
         if found is None:
-            raise given.refused(f"one of {', '.join(options)}")
+            raise given.refused(f"one of {', '.join(self.options)}")
         return found
 
-    return read
+    @property
+    def range(self) -> str:
+        """The values that are taken, in words."""
+        return ", ".join(f"`{each}`" for each in self.options)
 
 
 def read_switch(given: Given) -> bool:
@@ -81,28 +90,70 @@ def read_switch(given: Given) -> bool:
     raise given.refused("true or false")
 
 
-def read_whole(low: int, high: int) -> Reader[int]:
-    """Return a reader of a whole number from `low` to `high`."""
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Reads a whole number from `low` to `high`."""
 
-    def read(given: Given) -> int:
+    low: int
+    high: int
+
+    def __call__(self, given: Given) -> int:
+        """Return the number that is given."""
         number = _number(given)
-        if number is None or number != number.to_integral_value() or not low <= number <= high:
-            raise given.refused(f"a whole number from {low} to {high:,}")
+        inside = number is not None and self.low <= number <= self.high
+        if number is None or number != number.to_integral_value() or not inside:
+            raise given.refused(f"a whole number from {self.low} to {self.high:,}")
         return int(number)
 
-    return read
+    @property
+    def range(self) -> str:
+        """The values that are taken, in words."""
+        return f"{self.low} to {self.high:,}"
 
 
-def read_number(low: float, high: float) -> Reader[float]:
-    """Return a reader of a number from `low` to `high`."""
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Reads a number from `low` to `high`."""
 
-    def read(given: Given) -> float:
+    low: float
+    high: float
+
+    def __call__(self, given: Given) -> float:
+        """Return the number that is given."""
         number = _number(given)
-        if number is None or not low <= number <= high:
-            raise given.refused(f"a number from {low:g} to {high:g}")
+        if number is None or not self.low <= number <= self.high:
+            raise given.refused(f"a number from {self.range}")
         return float(number)
 
-    return read
+    @property
+    def range(self) -> str:
+        """The values that are taken, in words."""
+        return f"{self.low:g} to {self.high:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Clamped:
+    """Reads a whole number of any size, which is brought into bounds with a warning."""
+
+    low: int
+    high: int
+
+    def __call__(self, given: Given) -> int:
+        """Return the number as it is given."""
+        return Whole(-(2**31), 2**31)(given)
+
+    def clamp(self, number: int, name: str) -> tuple[int, str | None]:
+        """Return `number` in bounds, and a warning where it was not; `name` is what set it."""
+        clamped = min(max(number, self.low), self.high)
+        if clamped == number:
+            return number, None
+        bounds = f"the limits are {self.low} and {self.high}"
+        return clamped, f"{name} is {number}: {clamped} attempts are made, {bounds}"
+
+    @property
+    def range(self) -> str:
+        """The values that are taken, in words."""
+        return f"{self.low} to {self.high}"
 
 
 def read_dollars(given: Given) -> Decimal:
@@ -111,11 +162,6 @@ def read_dollars(given: Given) -> Decimal:
     if number is None or number < 0:
         raise given.refused("an amount in US dollars, 0 or more")
     return number
-
-
-def read_any_whole(given: Given) -> int:
-    """Return a whole number of any size that a machine word holds; its range is for the caller."""
-    return read_whole(-(2**31), 2**31)(given)
 
 
 def read_effort(given: Given) -> str:
@@ -174,9 +220,9 @@ def read_model(given: Given) -> tuple[str, ...]:
     return names
 
 
-def read_branches(given: Given) -> tuple[str, ...]:
+def read_branches(given: Given) -> frozenset[str]:
     """Return names of branches."""
-    return _texts(given, ",")
+    return frozenset(_texts(given, ","))
 
 
 def read_programs(given: Given) -> tuple[str, ...]:
@@ -193,7 +239,7 @@ def read_variables(given: Given) -> tuple[str, ...]:
     """Return names of environment variables, none of which may hold a key of ours."""
     names = _matching(given, _VARIABLE, "names of environment variables")
     for name in names:
-        if name.upper().startswith(("OPENAI_", "LLMCH_")):
+        if name.upper().startswith(("OPENAI_", "LLMCH_")) or names_a_secret(name):
             raise InvalidInput(
                 f"{given.source}: {given.name} names {name}, which commands never get",
                 f"remove {name} from it",
@@ -213,6 +259,13 @@ def read_folders(given: Given) -> tuple[str, ...]:
             raise given.refused("folders inside the repo, such as .venv")
         folders.append(folder)
     return tuple(folders)
+
+
+def read_links(given: Given) -> Links:
+    """Return folders inside the target repo, or `auto`; `none` stands for no folder."""
+    if given.value == "auto":
+        return "auto"
+    return () if given.value == "none" else read_folders(given)
 
 
 def read_prices(given: Given) -> Mapping[str, Price]:

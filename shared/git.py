@@ -258,6 +258,20 @@ class Git:
         """Return whether `commit` has a file at `path`."""
         return path in self.entries_of(commit, [path])
 
+    def ignored(self, paths: Sequence[str]) -> frozenset[str]:
+        """Return those of `paths`, which need not exist, that the rules in force ignore."""
+        names = "".join(path + "\0" for path in paths).encode("utf-8", "surrogateescape")
+        done = self.try_run(
+            "check-ignore",
+            "-z",
+            "--stdin",
+            stdin=names,
+            environment={"GIT_LITERAL_PATHSPECS": "0"},  # it refuses to know of them
+        )
+        if done.exit_code not in (0, 1) or done.timed_out:  # 1: it ignores none of them
+            raise GitFailed(done)
+        return frozenset(filter(None, _text(done.stdout).split("\0")))
+
     # Acts
 
     def open_worktree(self, path: Path, commit: str) -> None:

@@ -1,88 +1,61 @@
-"""Settings in layers: defaults, the project's config, the user's, `LLMCH_*` variables, flags.
+"""Every setting there is, each declared once: type, name, reader, default, meaning, flag.
 
-Two files may hold settings. `[tool.llmch]` in the `pyproject.toml` of the target repo (without
-one, of the current folder) belongs to the project: it may be a stranger's, so what could weaken
-the sandbox, send a key elsewhere or write outside is ignored there, with a warning. `llmch.toml`
-beside the spec (without one, in the current folder), or the file that `LLMCH_CONFIG` names, belongs
-to the user and may set everything, unless it lies inside the target repo (without one, inside any:
-it may have come with a clone).
-
-A variable is named by its key: `sandbox.net` is `LLMCH_SANDBOX_NET`.
+The flags of the verbs, the `LLMCH_*` variables and the table in `docs/settings.md` come from these
+declarations. A new setting is one field here and its use.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
+from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
 
-from shared import setting_keys as keys
-from shared.config_layers import (
-    Key,
-    Layer,
-    Layers,
-    check_layer,
-    file_layer,
-    flag_layer,
-    guard,
-    variable_layer,
-)
+from shared import config_values as values
+from shared.config_values import Choice, Clamped, Links, Number, Whole
+from shared.declaration import Flag, FlagGroup, FlagKind, Keys, keys_of, setting, table
 from shared.llm.prices import KNOWN_PRICES, Prices, extend_prices
-from shared.setting_keys import RoleKeys, SandboxBackend, SandboxNet
+from shared.package_folders import PACKAGE_FOLDERS
 
-T = TypeVar("T")
 
-PLANNER_MODEL = "gpt-5.2-codex"
-# Not the planner's: that one answers on the Responses API only, and the factory speaks Chat
-# Completions, which every compatible server has.
-FACTORY_MODEL = "gpt-5.2"
+class SandboxBackend(StrEnum):
+    """Which sandbox holds untrusted commands; `AUTO` takes the first that works."""
 
-PLANNER_OUTPUT_TOKENS = 64_000
-# A proposal's largest single file, 200 KB of code, is about 50,000 tokens; an order that needs
-# half of that is too large already. Reasoning counts in.
-FACTORY_OUTPUT_TOKENS = 32_000
+    AUTO = "auto"
+    BWRAP = "bwrap"
+    LANDLOCK = "landlock"
+    OFF = "off"
 
-DEFAULT_ATTEMPTS = 5
-DEFAULT_TIMEOUT_SECONDS = 600.0
-MIN_ATTEMPTS, MAX_ATTEMPTS = 1, 50
+
+class SandboxNet(StrEnum):
+    """Which network a command sees: its own loopback, or the machine's."""
+
+    NONE = "none"
+    HOST = "host"
+
+
 ALWAYS_PROTECTED = frozenset({"main", "master"})
-
-USER_FILE = "llmch.toml"
-PROJECT_FILE = "pyproject.toml"
-PROJECT_TABLE = ("tool", "llmch")
-CONFIG_VARIABLE = "LLMCH_CONFIG"
-# Variables that are no settings: one is read elsewhere, and tests have a name space of their own.
-OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "LLMCH_WORKSPACES", "LLMCH_DEBUG"})
-TEST_PREFIX = "LLMCH_TEST_"
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxSettings:
-    """What untrusted commands may reach beyond the workspace. Paths are absolute."""
-
-    backend: SandboxBackend = SandboxBackend.AUTO
-    net: SandboxNet = SandboxNet.NONE
-    read: tuple[Path, ...] = ()
-    write: tuple[Path, ...] = ()
-    env: tuple[str, ...] = ()
+ATTEMPTS = Clamped(1, 50)
+_OUTPUT_TOKENS = Whole(1, 10_000_000)
+_TEMPERATURE = Number(0, 2)
+_A_DAY = 86_400
+# A project's own config may have folders of installed packages linked. Any other folder could
+# show the commands of a stranger's repo what the user keeps there.
+_PACKAGE_FOLDERS = frozenset(each.name for each in PACKAGE_FOLDERS)
 
 
 @dataclass(frozen=True, slots=True)
 class RoleSettings:
     """Which model answers for a role, where, and how it is asked; `None` is the server's default.
 
-    Only the factory's ladder has more than one model: later ones answer on later attempts. What
-    is not said for the reviewer is as for the planner.
+    Only the factory's ladder has more than one model: later ones answer on later attempts.
     """
 
     ladder: tuple[str, ...]
-    base_url: str | None = None
-    reasoning_effort: str | None = None
-    max_output_tokens: int | None = None
-    temperature: float | None = 0.0
+    base_url: str | None
+    reasoning_effort: str | None
+    max_output_tokens: int | None
+    temperature: float | None
 
     @property
     def model(self) -> str:
@@ -90,182 +63,296 @@ class RoleSettings:
         return self.ladder[0]
 
 
-PLANNER = RoleSettings(
-    ladder=(PLANNER_MODEL,), reasoning_effort="medium", max_output_tokens=PLANNER_OUTPUT_TOKENS
-)
-FACTORY = RoleSettings(ladder=(FACTORY_MODEL,), max_output_tokens=FACTORY_OUTPUT_TOKENS)
+@dataclass(frozen=True, slots=True)
+class PlannerSettings(RoleSettings):
+    """How the model that plans is asked."""
+
+    ladder: tuple[str, ...] = setting(
+        values.read_model,
+        ("gpt-5.2-codex",),
+        "the model that plans",
+        name="planner.model",
+        flag=Flag("--model", FlagGroup.PLANNER, "M"),
+    )
+    base_url: str | None = setting(
+        values.read_url,
+        None,
+        "the planner's server",
+        name="planner.base_url",
+        default_words="`OPENAI_BASE_URL`",
+        guarded=True,
+    )
+    reasoning_effort: str | None = setting(
+        values.read_effort,
+        "medium",
+        "a word that the server knows, such as low or high",
+        name="planner.reasoning_effort",
+        flag=Flag("--reasoning-effort", FlagGroup.PLANNER, "E"),
+    )
+    max_output_tokens: int | None = setting(
+        _OUTPUT_TOKENS,
+        64_000,
+        "room for the reply, reasoning included",
+        name="planner.max_output_tokens",
+        flag=Flag("--max-output-tokens", FlagGroup.PLAN_ALONE, "N"),
+    )
+    temperature: float | None = setting(
+        _TEMPERATURE,
+        0.0,
+        "how random replies are; not sent to a model that refuses it",
+        name="planner.temperature",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewerSettings(RoleSettings):
+    """How the model that reviews a valid plan is asked."""
+
+    ladder: tuple[str, ...] = setting(
+        values.read_model,
+        (),
+        "the model that reviews",
+        name="reviewer.model",
+        flag=Flag("--reviewer-model", FlagGroup.REVIEW, "M"),
+        like="planner.model",
+    )
+    base_url: str | None = setting(
+        values.read_url,
+        None,
+        "the reviewer's server",
+        name="reviewer.base_url",
+        guarded=True,
+        like="planner.base_url",
+    )
+    reasoning_effort: str | None = setting(
+        values.read_effort,
+        None,
+        "a word that the server knows",
+        name="reviewer.reasoning_effort",
+        like="planner.reasoning_effort",
+    )
+    max_output_tokens: int | None = setting(
+        _OUTPUT_TOKENS,
+        None,
+        "room for the review",
+        name="reviewer.max_output_tokens",
+        like="planner.max_output_tokens",
+    )
+    temperature: float | None = setting(
+        _TEMPERATURE,
+        None,
+        "how random replies are; not sent to a model that refuses it",
+        name="reviewer.temperature",
+        like="planner.temperature",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FactorySettings(RoleSettings):
+    """How the model that writes code is asked."""
+
+    # Not the planner's: that one answers on the Responses API only, and the factory speaks Chat
+    # Completions, which every compatible server has.
+    ladder: tuple[str, ...] = setting(
+        values.read_ladder,
+        ("gpt-5.2",),
+        "the model that writes code; a list (`small,large`) escalates",
+        name="factory.model",
+        flag=Flag("--llm-model", FlagGroup.ATTEMPTS, "M"),
+    )
+    base_url: str | None = setting(
+        values.read_url,
+        None,
+        "the factory's server",
+        name="factory.base_url",
+        default_words="`OPENAI_BASE_URL`",
+        guarded=True,
+    )
+    reasoning_effort: str | None = setting(
+        values.read_effort,
+        None,
+        "a word that the server knows",
+        name="factory.reasoning_effort",
+        default_words="the server's",
+    )
+    # A proposal's largest single file, 200 KB of code, is about 50,000 tokens; an order that needs
+    # half of that is too large already. Reasoning counts in.
+    max_output_tokens: int | None = setting(
+        _OUTPUT_TOKENS,
+        32_000,
+        "room for a proposal, reasoning included",
+        name="factory.max_output_tokens",
+    )
+    temperature: float | None = setting(
+        _TEMPERATURE,
+        0.0,
+        "how random replies are; not sent to a model that refuses it",
+        name="factory.temperature",
+        flag=Flag("--llm-temperature", FlagGroup.ATTEMPTS, "T"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSettings:
+    """What untrusted commands may reach beyond the workspace. Paths are absolute."""
+
+    backend: SandboxBackend = setting(
+        Choice(SandboxBackend),
+        SandboxBackend.AUTO,
+        "what contains commands",
+        name="sandbox.backend",
+        guarded=True,
+        flag=Flag("--sandbox", FlagGroup.SANDBOX, choices=tuple(SandboxBackend)),
+    )
+    net: SandboxNet = setting(
+        Choice(SandboxNet),
+        SandboxNet.NONE,
+        "the network that commands see: their own, or the machine's",
+        name="sandbox.net",
+        guarded=True,
+        flag=Flag("--sandbox-net", FlagGroup.SANDBOX, choices=tuple(SandboxNet)),
+    )
+    read: tuple[Path, ...] = setting(
+        values.read_paths,
+        (),
+        "paths that commands may read",
+        name="sandbox.read",
+        default_words="none",
+        guarded=True,
+        flag=Flag("--sandbox-read", FlagGroup.SANDBOX, "PATH", FlagKind.LIST),
+    )
+    write: tuple[Path, ...] = setting(
+        values.read_paths,
+        (),
+        "paths that commands may write",
+        name="sandbox.write",
+        default_words="none",
+        guarded=True,
+        flag=Flag("--sandbox-write", FlagGroup.SANDBOX, "PATH", FlagKind.LIST),
+    )
+    env: tuple[str, ...] = setting(
+        values.read_variables,
+        (),
+        "names of variables passed on to commands; never one whose name speaks of a secret",
+        name="sandbox.env",
+        default_words="none",
+        guarded=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that can be configured. Money is US dollars, time is seconds."""
 
-    planner: RoleSettings
-    reviewer: RoleSettings
-    factory: RoleSettings
-    artifacts_dir: Path
-    planner_attempts: int = DEFAULT_ATTEMPTS
-    factory_attempts: int = DEFAULT_ATTEMPTS
-    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
-    max_cost: Decimal | None = None
-    max_tokens: int | None = None
-    prices: Prices = field(default_factory=lambda: KNOWN_PRICES)
-    python: str | None = None
-    sandbox: SandboxSettings = SandboxSettings()
-    protected_branches: frozenset[str] = ALWAYS_PROTECTED
-    strict_acceptance: bool = False
-    link: tuple[str, ...] = ()
-    programs: tuple[str, ...] = ()
-    dependencies: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedSettings:
-    """The settings, what the user should know about them, and the files that had a say."""
-
-    settings: Settings
-    warnings: tuple[str, ...] = ()
-    files: tuple[Path, ...] = ()
-
-
-def load_settings(
-    *,
-    cwd: Path,
-    repo: Path | None = None,
-    spec: Path | None = None,
-    environ: Mapping[str, str] = os.environ,
-    flags: Mapping[str, object] | None = None,
-) -> LoadedSettings:
-    """Return the settings for a command run in `cwd` on `repo` with `spec`.
-
-    `flags` are by key, as in `{"max_cost": "2.50", "sandbox.backend": "off"}`; numbers may be text,
-    and `None` is a flag that was not used. Raises `InvalidInput` naming source and key where a file
-    cannot be read, a key is unknown, or a value is of the wrong type or out of range.
-    """
-    cwd = cwd.absolute()
-    warnings: list[str] = []
-    files: list[Path] = []
-    layers: list[Layer] = []
-    for path, table, trusted in _config_files(cwd, repo, spec, environ):
-        layer = file_layer(path, table, keys.KEYS)
-        if not trusted:
-            layer, refused = guard(layer, keys.KEYS)
-            warnings += refused
-        if layer:
-            layers.append(layer)
-            files.append(path)
-    others = {name for name in environ if name in OTHER_VARIABLES or name.startswith(TEST_PREFIX)}
-    layers.append(variable_layer(environ, keys.KEYS, cwd, others))
-    layers.append(flag_layer(flags or {}, keys.KEYS, cwd))
-    checked = Layers(tuple(check_layer(each, keys.KEYS) for each in layers))
-    settings = _settings(checked, cwd, warnings)
-    return LoadedSettings(settings, tuple(warnings), tuple(files))
-
-
-def clamp_attempts(number: int, name: str) -> tuple[int, str | None]:
-    """Return `number` within its bounds, and a warning where it was not; `name` is what set it."""
-    clamped = min(max(number, MIN_ATTEMPTS), MAX_ATTEMPTS)
-    if clamped == number:
-        return number, None
-    return clamped, f"{name} is {number}: {clamped} attempts are made, the limits are " + (
-        f"{MIN_ATTEMPTS} and {MAX_ATTEMPTS}"
+    artifacts_dir: Path = setting(
+        values.read_path,
+        Path("artifacts"),
+        "root of run records",
+        name="artifacts_dir",
+        default_words="`./artifacts`",
+        guarded=True,
+        flag=Flag("--artifacts-dir", FlagGroup.RECORD, "DIR"),
     )
-
-
-def _config_files(
-    cwd: Path, repo: Path | None, spec: Path | None, environ: Mapping[str, str]
-) -> Iterator[tuple[Path, tuple[str, ...], bool]]:
-    """Yield each file that is there, the table to read of it, and whether it may set everything."""
-    project = (cwd / repo if repo else cwd) / PROJECT_FILE
-    if _is_there(project):
-        yield project, PROJECT_TABLE, False
-    if named := environ.get(CONFIG_VARIABLE):
-        yield cwd / named, (), True
-        return
-    beside = (cwd / spec).parent if spec else cwd
-    if _is_there(own := beside / USER_FILE):
-        target = cwd / repo if repo else _working_tree(beside)
-        yield own, (), target is None or not _is_within(own, target)
-
-
-def _is_within(file: Path, repo: Path) -> bool:
-    """Say whether `file` lies in the working tree that `repo` is in, or is reached through it."""
-    tree = _working_tree(repo) or Path(os.path.realpath(repo))
-    way = (file, *Path(os.path.normpath(file)).parents)
-    return any(Path(os.path.realpath(each)).is_relative_to(tree) for each in way)
-
-
-def _working_tree(folder: Path) -> Path | None:
-    """Return the root of the git working tree that `folder` is in, if it is in one."""
-    root = Path(os.path.realpath(folder))
-    return next((each for each in (root, *root.parents) if _is_there(each / ".git")), None)
-
-
-def _is_there(path: Path) -> bool:
-    """Like `Path.exists`, which raises where a folder on the way may not be searched."""
-    try:
-        path.stat()
-    except (OSError, ValueError):
-        return False
-    return True
-
-
-def _settings(layers: Layers, cwd: Path, warnings: list[str]) -> Settings:
-    planner = _role(layers, keys.PLANNER, PLANNER)
-    return Settings(
-        planner=planner,
-        reviewer=_role(layers, keys.REVIEWER, planner),
-        factory=_role(layers, keys.FACTORY, FACTORY),
-        artifacts_dir=_or(layers.value(keys.ARTIFACTS), cwd / "artifacts"),
-        planner_attempts=_attempts(layers, keys.PLANNER_ATTEMPTS, warnings),
-        factory_attempts=_attempts(layers, keys.FACTORY_ATTEMPTS, warnings),
-        timeout_seconds=_or(layers.value(keys.TIMEOUT), DEFAULT_TIMEOUT_SECONDS),
-        max_cost=layers.value(keys.MAX_COST),
-        max_tokens=layers.value(keys.MAX_TOKENS),
-        prices=_prices(layers),
-        python=layers.value(keys.PYTHON),
-        sandbox=SandboxSettings(
-            backend=_or(layers.value(keys.BACKEND), SandboxBackend.AUTO),
-            net=_or(layers.value(keys.NET), SandboxNet.NONE),
-            read=_or(layers.value(keys.READ), ()),
-            write=_or(layers.value(keys.WRITE), ()),
-            env=_or(layers.value(keys.ENV), ()),
-        ),
-        # A layer can protect more branches, never fewer.
-        protected_branches=ALWAYS_PROTECTED.union(*layers.all_values(keys.PROTECTED)),
-        strict_acceptance=_or(layers.value(keys.STRICT_ACCEPTANCE), False),
-        link=_or(layers.value(keys.LINK), ()),
-        programs=_or(layers.value(keys.PROGRAMS), ()),
-        dependencies=_or(layers.value(keys.DEPENDENCIES), ()),
+    max_cost: Decimal | None = setting(
+        values.read_dollars,
+        None,
+        "stop before model calls could cost more US dollars",
+        name="max_cost",
+        default_words="none",
+        flag=Flag("--max-cost", FlagGroup.BUDGET, "USD"),
     )
-
-
-def _role(layers: Layers, role: RoleKeys, default: RoleSettings) -> RoleSettings:
-    return RoleSettings(
-        ladder=_or(layers.value(role.ladder), default.ladder),
-        base_url=_or(layers.value(role.base_url), default.base_url),
-        reasoning_effort=_or(layers.value(role.reasoning_effort), default.reasoning_effort),
-        max_output_tokens=_or(layers.value(role.max_output_tokens), default.max_output_tokens),
-        temperature=_or(layers.value(role.temperature), default.temperature),
+    max_tokens: int | None = setting(
+        Whole(0, 10**12),
+        None,
+        "stop before model calls take more tokens, input and output together",
+        name="max_tokens",
+        default_words="none",
+        flag=Flag("--max-tokens", FlagGroup.BUDGET, "N"),
     )
+    prices: Prices = setting(
+        values.read_prices,
+        KNOWN_PRICES,
+        "US dollars per million tokens, by model; only in files",
+        name="prices",
+        default_words="a built-in table",
+        guarded=True,
+        merge=lambda known, more: extend_prices(more, known),
+    )
+    timeout_seconds: float = setting(
+        Number(1, _A_DAY),
+        600.0,
+        "how long each command of a repo may take",
+        name="timeout_seconds",
+        flag=Flag("--timeout-seconds", FlagGroup.COMMANDS, "S"),
+    )
+    python: str | None = setting(
+        values.read_text,
+        None,
+        "the interpreter that `python` means to commands",
+        name="python",
+        default_words="the one that runs llmch",
+        guarded=True,
+        flag=Flag("--python", FlagGroup.COMMANDS, "EXE"),
+    )
+    link: Links = setting(
+        values.read_links,
+        "auto",
+        "folders of your checkout shown read-only to commands, `auto` or `none`",
+        name="link",
+        guarded=True,
+        harmless=_PACKAGE_FOLDERS,
+        harmless_words=frozenset({"auto", "none"}),
+        flag=Flag("--link", FlagGroup.COMMANDS, "DIR,DIR"),
+    )
+    # A layer can protect more branches, never fewer.
+    protected_branches: frozenset[str] = setting(
+        values.read_branches,
+        ALWAYS_PROTECTED,
+        "branches that are never worked on; layers add up",
+        name="protected_branches",
+        default_words="`main`, `master`",
+        merge=frozenset.union,
+    )
+    strict_acceptance: bool = setting(
+        values.read_switch,
+        False,
+        "refuse an order whose commands pass on code that does nothing",
+        name="strict_acceptance",
+        default_words="no: they are reported",
+        flag=Flag("--strict-acceptance", FlagGroup.ATTEMPTS, kind=FlagKind.SWITCH),
+    )
+    programs: tuple[str, ...] = setting(
+        values.read_programs,
+        (),
+        "further programs that acceptance commands may use",
+        name="programs",
+        default_words="none",
+    )
+    dependencies: tuple[str, ...] = setting(
+        values.read_packages,
+        (),
+        "packages that commands may import, beyond those that the repo declares",
+        name="dependencies",
+        default_words="none",
+    )
+    planner: PlannerSettings = table(PlannerSettings)
+    planner_attempts: int = setting(
+        ATTEMPTS,
+        5,
+        "replies that a plan may take",
+        name="planner.attempts",
+        flag=Flag("--max-attempts", FlagGroup.PLAN_ALONE, "N"),
+    )
+    reviewer: ReviewerSettings = table(ReviewerSettings)
+    factory: FactorySettings = table(FactorySettings)
+    factory_attempts: int = setting(
+        ATTEMPTS,
+        5,
+        "attempts at each order",
+        name="factory.attempts",
+        flag=Flag("--max-attempts", FlagGroup.ATTEMPTS, "N"),
+    )
+    sandbox: SandboxSettings = table(SandboxSettings)
 
 
-def _attempts(layers: Layers, key: Key[int], warnings: list[str]) -> int:
-    given = layers.given(key)
-    if given is None:
-        return DEFAULT_ATTEMPTS
-    attempts, warning = clamp_attempts(key.read(given), f"{given.source}: {given.name}")
-    if warning:
-        warnings.append(warning)
-    return attempts
-
-
-def _prices(layers: Layers) -> Prices:
-    prices = KNOWN_PRICES
-    for more in layers.all_values(keys.PRICES):
-        prices = extend_prices(more, prices)
-    return prices
-
-
-def _or(value: T | None, default: T) -> T:
-    return default if value is None else value
+KEYS: Keys = {key.name: key for key in keys_of(Settings)}

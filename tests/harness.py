@@ -17,7 +17,7 @@ from typing import Any
 
 from factory.batch.coordinator import run_all
 from factory.llm import ModelChoice
-from factory.options import RunOptions, SandboxChoice
+from factory.options import RunOptions
 from factory.run import run_order
 from factory.sandbox import Backend
 from factory.schemas import AttemptRecord, BatchSummary, RunSummary
@@ -25,6 +25,7 @@ from shared.events import Event, StageStarted
 from shared.hashing import manifest_sha256
 from shared.llm.reply_format import ReplyFormat
 from shared.llm.stack import Mode, ModelSource
+from shared.settings import SandboxSettings, Settings
 from tests.fakes import Reply, ScriptedModel
 
 Json = dict[str, Any]
@@ -32,6 +33,12 @@ OnEvent = Callable[[Event], None]
 
 _NOBODY = 65534
 
+# What tests call these settings.
+_SETTINGS = {
+    "artifacts": "artifacts_dir",
+    "max_attempts": "factory_attempts",
+    "protected": "protected_branches",
+}
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "Ada",
     "GIT_AUTHOR_EMAIL": "ada@example.org",
@@ -168,11 +175,17 @@ class Factory:
         return max((self.artifacts / "factory").glob("*/"))
 
     def options(self, **changes: Any) -> RunOptions:
+        """Return the options of a run, with `changes` to them and to the settings among them."""
+        names = {each.name for each in dataclasses.fields(Settings)}
+        settings = Settings(
+            artifacts_dir=self.artifacts, sandbox=SandboxSettings(backend=Backend.OFF)
+        )
+        changes = {_SETTINGS.get(name, name): value for name, value in changes.items()}
+        changed = {name: changes.pop(name) for name in names & changes.keys()}
         defaults = RunOptions(
             repo=self.repo,
-            artifacts=self.artifacts,
+            settings=dataclasses.replace(settings, **changed),
             models=ModelChoice(lambda attempt: "scripted", reply_format=ReplyFormat.JSON),
-            sandbox=SandboxChoice(Backend.OFF),
             python=Path(sys.executable),
             branch="work",
         )

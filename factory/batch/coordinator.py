@@ -58,7 +58,9 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
         exemptions = [decide_exempt(each, allow=options.allow_verify_exempt) for each in orders]
         run_id = new_run_id()
         branch = options.branch or default_branch(orders[0].plan, run_id)
-        target = choose_target(held.repo, branch, options.policy, options.protected, options.start)
+        target = choose_target(
+            held.repo, branch, options.policy, options.settings.protected_branches, options.start
+        )
         head = {"command": "run-all", "workdir": str(workdir), **describe_options(options, target)}
         begun = begin_run(options, source, held, target, run_id, head, orders, emit)
         with begun as (session, recording):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from factory.sandbox import limits
 from factory.sandbox.guarantees import Guarantee, Guarantees, holding
 from factory.sandbox.layout import Layout
+from factory.sandbox.linked import Placement
 from factory.sandbox.policy import Backend
 from factory.sandbox.runner import Prepared
 from factory.sandbox.supervision import Launch
@@ -17,6 +18,7 @@ class Bare:
     """Commands run with the user's own rights."""
 
     backend = Backend.OFF
+    placement = Placement.COPY
     version = ""
     guarantees: Guarantees = holding(
         Guarantee.LIMITS, Guarantee.LOOPBACK, Guarantee.MULTIPROCESSING

@@ -12,6 +12,7 @@ from pathlib import Path
 from factory.sandbox import limits, seccomp
 from factory.sandbox.guarantees import Guarantee, Guarantees, holding
 from factory.sandbox.layout import Layout
+from factory.sandbox.linked import Placement
 from factory.sandbox.mounts import TEMPORARY, mount_arguments
 from factory.sandbox.policy import Backend
 from factory.sandbox.runner import Prepared
@@ -34,6 +35,7 @@ class Bubblewrapped:
     """Commands run in namespaces that hold what the policy shows and nothing else."""
 
     backend = Backend.BWRAP
+    placement = Placement.MOUNT
 
     def __init__(self, layout: Layout, program: Path, version: str) -> None:
         policy = layout.policy

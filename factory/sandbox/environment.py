@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from shared.errors import InvalidInput
+from shared.secret_names import names_a_secret
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BYTECODE = "pycache"  # in the private /tmp
-_SECRET_NAME = re.compile(r"API_?KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE_?KEY", re.IGNORECASE)
 
 
 def import_roots(workspace: Path) -> tuple[Path, Path]:
@@ -32,7 +31,7 @@ def build(
     `InvalidInput` where `extra` names what looks like a key.
     """
     for name in extra:
-        if _SECRET_NAME.search(name):
+        if names_a_secret(name):
             raise InvalidInput(
                 f"the sandbox does not pass {name} on: commands run code that a model wrote",
                 "take it out of the sandbox's environment",

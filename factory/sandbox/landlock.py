@@ -20,6 +20,7 @@ from factory.sandbox import etc, limits, seccomp
 from factory.sandbox.git_view import Pointer
 from factory.sandbox.guarantees import Guarantee, Guarantees, holding
 from factory.sandbox.layout import Layout
+from factory.sandbox.linked import Placement
 from factory.sandbox.policy import Backend
 from factory.sandbox.runner import Prepared
 from factory.sandbox.supervision import Launch
@@ -68,6 +69,7 @@ class Landlocked:
     """Commands run with the user's identity and a fraction of its rights."""
 
     backend = Backend.LANDLOCK
+    placement = Placement.SYMLINK
 
     def __init__(self, layout: Layout) -> None:
         policy = layout.policy

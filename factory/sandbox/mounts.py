@@ -28,6 +28,7 @@ def mount_arguments(layout: Layout) -> tuple[str, ...]:
         *_own_mounts(layout),
         *_etc_mounts(layout),
         *_view_mounts(layout.view),
+        *_linked_mounts(layout),
         *_git_mounts(layout),
     )
     placed = (each for mount in sorted(mounts, key=_depth) for each in mount.arguments)
@@ -92,6 +93,11 @@ def _nearest(path: Path, shown: Mapping[Path, bool | None]) -> bool | None:
 
 def _bind(source: Path, place: Path, *, writable: bool) -> _Mount:
     return _Mount(place, ("--bind" if writable else "--ro-bind", str(source), str(place)))
+
+
+def _linked_mounts(layout: Layout) -> Iterator[_Mount]:
+    for each in layout.policy.linked:
+        yield _bind(each.source, layout.policy.workspace / each.path, writable=False)
 
 
 def _git_mounts(layout: Layout) -> Iterator[_Mount]:

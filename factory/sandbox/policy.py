@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import TypeAlias
+
+from factory.sandbox.linked import Linked
+from shared.settings import SandboxBackend, SandboxNet
 
 GIB = 1024**3
 MIB = 1024**2
 
 
-class Backend(StrEnum):
-    """How a command is contained. `AUTO` takes the first that works; the others never fall back."""
-
-    AUTO = "auto"
-    BWRAP = "bwrap"
-    LANDLOCK = "landlock"
-    OFF = "off"
+Backend: TypeAlias = SandboxBackend
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +49,11 @@ class Policy:
     """An existing directory of the host, outside the workspace, for this sandbox alone."""
     python: Path
     """The interpreter that `python`, `pytest` and `pip` mean."""
-    network: Literal["none", "host"] = "none"
+    network: SandboxNet = SandboxNet.NONE
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
+    linked: tuple[Linked, ...] = ()
+    """Folders of the user's checkout that commands find in the workspace and cannot write to."""
     limits: Limits = Limits()
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that the user's configuration names, added to the allow-list."""

@@ -16,6 +16,7 @@ from factory.sandbox.capture import Capture, log_files
 from factory.sandbox.git_view import Pointer
 from factory.sandbox.guarantees import Guarantees, render
 from factory.sandbox.layout import Layout
+from factory.sandbox.linked import LinkedFolders, Placement
 from factory.sandbox.outcome import Cause, Ended
 from factory.sandbox.policy import Backend, Limits
 from factory.sandbox.reclaim import regain
@@ -43,6 +44,8 @@ class Confinement(Protocol):
     @property
     def version(self) -> str: ...
     @property
+    def placement(self) -> Placement: ...
+    @property
     def guarantees(self) -> Guarantees: ...
     @property
     def environment(self) -> dict[str, str]: ...
@@ -65,6 +68,9 @@ class Runner:
         self._policy = policy
         self._confinement = confinement
         self._pointer = Pointer.of(policy.workspace)
+        self._linked = LinkedFolders(
+            policy.linked, policy.workspace, confinement.placement, layout.aside
+        )
         self.backend = confinement.backend
         self.version = confinement.version
         self.guarantees = confinement.guarantees
@@ -109,6 +115,7 @@ class Runner:
     def _run(
         self, argv: tuple[str, ...], deadline: float, stdout: Capture, stderr: Capture
     ) -> _End:
+        self._linked.ensure()
         program = self._find(argv[0])
         if program is None:
             return _End(_NOT_FOUND, Cause.NOT_FOUND, f"{argv[0]}: no such program")
@@ -135,8 +142,9 @@ class Runner:
         if "\0" in name:
             return None
         if "/" in name:
-            path = self._policy.workspace / name
-            return str(path) if os.access(path, os.X_OK) and path.is_file() else None
+            path = self._linked.real_path(name)
+            runnable = os.access(path, os.X_OK) and path.is_file()
+            return str(self._policy.workspace / name) if runnable else None
         return shutil.which(name, path=self._confinement.environment["PATH"])
 
 

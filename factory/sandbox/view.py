@@ -5,6 +5,7 @@ Of /etc each backend shows the choice in `etc`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,7 +42,9 @@ def view_of(policy: Policy, interpreter: Interpreter, programs: Path) -> View:
                 "correct --sandbox-read and --sandbox-write, or the configuration's",
             )
     own = (part for prefix in interpreter.prefixes for part in _parts(prefix))
-    read = (*map(Path, _SYSTEM), *own, interpreter.executable, *policy.read, programs)
+    linked = (path for each in policy.linked for path in _needed_by(each.source))
+    named_read = (*policy.read, *linked)
+    read = (*map(Path, _SYSTEM), *own, interpreter.executable, *named_read, programs)
     shown = (each for each in read if each.exists() or each == programs)  # that is made last
     return View(tuple(dict.fromkeys(shown)), (policy.workspace, *policy.write))
 
@@ -51,6 +54,21 @@ def _parts(prefix: Path) -> tuple[Path, ...]:
     if not Path("~").expanduser().is_relative_to(prefix):
         return (prefix,)
     return tuple(prefix / name for name in ("bin", "lib", "lib64", "include", "pyvenv.cfg"))
+
+
+def _needed_by(source: Path) -> Iterator[Path]:
+    """Yield a linked folder under its own name and, for a virtual environment, its base Python.
+
+    Scripts of an environment name its interpreter by the path where it was installed.
+    """
+    yield source
+    executable = source / "bin" / "python"
+    if (source / "pyvenv.cfg").is_file() and executable.is_file():
+        yield executable
+        prefix = executable.resolve().parent.parent
+        # The link may lead to anything; only what looks like an installed Python is shown.
+        if any(prefix.glob("lib/python3*/os.py")):
+            yield from _parts(prefix)
 
 
 def links_on(path: Path) -> tuple[tuple[Path, str], ...]:

@@ -25,11 +25,11 @@ def with_consent(run: Callable[[RunOptions], T], options: RunOptions, console: C
     try:
         return run(options)
     except SandboxUnavailable as refused:
-        if options.sandbox.backend is not Backend.AUTO or not _asked_and_agreed(refused):
+        if options.settings.sandbox.backend is not Backend.AUTO or not _asked_and_agreed(refused):
             raise
     console(Warned("no sandbox: commands run with your own rights, as you agreed"))
-    bare = replace(options.sandbox, backend=Backend.OFF)
-    return run(replace(options, sandbox=bare))
+    bare = replace(options.settings.sandbox, backend=Backend.OFF)
+    return run(replace(options, settings=replace(options.settings, sandbox=bare)))
 
 
 def _asked_and_agreed(refused: SandboxUnavailable) -> bool:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from factory.cli import run_flags, run_options
+from factory.cli import run_options
 from factory.options import RunOptions
 from llmch.answers.orders import BatchDocument, OrderDocument
 from llmch.console import Console
@@ -28,7 +28,7 @@ def options_and_source(
     from factory.preflight import find_repo
     from llmch.wiring import inputs_first, model_source, settings_for
 
-    settings = settings_for(args, console, run_flags(args), repo=args.repo)
+    settings = settings_for(args, console, repo=args.repo)
     with inputs_first(read_orders, lambda: find_repo(args.repo)):
         source = model_source(args, settings, settings.factory)
     return run_options(args, settings), source

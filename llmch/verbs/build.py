@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from factory.cli import add_batch_arguments, add_run_arguments, run_flags, run_options
+from factory.cli import add_batch_arguments, add_run_arguments, run_options
 from factory.options import RunOptions
 from factory.preflight import Place
 from llmch.answers.plan import PlanDocument
@@ -15,7 +14,7 @@ from llmch.arguments import add_model_arguments, add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Outcome
 from llmch.entry.execution import run_all_with_consent
-from planner.cli import add_acceptance_arguments, compile_options
+from planner.cli import add_acceptance_arguments, add_planner_flags, compile_options
 from shared.errors import ExitCode
 
 
@@ -23,8 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `build`."""
     parser.add_argument("--spec", type=Path, required=True, metavar="FILE", help="what to build")
     parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
-    parser.add_argument("--model", metavar="M", help="the model that plans")
-    parser.add_argument("--reasoning-effort", metavar="E", help="minimal, low, medium or high")
+    add_planner_flags(parser)
     add_acceptance_arguments(parser)
     add_batch_arguments(parser)
     add_run_arguments(parser)
@@ -47,7 +45,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from planner.spec import read_spec
     from shared.llm.budget import Purse
 
-    settings = settings_for(args, console, _flags(args), repo=args.repo, spec=args.spec)
+    settings = settings_for(args, console, repo=args.repo, spec=args.spec)
     review = reviews_plan(args)
     with inputs_first(lambda: read_spec(args.spec), lambda: find_repo(args.repo)):
         planner_source = planning_source(args, settings, review=review)
@@ -73,16 +71,6 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     )
 
 
-def _flags(args: argparse.Namespace) -> Mapping[str, object]:
-    """Return the flags that are settings, by the settings' keys."""
-    return {
-        **run_flags(args),
-        "planner.model": args.model,
-        "planner.reasoning_effort": args.reasoning_effort,
-        "reviewer.model": args.reviewer_model,
-    }
-
-
 def _refuse_early(place: Place, options: RunOptions) -> None:
     """Say before planning is paid for what the orders would be refused for after it."""
     from factory.preflight import choose_target, inspect_repo
@@ -91,4 +79,6 @@ def _refuse_early(place: Place, options: RunOptions) -> None:
     repo = inspect_repo(place)
     prepare_export(repo, options.out, "--out")
     if options.branch is not None:
-        choose_target(repo, options.branch, options.policy, options.protected, options.start)
+        choose_target(
+            repo, options.branch, options.policy, options.settings.protected_branches, options.start
+        )

@@ -68,7 +68,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from shared.interfaces.checker import TypeChecker
 
     plan = read_plan_folder(args.dir)
-    allowed = allowed_by(settings_for(args, console, {}, repo=args.repo))
+    allowed = allowed_by(settings_for(args, console, repo=args.repo))
     git = open_repo(args.repo) if args.repo else None
     files = git.tracked_files() if git else ()
     sources = RepoSources(git.folder, files) if git else {}

@@ -64,7 +64,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Examine the machine; 0 where nothing keeps llmch from working, 1 where something does."""
     from llmch.wiring import settings_for
 
-    settings = settings_for(args, console, {}, repo=args.repo)
+    settings = settings_for(args, console, repo=args.repo)
     document = DoctorDocument(tuple(_examine(settings, args.repo, online=args.online)))
     return Outcome(document, ExitCode.OK if document.ok else ExitCode.FAILED)
 

@@ -8,7 +8,7 @@ from llmch.answers.plan import PlanDocument
 from llmch.arguments import add_model_arguments, add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Outcome, Paragraph
-from planner.cli import add_plan_arguments, plan_flags, plan_options
+from planner.cli import add_plan_arguments, plan_options
 from shared.errors import ExitCode
 
 
@@ -26,7 +26,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from planner.run import run_plan
     from planner.spec import read_spec
 
-    settings = settings_for(args, console, plan_flags(args), repo=args.repo, spec=args.spec)
+    settings = settings_for(args, console, repo=args.repo, spec=args.spec)
     review = reviews_plan(args)
     with inputs_first(lambda: read_spec(args.spec)):
         source = planning_source(args, settings, review=review)

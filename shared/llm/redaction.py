@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+
+from shared.secret_names import names_a_secret
 
 REDACTED = "[redacted]"
 
-_TELLING_WORDS = frozenset(
-    {"KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS", "PAT"}
-)
 # Shorter values ("yes", "1234") would be found inside innocent words.
 _SHORTEST_SECRET = 8
 
@@ -17,14 +15,9 @@ _SHORTEST_SECRET = 8
 def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the values of the variables whose names speak of a secret, longest first."""
     # Asked at every record: values are fetched, and so decoded, only where the name tells.
-    telling = {environ[name] for name in environ if _speaks_of_a_secret(name)}
+    telling = {environ[name] for name in environ if names_a_secret(name)}
     values = (value for value in telling if len(value) >= _SHORTEST_SECRET)
     return tuple(sorted(values, key=lambda value: (-len(value), value)))
-
-
-@lru_cache(maxsize=1024)
-def _speaks_of_a_secret(name: str) -> bool:
-    return not _TELLING_WORDS.isdisjoint(name.upper().split("_"))
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:

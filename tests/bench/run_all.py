@@ -13,10 +13,11 @@ from pathlib import Path
 from factory.batch.coordinator import run_all
 from factory.graph import prepare
 from factory.llm import ModelChoice
-from factory.options import RunOptions, SandboxChoice
+from factory.options import RunOptions
 from factory.sandbox import Backend
 from shared.events import CommandEnded, CommandTried, Event, OrderStarted
 from shared.llm.stack import Mode, ModelSource
+from shared.settings import SandboxSettings, Settings
 from tests.bench.measure import Counts, Samples, counting, seconds_of
 from tests.bench.rows import Aim, Row, Section
 from tests.bench.setting import (
@@ -152,9 +153,11 @@ def run_options(bench: Bench, repo: Path) -> RunOptions:
     """Return what a run is asked for; what the sandbox costs is a row of its own."""
     return RunOptions(
         repo=repo,
-        artifacts=bench.scratch / "artifacts",
+        settings=Settings(
+            artifacts_dir=bench.scratch / "artifacts",
+            sandbox=SandboxSettings(backend=Backend.OFF),
+        ),
         models=ModelChoice(lambda attempt: "scripted", None, 0.0, None),
-        sandbox=SandboxChoice(Backend.OFF),
         python=Path(sys.executable),
     )
 

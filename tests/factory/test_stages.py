@@ -8,13 +8,13 @@ import resource
 
 import pytest
 
-from factory.options import SandboxChoice
 from factory.sandbox import Backend, Found, Guarantee, Limits, find_backends
 from factory.schemas import FailureBrief, RunSummary, Stage
 from shared.errors import ModelUnavailable
 from shared.events import AttemptFailed, Event, StageStarted
 from shared.hashing import EMPTY_SHA256, sha256_text
 from shared.llm.client import ReplyFailed, Request
+from shared.settings import SandboxSettings
 from tests.fakes import proposal
 from tests.harness import Factory, blob, commit_all, order, stages, writing
 
@@ -417,12 +417,14 @@ def test_the_record_of_a_command_says_what_contained_it_and_what_did_not_hold(
 ) -> None:
     if found.problem:
         pytest.skip(f"{found.backend} does not work here: {found.problem}")
-    bare = SandboxChoice(Backend.OFF)
+    bare = SandboxSettings(backend=Backend.OFF)
     factory.run(order(), [GOOD], sandbox=bare)
     (free,) = factory.record("attempt_1/acceptance_result.json")
     assert free["sandbox"]["backend"] == "off"
     assert not any(free["sandbox"]["guarantees"][each] for each in ("files", "network", "secrets"))
-    factory.run(order(id="WO-02"), [GOOD], sandbox=SandboxChoice(found.backend), branch="other")
+    factory.run(
+        order(id="WO-02"), [GOOD], sandbox=SandboxSettings(backend=found.backend), branch="other"
+    )
     (held,) = factory.record("attempt_1/acceptance_result.json")
     assert (held["sandbox"]["backend"], held["sandbox"]["version"]) == (
         found.backend,

@@ -17,13 +17,14 @@ from typing import Any
 
 from factory.batch.coordinator import run_all
 from factory.llm import ModelChoice
-from factory.options import RunOptions, SandboxChoice
+from factory.options import RunOptions
 from factory.sandbox import Backend
 from shared.errors import LlmchError
 from shared.events import Event, Warned
 from shared.llm.client import Completion, Request, Usage
 from shared.llm.reply_format import ReplyFormat
 from shared.llm.stack import Mode, ModelSource
+from shared.settings import SandboxSettings, Settings
 from tests.fakes import proposal
 from tests.kill.faults import TELL
 
@@ -101,13 +102,15 @@ def perform(order: Order) -> int:
 def options_of(order: Order) -> RunOptions:
     return RunOptions(
         repo=Path(order.repo),
-        artifacts=Path(order.artifacts),
+        settings=Settings(
+            artifacts_dir=Path(order.artifacts),
+            factory_attempts=3,
+            sandbox=SandboxSettings(backend=Backend(order.sandbox)),
+        ),
         models=ModelChoice(lambda attempt: "scripted", reply_format=ReplyFormat.JSON),
-        sandbox=SandboxChoice(Backend(order.sandbox)),
         python=Path(sys.executable),
         branch="work",
         jobs=order.jobs,
-        max_attempts=3,
     )
 
 

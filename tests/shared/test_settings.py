@@ -16,15 +16,19 @@ from hypothesis import strategies as st
 import shared
 from shared.errors import ExitCode, InvalidInput
 from shared.llm.prices import KNOWN_PRICES, Price
-from shared.setting_keys import KEYS, SandboxBackend, SandboxNet
 from shared.settings import (
-    LoadedSettings,
-    RoleSettings,
+    ATTEMPTS,
+    KEYS,
+    FactorySettings,
+    PlannerSettings,
+    ReviewerSettings,
+    SandboxBackend,
+    SandboxNet,
     SandboxSettings,
     Settings,
-    clamp_attempts,
-    load_settings,
 )
+from shared.settings_loading import LoadedSettings, load_settings
+from tests.settings_page import PAGE, render_page
 
 
 def load(
@@ -60,12 +64,12 @@ def refusal_of(cwd: Path, **given: Any) -> InvalidInput:
 
 def test_without_any_config_the_defaults_hold(tmp_path: Path) -> None:
     loaded = load(tmp_path)
-    planner = RoleSettings(("gpt-5.2-codex",), None, "medium", 64_000, 0.0)
+    planner = ("gpt-5.2-codex",), None, "medium", 64_000, 0.0
     assert loaded == LoadedSettings(
         Settings(
-            planner=planner,
-            reviewer=planner,
-            factory=RoleSettings(("gpt-5.2",), None, None, 32_000, 0.0),
+            planner=PlannerSettings(*planner),
+            reviewer=ReviewerSettings(*planner),
+            factory=FactorySettings(("gpt-5.2",), None, None, 32_000, 0.0),
             artifacts_dir=tmp_path / "artifacts",
             planner_attempts=5,
             factory_attempts=5,
@@ -77,7 +81,7 @@ def test_without_any_config_the_defaults_hold(tmp_path: Path) -> None:
             sandbox=SandboxSettings(SandboxBackend.AUTO, SandboxNet.NONE, (), (), ()),
             protected_branches=frozenset({"main", "master"}),
             strict_acceptance=False,
-            link=(),
+            link="auto",
             programs=(),
             dependencies=(),
         )
@@ -153,9 +157,9 @@ output = 2
 """
     settings = settings_of(tmp_path, user)
     assert settings == Settings(
-        planner=RoleSettings(("big",), "http://127.0.0.1:8080/v1", "high", 1000, 0.5),
-        reviewer=RoleSettings(("other",), "http://127.0.0.1:8080/v1", "high", 1000, 0.5),
-        factory=RoleSettings(("small", "large"), None, None, 32_000, 0.0),
+        planner=PlannerSettings(("big",), "http://127.0.0.1:8080/v1", "high", 1000, 0.5),
+        reviewer=ReviewerSettings(("other",), "http://127.0.0.1:8080/v1", "high", 1000, 0.5),
+        factory=FactorySettings(("small", "large"), None, None, 32_000, 0.0),
         artifacts_dir=tmp_path / "runs",
         planner_attempts=3,
         factory_attempts=7,
@@ -215,7 +219,7 @@ def test_the_home_folder_can_be_written_as_a_tilde(
 
 def test_the_reviewer_is_as_the_planner_but_for_what_is_said(tmp_path: Path) -> None:
     settings = settings_of(tmp_path, '[planner]\nmodel = "p"\n[reviewer]\ntemperature = 1')
-    assert settings.reviewer == RoleSettings(("p",), None, "medium", 64_000, 1.0)
+    assert settings.reviewer == ReviewerSettings(("p",), None, "medium", 64_000, 1.0)
 
 
 def test_protected_branches_add_up_over_all_layers(tmp_path: Path) -> None:
@@ -284,7 +288,7 @@ GUARDED = {
     "sandbox.net": '[tool.llmch.sandbox]\nnet = "host"',
     "sandbox.read": '[tool.llmch.sandbox]\nread = ["/"]',
     "sandbox.write": '[tool.llmch.sandbox]\nwrite = ["/"]',
-    "sandbox.env": '[tool.llmch.sandbox]\nenv = ["AWS_SECRET_ACCESS_KEY"]',
+    "sandbox.env": '[tool.llmch.sandbox]\nenv = ["AWS_PROFILE"]',
     "prices": '[tool.llmch.prices."gpt-5"]\ninput = 0\noutput = 0',
     "python": '[tool.llmch]\npython = "./evil"',
     "artifacts_dir": '[tool.llmch]\nartifacts_dir = "/etc"',
@@ -314,6 +318,21 @@ def test_the_same_is_taken_from_the_user(tmp_path: Path, named: str, project: st
     loaded = load(tmp_path, user=user, repo=tmp_path / "repo")
     assert loaded.warnings == ()
     assert loaded.settings != load_settings(cwd=tmp_path / "elsewhere", environ={}).settings
+
+
+@pytest.mark.parametrize(("written", "link"), [("auto", "auto"), ("none", ())])
+def test_link_may_be_a_word_which_a_project_may_use_too(
+    tmp_path: Path, written: str, link: object
+) -> None:
+    loaded = load(tmp_path, project=f'[tool.llmch]\nlink = "{written}"')
+    assert (loaded.settings.link, loaded.warnings) == (link, ())
+    assert load(tmp_path, flags={"link": written}).settings.link == link
+
+
+def test_a_folder_that_is_called_as_such_a_word_is_still_a_folder(tmp_path: Path) -> None:
+    loaded = load(tmp_path, project='[tool.llmch]\nlink = ["secrets/none"]')
+    assert loaded.settings.link == "auto"
+    assert "link secrets/none is ignored" in loaded.warnings[0]
 
 
 def test_a_project_may_link_its_package_folders_but_no_others(tmp_path: Path) -> None:
@@ -596,7 +615,7 @@ def test_a_project_that_loops_is_no_project(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("number", "clamped"), [(0, 1), (-3, 1), (51, 50), (10**9, 50)])
 def test_attempts_out_of_range_are_clamped_with_a_warning(number: int, clamped: int) -> None:
-    assert clamp_attempts(number, "--max-attempts") == (
+    assert ATTEMPTS.clamp(number, "--max-attempts") == (
         clamped,
         f"--max-attempts is {number}: {clamped} attempts are made, the limits are 1 and 50",
     )
@@ -604,7 +623,7 @@ def test_attempts_out_of_range_are_clamped_with_a_warning(number: int, clamped: 
 
 @pytest.mark.parametrize("number", [1, 5, 50])
 def test_attempts_in_range_pass_without_a_word(number: int) -> None:
-    assert clamp_attempts(number, "--max-attempts") == (number, None)
+    assert ATTEMPTS.clamp(number, "--max-attempts") == (number, None)
 
 
 def test_the_warning_names_what_set_the_attempts(tmp_path: Path) -> None:
@@ -666,7 +685,7 @@ def test_any_file_is_taken_or_refused_in_words(
 
 def test_without_config_files_nothing_heavy_is_imported(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from shared.settings import load_settings; "
+        "import sys; from pathlib import Path; from shared.settings_loading import load_settings; "
         f"load_settings(cwd=Path({str(tmp_path)!r}), environ={{}}); "
         "print({'tomllib', 'pydantic', 'openai', 'difflib'} & sys.modules.keys())"
     )
@@ -679,12 +698,11 @@ def test_without_config_files_nothing_heavy_is_imported(tmp_path: Path) -> None:
 
 # The page that describes them
 
-PAGE = Path(shared.__file__).parent.parent / "docs/configuration.md"
 
-
-def test_the_page_has_every_key_and_says_who_may_set_it() -> None:
-    rows = re.findall(r"^\| `([a-z_.]+)` \|.*\| (\w+)[^|]*\|$", PAGE.read_text(), re.MULTILINE)
-    assert dict(rows) == {key.name: "user" if key.guarded else "all" for key in KEYS.values()}
+def test_the_page_is_made_from_the_declarations() -> None:
+    text = PAGE.read_text("utf-8")
+    assert text == render_page(text), "run `python -m tests.settings_page`"
+    assert set(KEYS) <= set(re.findall(r"^\| `([a-z_.]+)` \|", text, re.MULTILINE))
 
 
 def test_the_example_on_the_page_can_be_loaded(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from factory.batch.coordinator import run_all
 from factory.llm import ModelChoice
-from factory.options import RunOptions, SandboxChoice
-from factory.sandbox import Backend
+from factory.options import RunOptions
 from factory.schemas import BatchSummary
 from llmch.verbs.demo.examples import Example
 from planner.openai_client import PlannerModel
@@ -22,6 +21,7 @@ from shared.events import Emit
 from shared.git import Git
 from shared.git_config import clean_environment
 from shared.llm.stack import ModelSource
+from shared.settings import SandboxSettings, Settings
 
 _README = "# {title}\n\nBuilt by llmch from its specification.\n"
 _IGNORED = "__pycache__/\n.pytest_cache/\n"
@@ -36,7 +36,7 @@ class DemoOptions:
     artifacts: Path
     planner: PlannerModel
     factory: ModelChoice
-    sandbox: SandboxChoice = field(default_factory=lambda: SandboxChoice(Backend.AUTO))
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,8 @@ def build_demo(options: DemoOptions, source: ModelSource, emit: Emit) -> DemoRes
         plan.output_dir,
         RunOptions(
             repo=repo,
-            artifacts=options.artifacts,
+            settings=Settings(artifacts_dir=options.artifacts, sandbox=options.sandbox),
             models=options.factory,
-            sandbox=options.sandbox,
             python=Path(sys.executable),
         ),
         source,

@@ -6,6 +6,7 @@ from factory.cli import model_choice
 from factory.llm import ModelChoice
 from llmch.verbs.demo.examples import Example
 from llmch.wiring import live_source
+from planner.cli import planning_model
 from planner.openai_client import PlannerModel
 from shared.llm.origin import Origin
 from shared.llm.reply_format import ReplyFormat
@@ -26,9 +27,7 @@ def demo_models(
 ) -> tuple[PlannerModel, ModelChoice]:
     """Return the models that plan and that write; a replay's are those its transcript names."""
     if mode == Mode.LIVE:
-        role = settings.planner
-        planner = PlannerModel(role.model, role.reasoning_effort, role.max_output_tokens)
-        return planner, model_choice(settings)
+        return planning_model(settings.planner), model_choice(settings)
     with Transcript.read(example.transcript) as transcript:
         return recorded_models(transcript.origin)
 

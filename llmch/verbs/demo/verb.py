@@ -70,7 +70,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--llm", choices=("replay", "live"), default="replay",
         help="replay the shipped replies, which needs no key, or ask a model (replay)",
     )  # fmt: skip
-    parser.add_argument("--sandbox", metavar="BACKEND", help="auto, bwrap, landlock or off (auto)")
+    parser.add_argument(
+        "--sandbox", dest="sandbox.backend", metavar="BACKEND",
+        help="auto, bwrap, landlock or off (auto)",
+    )  # fmt: skip
     add_record_arguments(parser)
 
 
@@ -84,7 +87,6 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _build(args: argparse.Namespace, console: Console, name: str) -> Outcome:
-    from factory.cli import sandbox_choice
     from llmch.showing import show_program
     from llmch.verbs.demo.build import DemoOptions, build_demo, free_folder
     from llmch.verbs.demo.examples import find_example
@@ -93,7 +95,7 @@ def _build(args: argparse.Namespace, console: Console, name: str) -> Outcome:
     from shared.events import Noted
 
     example = find_example(name)
-    settings = settings_for(args, console, {"sandbox.backend": args.sandbox})
+    settings = settings_for(args, console)
     source = demo_source(args.llm, example, settings)
     planner, factory = demo_models(args.llm, example, settings)
     options = DemoOptions(
@@ -102,7 +104,7 @@ def _build(args: argparse.Namespace, console: Console, name: str) -> Outcome:
         artifacts=settings.artifacts_dir,
         planner=planner,
         factory=factory,
-        sandbox=sandbox_choice(settings),
+        sandbox=settings.sandbox,
     )
     console(Noted(f"example {example.name}: {example.shows}"))
     result = build_demo(options, source, console)

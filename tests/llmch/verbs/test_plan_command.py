@@ -353,3 +353,32 @@ def test_a_reviewer_may_have_a_server_of_its_own(
         with model_server(monkeypatch, plan_reply(GOOD)) as server:
             assert say("plan", "--spec", spec, "--review").code == 0
     assert (len(server.received), len(other.received)) == (1, 1)
+
+
+def temperatures(bodies: list[dict[str, object]]) -> list[object]:
+    """Return the temperature that each request asked for; `None` where it named none."""
+    return [each.get("temperature") for each in bodies]
+
+
+def test_planner_and_reviewer_are_asked_at_their_own_temperature(
+    say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acts = (plan_reply(GOOD), plan_reply({"findings": []}))
+    with model_server(monkeypatch, *acts) as server:
+        assert say("plan", "--spec", spec).code == 0
+    assert temperatures(server.bodies) == [0, 0]
+    monkeypatch.setenv("LLMCH_PLANNER_TEMPERATURE", "0.25")
+    monkeypatch.setenv("LLMCH_REVIEWER_TEMPERATURE", "0.75")
+    with model_server(monkeypatch, *acts) as server:
+        assert say("plan", "--spec", spec).code == 0
+    assert temperatures(server.bodies) == [0.25, 0.75]
+
+
+def test_a_temperature_that_the_server_refuses_is_not_sent_to_it_again(
+    say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusal = error_answer(400, "Unsupported parameter", "unsupported_value", "temperature")
+    acts = (refusal, plan_reply(UNMET), plan_reply(GOOD))
+    with model_server(monkeypatch, *acts) as server:
+        assert say("plan", "--spec", spec, "--no-review").code == 0
+    assert temperatures(server.bodies) == [0, None, None]

@@ -1,0 +1,145 @@
+"""Puts folders of the user's checkout, such as `.venv`, into the workspace of a sandbox."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from factory.sandbox.reclaim import put_aside, regain
+from shared.errors import CommandFailed
+from shared.process import ToolFailed, ToolMissing, run_tool
+
+_COPY_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A folder that commands find at `path` of the workspace; `source` is the real one."""
+
+    path: str
+    source: Path
+
+
+class Placement(StrEnum):
+    """How a backend shows a folder at another place."""
+
+    MOUNT = "mount"  # the sandbox mounts it, read-only, on an empty folder
+    SYMLINK = "symlink"  # the kernel refuses writes to what the link leads to
+    COPY = "copy"  # nothing would refuse a write, so commands get a copy without write permission
+
+
+class LinkedFolders:
+    """The linked folders of one workspace. Safe for threads."""
+
+    def __init__(
+        self, folders: Sequence[Linked], workspace: Path, placement: Placement, aside: Path
+    ) -> None:
+        self._folders = folders
+        self._workspace = workspace
+        self._placement = placement
+        self._aside = aside
+        self._copied: dict[str, tuple[int, int]] = {}
+        self._lock = threading.Lock()
+
+    def ensure(self) -> None:
+        """Put each folder in its place, where a command or a reset took it away.
+
+        No command may be under way. Raises `CommandFailed` where the disk refuses.
+        """
+        with self._lock:
+            for each in self._folders:
+                try:
+                    self._ensure(each)
+                except OSError as error:
+                    raise _refused(each, error.strerror or str(error)) from error
+
+    def real_path(self, name: str) -> Path:
+        """Return where the host has what commands call `name`, a path below the workspace."""
+        path = Path(os.path.normpath(name))
+        for each in self._folders:
+            if path.is_relative_to(each.path):
+                return each.source / path.relative_to(each.path)
+        return self._workspace / name
+
+    def _ensure(self, linked: Linked) -> None:
+        *parents, name = linked.path.split("/")
+        folder = self._workspace
+        for parent in parents:
+            folder = folder / parent
+            _make_folder(folder, self._aside)
+        place = folder / name
+        match self._placement:
+            case Placement.MOUNT:
+                if not _is_empty_folder(place):
+                    _clear(place, self._aside)
+                    place.mkdir()
+            case Placement.SYMLINK:
+                if not (place.is_symlink() and place.readlink() == linked.source):
+                    _clear(place, self._aside)
+                    place.symlink_to(linked.source)
+            case Placement.COPY:
+                if not _is_folder(place) or _identity(place) != self._copied.get(linked.path):
+                    _clear(place, self._aside)
+                    _copy(linked, place)
+                    self._copied[linked.path] = _identity(place)
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _is_empty_folder(path: Path) -> bool:
+    if not _is_folder(path):
+        return False
+    regain(path)
+    return not any(path.iterdir())
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    """Return what tells a folder from another one, whose inode may have the same number."""
+    facts = folder.lstat()
+    return facts.st_ino, facts.st_ctime_ns
+
+
+def _make_folder(path: Path, aside: Path) -> None:
+    if _is_folder(path):
+        regain(path)
+        return
+    _clear(path, aside)
+    path.mkdir()
+
+
+def _clear(path: Path, aside: Path) -> None:
+    """Take away whatever stands at `path`, without following a link."""
+    regain(path.parent)
+    if _is_folder(path):
+        put_aside(path, aside)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _copy(linked: Linked, place: Path) -> None:
+    """Copy the folder and take the permission to write away: for root that changes nothing."""
+    env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+    for argv in (
+        ["cp", "--archive", "--reflink=auto", "--", str(linked.source), str(place)],
+        ["chmod", "--recursive", "a-w", "--", str(place)],
+    ):
+        try:
+            done = run_tool(argv, cwd=Path("/"), env=env, timeout_seconds=_COPY_SECONDS)
+        except (ToolMissing, ToolFailed) as error:
+            raise _refused(linked, str(error)) from error
+        if done.exit_code or done.timed_out:
+            said = done.stderr.decode("utf-8", "replace").strip()[-300:]
+            raise _refused(linked, said or f"{argv[0]} was not done in {_COPY_SECONDS:g} s")
+
+
+def _refused(linked: Linked, reason: str) -> CommandFailed:
+    return CommandFailed(
+        f"cannot show {linked.path} of the checkout to commands: {reason}",
+        f'remove the cause, or take {linked.path} out of the setting "link"',
+    )

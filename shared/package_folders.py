@@ -1,0 +1,41 @@
+"""Folders of installed packages that git ignores, and the files that say what belongs in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PackageFolder:
+    """Name a folder of installed packages and the patterns of files that describe its content.
+
+    The files lie beside the folder. `manifests` say what is wanted; they count only where there
+    is no lock, which says what was chosen.
+    """
+
+    name: str
+    locks: tuple[str, ...]
+    manifests: tuple[str, ...]
+
+
+_NODE = (
+    (
+        "package-lock.json",
+        "npm-shrinkwrap.json",
+        "pnpm-lock.yaml",
+        "yarn.lock",
+        "bun.lock",
+        "bun.lockb",
+    ),
+    ("package.json",),
+)
+_PYTHON = (
+    ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock*.toml", "requirements*.txt"),
+    ("pyproject.toml", "setup.cfg", "setup.py", "Pipfile"),
+)
+
+PACKAGE_FOLDERS = (
+    PackageFolder("node_modules", *_NODE),
+    PackageFolder(".venv", *_PYTHON),
+    PackageFolder("venv", *_PYTHON),
+)

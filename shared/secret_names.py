@@ -1,0 +1,17 @@
+"""Says which names of environment variables speak of a secret."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+# "KEY" and "PAT" (a personal access token) are parts of innocent words too: KEYBOARD, PATH.
+_WORDS = frozenset({"KEY", "PAT"})
+_PARTS = re.compile(r"API_?KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE_?KEY")
+
+
+@lru_cache(maxsize=1024)
+def names_a_secret(name: str) -> bool:
+    """Return whether the value of a variable called `name` is to be treated as a secret."""
+    name = name.upper()
+    return bool(_PARTS.search(name)) or not _WORDS.isdisjoint(name.split("_"))

@@ -1,0 +1,274 @@
+"""Every setting changes what the program does: a request, a workspace, a sandbox, a finding."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factory.sandbox import find_backends
+from shared.settings import KEYS
+from tests.harness import commit_all, order
+from tests.llmch.command_line import Said, Say, model_server, plan_reply, write_reply
+from tests.planner import plans
+from tests.shared.llm.scripted_server import Act, ScriptedServer, scripted_server
+
+PLAN = plans.plan(plans.creating(1, "greet.py"), plans.creating(2, "tests/test_greet.py"))
+UNMET = plans.plan(plans.creating(1, "greet.py", preconditions=plans.exists("missing.py")))
+REVIEW = plan_reply({"findings": []})
+HELLO = {"hello.txt": "hello\n"}
+CALC = {"calc.py": "def add(a: int, b: int) -> int:\n    return a + b\n"}
+
+contained = pytest.mark.skipif(
+    all(each.problem for each in find_backends()), reason="no sandbox works on this machine"
+)
+
+
+@dataclass
+class World:
+    """A repo, a spec and a model's server, on which commands are run."""
+
+    say: Say
+    repo: Path
+    scratch: Path
+    monkeypatch: pytest.MonkeyPatch
+    other: ScriptedServer
+    sandbox: str = "off"
+    received: list[dict[str, Any]] = field(default_factory=list)
+
+    def plan(self, *acts: Act) -> Said:
+        """Plan a spec; the requests are in `received`."""
+        (spec := self.scratch / "spec.md").write_text("# Greeter\n\nSay hello.\n")
+        with model_server(self.monkeypatch, *(acts or (plan_reply(PLAN), REVIEW))) as server:
+            said = self.say("plan", "--spec", spec, "--json")
+        self.received = server.bodies
+        return said
+
+    def run(self, *commands: str, acts: tuple[Act, ...] = (), **fields: object) -> Said:
+        """Run an order with these acceptance commands; the requests are in `received`."""
+        if commands:
+            fields["acceptance_commands"] = list(commands)
+        (file := self.scratch / "WO-01.json").write_text(json.dumps(order(**fields)))
+        sandbox = ("--sandbox", self.sandbox) if self.sandbox else ()
+        with model_server(self.monkeypatch, *(acts or (write_reply(HELLO),))) as server:
+            said = self.say(
+                "run", "--repo", self.repo, "--work-order", file, "--branch", "work",
+                "--reply-format", "json", "--json", *sandbox,
+            )  # fmt: skip
+        self.received = server.bodies
+        return said
+
+    def passes(self, *commands: str) -> bool:
+        """Run an order with these commands, and say whether it passed."""
+        self.monkeypatch.setenv("LLMCH_FACTORY_ATTEMPTS", "1")
+        return bool(self.run(*commands).document["verdict"] == "PASS")
+
+    def accepted_by(self) -> dict[str, Any]:
+        """Run an order, and return what its record says of the sandbox."""
+        folder = Path(self.run().document["run_dir"])
+        (record,) = folder.rglob("attempt_1/acceptance_result.json")
+        found: dict[str, Any] = json.loads(record.read_text())[0]["sandbox"]
+        return found
+
+    def codes(self, command: str) -> set[str]:
+        """Check a plan with this command, and return the codes of the findings."""
+        document = {"work_orders": [plans.order(acceptance_commands=[command])]}
+        folder = self.scratch / "plan"
+        folder.mkdir()
+        (folder / "WO-01.json").write_text(json.dumps(document["work_orders"][0]))
+        found = self.say("check", folder, "--json").document["findings"]
+        return {each["code"] for each in found}
+
+
+@pytest.fixture
+def world(say: Say, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with scripted_server(plan_reply(PLAN), REVIEW) as other:
+        yield World(say, repo, tmp_path, monkeypatch, other)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is seen without the setting, and with it at `value`; `{...}` are the world's places."""
+
+    value: str
+    observe: Callable[[World], object]
+    without: object
+    with_it: object
+    marks: tuple[pytest.MarkDecorator, ...] = ()
+
+
+def asked(number: int, *keys: str) -> Callable[[World], object]:
+    """Observe a part of the request of a plan: 0 is the planner's, 1 the reviewer's."""
+
+    def observe(world: World) -> object:
+        assert world.plan().code == 0
+        found: Any = world.received[number]
+        for key in keys:
+            found = found[key]
+        return found
+
+    return observe
+
+
+def asked_by_factory(key: str) -> Callable[[World], object]:
+    def observe(world: World) -> object:
+        assert world.run().code == 0
+        return world.received[0].get(key)
+
+    return observe
+
+
+def planner_elsewhere(world: World) -> object:
+    """Observe how many requests each of two servers gets."""
+    world.plan()
+    return len(world.received), len(world.other.received)
+
+
+def factory_elsewhere(world: World) -> object:
+    world.run(acts=(write_reply(HELLO), write_reply(HELLO)))
+    return len(world.received), bool(world.other.received)
+
+
+def plan_replies(world: World) -> object:
+    world.plan(plan_reply(UNMET), plan_reply(PLAN), REVIEW)
+    return len(world.received)
+
+
+def order_attempts(world: World) -> object:
+    said = world.run(acts=(write_reply({"other.txt": "no\n"}), write_reply(HELLO)))
+    return said.document["attempts"]
+
+
+def own_python(world: World) -> object:
+    place = world.scratch / "own"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
+    return world.passes("python -c \"import sys; assert sys.prefix.endswith('own')\"")
+
+
+def records_under(world: World) -> object:
+    return Path(world.run().document["run_dir"]).is_relative_to(world.scratch / "records")
+
+
+def reads(world: World) -> object:
+    (folder := world.scratch / "outside").mkdir()
+    (folder / "data").write_text("1\n")
+    world.sandbox = "auto"
+    return world.passes(f"cat {folder}/data")
+
+
+def writes(world: World) -> object:
+    (folder := world.scratch / "outside").mkdir()
+    world.sandbox = "auto"
+    world.passes(f"touch {folder}/made")
+    return (folder / "made").exists()
+
+
+def sees_colour(world: World) -> object:
+    world.monkeypatch.setenv("MY_COLOUR", "blue")
+    return world.passes("sh -c 'test \"$MY_COLOUR\" = blue'")
+
+
+def backend(world: World) -> object:
+    world.sandbox = ""
+    return world.accepted_by()["backend"] == "off"
+
+
+def network(world: World) -> object:
+    world.sandbox = "auto"
+    return world.accepted_by()["guarantees"]["network"]
+
+
+def hollow(world: World) -> object:
+    interfaces = [{"path": "calc.py", "stub": "def add(a: int, b: int) -> int: ...\n"}]
+    said = world.run(
+        "python -c 'import calc'",
+        acts=(write_reply(CALC),),
+        allowed_files=["calc.py"],
+        interfaces=interfaces,
+    )
+    return said.document["verdict"]
+
+
+def linked(world: World) -> object:
+    commit_all(world.repo, {".gitignore": ".venv/\n"})
+    (world.repo / ".venv").mkdir()
+    (world.repo / ".venv/data").write_text("1\n")
+    return world.passes("test -f .venv/data")
+
+
+def cost(world: World) -> object:
+    return world.run().document["usage"]["cost_usd"] == 0
+
+
+CASES = {
+    "planner.model": Case("big", asked(0, "model"), "gpt-5.2-codex", "big"),
+    "planner.base_url": Case("{other}", planner_elsewhere, (2, 0), (0, 2)),
+    "planner.reasoning_effort": Case("high", asked(0, "reasoning", "effort"), "medium", "high"),
+    "planner.max_output_tokens": Case("1234", asked(0, "max_output_tokens"), 64_000, 1234),
+    "planner.temperature": Case("0.5", asked(0, "temperature"), 0, 0.5),
+    "planner.attempts": Case("1", plan_replies, 3, 1),
+    "reviewer.model": Case("big", asked(1, "model"), "gpt-5.2-codex", "big"),
+    "reviewer.base_url": Case("{other}", planner_elsewhere, (2, 0), (1, 1)),
+    "reviewer.reasoning_effort": Case("high", asked(1, "reasoning", "effort"), "medium", "high"),
+    "reviewer.max_output_tokens": Case("1234", asked(1, "max_output_tokens"), 64_000, 1234),
+    "reviewer.temperature": Case("0.5", asked(1, "temperature"), 0, 0.5),
+    "factory.model": Case("big", asked_by_factory("model"), "gpt-5.2", "big"),
+    "factory.base_url": Case("{other}", factory_elsewhere, (1, False), (0, True)),
+    "factory.reasoning_effort": Case("high", asked_by_factory("reasoning_effort"), None, "high"),
+    "factory.max_output_tokens": Case("1234", asked_by_factory("max_tokens"), 32_000, 1234),
+    "factory.temperature": Case("0.5", asked_by_factory("temperature"), 0, 0.5),
+    "factory.attempts": Case("1", order_attempts, 2, 1),
+    "timeout_seconds": Case("1", lambda world: world.passes("sleep 2"), True, False),
+    "max_cost": Case("0", lambda world: world.run().code, 0, 7),
+    "max_tokens": Case("1", lambda world: world.run().code, 0, 7),
+    "prices": Case('[prices."gpt-5.2"]\ninput = 0\noutput = 0', cost, False, True),
+    "python": Case("{scratch}/own/bin/python", own_python, False, True),
+    "artifacts_dir": Case("{scratch}/records", records_under, False, True),
+    "sandbox.backend": Case("off", backend, False, True, (contained,)),
+    "sandbox.net": Case("host", network, True, False, (contained,)),
+    "sandbox.read": Case("{scratch}/outside", reads, False, True, (contained,)),
+    "sandbox.write": Case("{scratch}/outside", writes, False, True, (contained,)),
+    "sandbox.env": Case("MY_COLOUR", sees_colour, False, True),
+    "protected_branches": Case("work", lambda world: world.run().code, 0, 5),
+    "strict_acceptance": Case("true", hollow, "PASS", "FAIL"),
+    "link": Case("none", linked, True, False),
+    "programs": Case("curl", lambda world: "E240" in world.codes("curl x"), True, False),
+    "dependencies": Case(
+        "frobnicate",
+        lambda world: "W101" in world.codes("python -c 'import frobnicate'"),
+        True,
+        False,
+    ),
+}
+
+
+def test_every_setting_has_a_case() -> None:
+    assert CASES.keys() == KEYS.keys()
+
+
+PARAMETERS = [pytest.param(name, id=name, marks=case.marks) for name, case in CASES.items()]
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_without_the_setting_its_default_holds(world: World, name: str) -> None:
+    assert CASES[name].observe(world) == CASES[name].without
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_the_setting_changes_what_is_done(world: World, name: str) -> None:
+    case = CASES[name]
+    value = case.value.replace("{other}", world.other.base_url)
+    value = value.replace("{scratch}", str(world.scratch))
+    if name == "prices":
+        (file := world.scratch / "prices.toml").write_text(value)
+        world.monkeypatch.setenv("LLMCH_CONFIG", str(file))
+    else:
+        world.monkeypatch.setenv(KEYS[name].variable, value)
+    assert case.observe(world) == case.with_it

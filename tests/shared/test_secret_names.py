@@ -1,0 +1,50 @@
+"""What a secret's name looks like is the same for records, the sandbox and the configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from factory.sandbox import environment
+from shared.errors import InvalidInput
+from shared.llm.redaction import secret_values
+from shared.secret_names import names_a_secret
+from shared.settings_loading import load_settings
+
+SECRET = [
+    *("OPENAI_API_KEY", "MY_APIKEY", "GITHUB_TOKEN", "npmToken", "AWS_SECRET_ACCESS_KEY"),
+    *("DB_PASSWORD", "PGPASSWD", "GH_PAT", "MY_CREDENTIALS", "SSH_PRIVATEKEY", "SIGNING_KEY"),
+]
+PLAIN = ["PATH", "KEYBOARD", "LANG", "CUDA_HOME", "PATIENCE", "MONKEY", "COMPASS"]
+
+
+def is_redacted(name: str) -> bool:
+    return secret_values({name: "long enough"}) == ("long enough",)
+
+
+def is_refused_by_the_sandbox(name: str) -> bool:
+    here = Path("/")
+    try:
+        environment.build(workspace=here, temporary=here, path=(), site=here, extra={name: "x"})
+    except InvalidInput:
+        return True
+    return False
+
+
+def is_refused_as_a_setting(name: str) -> bool:
+    try:
+        load_settings(cwd=Path("/"), environ={"LLMCH_SANDBOX_ENV": name})
+    except InvalidInput:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"), [(n, True) for n in SECRET] + [(n, False) for n in PLAIN]
+)
+def test_every_place_agrees_on_what_is_a_secret(name: str, secret: bool) -> None:
+    assert names_a_secret(name) is secret
+    assert is_redacted(name) is secret
+    assert is_refused_by_the_sandbox(name) is secret
+    assert is_refused_as_a_setting(name) is secret
