@@ -10,15 +10,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from factory.excerpt import stable_excerpt
+from factory.progress import Progress
 from factory.prompt import reminder
 from factory.sandbox import Cause, Ended, Sandbox
-from factory.schemas import CmdResult, FailureBrief, SandboxRecord, Stage
+from factory.schemas import AttemptStage, CmdResult, FailureBrief, SandboxRecord, Stage
 from factory.scope import FileKind, FileState
 from factory.tree import Tree
 from factory.verification import Check, parse_check, verification_of
 from factory.wording import name_paths
 from shared.atomic_io import make_folder, write_json, write_refused
-from shared.events import CommandEnded, CommandStarted, Emit, StageStarted, Warned
+from shared.events import CommandEnded, CommandStarted, Emit, Warned
 from shared.schemas import WorkOrder
 
 
@@ -40,6 +41,7 @@ class Judging:
     timeout_seconds: float
     retry_flaky: int
     emit: Emit
+    progress: Progress
     folder: Path
     record_root: Path
     path_names: Mapping[str, str]
@@ -59,19 +61,19 @@ class _Phase:
     """One series of commands and what came of it."""
 
     stage: Stage
-    purpose: str
+    purpose: AttemptStage
     results: list[CmdResult] = field(default_factory=list)
     brief: FailureBrief | None = None
 
 
 def run_checks(judging: Judging) -> Judgement:
     """Run every check up to the first that fails. Raises `CommandFailed` where a log can't be."""
-    verify = _Phase(Stage.VERIFY_FAILED, "verify")
+    verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY)
     _run_phase(verify, verification_of(judging.tree, exempt=judging.exempt), judging)
     _record(judging, "verify_result.json", verify.results)
     if verify.brief:
         return Judgement(tuple(verify.results), (), verify.brief)
-    acceptance = _Phase(Stage.ACCEPTANCE_FAILED, "accept")
+    acceptance = _Phase(Stage.ACCEPTANCE_FAILED, AttemptStage.ACCEPT)
     missing = [
         each.path for each in judging.order.postconditions if not judging.tree.exists(each.path)
     ]
@@ -104,7 +106,7 @@ def try_acceptance(
 
 def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None:
     """Run the commands up to the first that fails, then see that none touched a written file."""
-    judging.emit(StageStarted(judging.order.id, judging.attempt, phase.purpose))
+    judging.progress.begin_stage(judging.attempt, phase.purpose)
     for number, check in enumerate(checks, 1):
         result, ended = _run_settled(check, judging, f"{phase.purpose}_{number}")
         phase.results.append(result)
@@ -149,6 +151,7 @@ def _run_one(check: Check, judging: Judging, name: str) -> tuple[CmdResult, Ende
         ended = judging.sandbox.run(check.argv, timeout_seconds=judging.timeout_seconds, log=log)
     except OSError as error:
         raise write_refused(log, error) from error
+    judging.progress.check_cancelled()  # how a command ended that was killed says nothing
     note = check.note_for(ended.exit_code) or ""
     judging.emit(
         CommandEnded(order, purpose, check.text, ended.exit_code, ended.duration_seconds, note)

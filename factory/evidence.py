@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from factory.checks import Judging, try_acceptance
 from factory.flags import W234, W252
+from factory.progress import AnnouncedProgress
 from factory.schemas import Flag
 from factory.tree import NotReadable, Tree
 from shared.atomic_io import make_folder, write_refused
@@ -61,7 +62,7 @@ class Gathering:
 
     @property
     def patience_seconds(self) -> float:
-        return self._context.patience_seconds
+        return self._context.options.patience_seconds
 
     def baseline(self) -> tuple[str, ...]:
         """Return the commands that pass on the baseline, though they are no regression tests."""
@@ -93,7 +94,7 @@ class Gathering:
         self._context.sandbox.end_commands()
 
     def _is_over(self) -> bool:
-        return self._stopped.is_set() or self._context.cancelled.is_set()
+        return self._stopped.is_set() or self._context.is_cancelled
 
     def _passing(self, name: str, files: Mapping[str, str]) -> tuple[str, ...]:
         """Try the commands with `files` in the tree, which is then the baseline again."""
@@ -122,13 +123,14 @@ class Gathering:
             tree=context.workspace.tree,
             written={},
             sandbox=context.sandbox,
-            exempt=context.exempt,
-            timeout_seconds=min(context.timeout_seconds, _LIMIT_SECONDS),
+            exempt=context.task.exempt,
+            timeout_seconds=min(context.options.timeout_seconds, _LIMIT_SECONDS),
             retry_flaky=0,
             emit=tell,
+            progress=AnnouncedProgress(context.order.id, tell),
             folder=folder,
             record_root=context.folder,
-            path_names=context.path_names,
+            path_names=context.bench.path_names(),
         )
 
 

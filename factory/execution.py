@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from dataclasses import dataclass, field
 
 from factory.benches import Benches
 from factory.commit_facts import describe_commit
-from factory.journal import Journal, Step
+from factory.excerpt import cut
+from factory.journal import Journal
 from factory.options import RunOptions
-from factory.state import FactoryContext
+from factory.progress import AttemptProgress
+from factory.schemas import AttemptRecord, FailureBrief, Stage
+from factory.state import FactoryContext, FactoryState, fresh_attempt
+from factory.summary import usage_record
 from factory.task import OrderResult, OrderTask
 from factory.verdict import Errored
 from factory.warm_checker import WarmChecker
-from shared.errors import Interrupted, LlmchError
-from shared.events import AttemptFailed, Emit, Event, StageStarted
-from shared.llm.client import LlmClient
+from shared.atomic_io import write_json
+from shared.errors import LlmchError
+from shared.events import Emit
+from shared.llm.stack import Model
+
+
+@dataclass(slots=True)
+class _Attempts:
+    """The attempts of one order as far as they have come; `records` once they are over."""
+
+    context: FactoryContext
+    state: FactoryState
+    records: tuple[AttemptRecord, ...] | None = None
 
 
 @dataclass(slots=True)
 class Execution:
-    """What making an order takes, the same for all orders of a run. Safe for threads."""
+    """Makes orders, with what is the same for all orders of a run. Safe for threads."""
 
     options: RunOptions
     benches: Benches
-    client: LlmClient
+    model: Model
     checker: WarmChecker
     journal: Journal
     emit: Emit
     date: str
     cancelled: threading.Event = field(default_factory=threading.Event)
+    _attempts: dict[str, _Attempts] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def make(self, task: OrderTask) -> OrderResult:
         """Run the order's attempts on its base and return how they ended.
@@ -37,50 +54,67 @@ class Execution:
         What ends the whole run (budget, authentication, a full disk) is an `Errored` verdict with
         that error.
         """
-        from factory.graph import run_attempts
+        from factory.graph import attempt_states
 
+        self._attempts.pop(task.name, None)
         try:
             with self.benches.lend(task.base) as bench:
-                state = run_attempts(
-                    FactoryContext(
-                        order=task.loaded.order,
-                        known=task.loaded.known,
-                        binding=task.loaded.binding,
-                        checker=self.checker,
-                        bench=bench,
-                        client=self.client,
-                        models=self.options.models,
-                        emit=self._watched,
-                        folder=task.folder,
-                        max_attempts=self.options.max_attempts,
-                        timeout_seconds=self.options.timeout_seconds,
-                        retry_flaky=self.options.retry_flaky,
-                        exempt=task.exempt,
-                        strict_acceptance=self.options.strict_acceptance,
-                        patience_seconds=self.options.patience_seconds,
-                        commit_facts=describe_commit(task.loaded.order, task.identity, self.date),
-                        path_names=bench.path_names(),
-                        cancelled=self.cancelled,
-                    )
+                context = FactoryContext(
+                    task=task,
+                    options=self.options,
+                    bench=bench,
+                    client=self.model.client,
+                    checker=self.checker,
+                    emit=self.emit,
+                    progress=self._progress(task),
+                    commit_facts=describe_commit(task.loaded.order, task.identity, self.date),
                 )
+                under_way = _Attempts(context, fresh_attempt(1))
+                self._attempts[task.name] = under_way
+                for under_way.state in attempt_states(context):
+                    pass
         except LlmchError as error:
-            return OrderResult(Errored(error.message, error), ())
+            return OrderResult(Errored(error.message, error), self.end(task.name, error.message))
+        state = under_way.state
         assert state["verdict"] is not None, "the graph ends only with a verdict"
         evidence = state["evidence"]
         flags = evidence.flags() if evidence else ()
         return OrderResult(state["verdict"], state["records"], flags)
 
-    def _watched(self, event: Event) -> None:
-        """Keep the journal of stages, and stop where the run was cancelled."""
-        if self.cancelled.is_set():
-            raise Interrupted("cancelled")
-        match event:
-            case StageStarted(order, attempt, stage):
-                self.journal.record(Step.STAGE, order=order, attempt=attempt, stage=stage)
-            case AttemptFailed(order, attempt, stage):
-                self.journal.record(
-                    Step.ATTEMPT_FAILED, order=order, attempt=attempt, stage=str(stage)
-                )
-            case _:
-                pass
-        self.emit(event)
+    def end(self, order: str, cause: str) -> tuple[AttemptRecord, ...]:
+        """End an order that was stopped, and return the records of its attempts.
+
+        An attempt under way ends with a brief of `cause`, in its own folder too. An order that
+        was ended before, or whose attempts had all ended, keeps the records that it has.
+        """
+        with self._lock:
+            attempts = self._attempts.get(order)
+            if attempts is None:
+                return ()
+            if attempts.records is None:
+                attempts.records = _ended(attempts, cause)
+            return attempts.records
+
+    def _progress(self, task: OrderTask) -> AttemptProgress:
+        return AttemptProgress(
+            order=task.name,
+            journal=self.journal,
+            emit=self.emit,
+            cancelled=self.cancelled,
+            usage=lambda: usage_record(self.model.meter.of_order(task.name)),
+        )
+
+
+def _ended(attempts: _Attempts, cause: str) -> tuple[AttemptRecord, ...]:
+    from factory.nodes_finalize import attempt_record
+
+    context, state = attempts.context, attempts.state
+    if state["verdict"] is not None:
+        return state["records"]
+    brief = state["brief"] or FailureBrief(
+        stage=Stage.EXCEPTION, primary_error_excerpt=cut(cause or "no reason was given")
+    )
+    with contextlib.suppress(LlmchError):  # what ended the order is reported, not the disk
+        folder = context.attempt_folder(state["attempt"])
+        write_json(folder / "failure_brief.json", brief.model_dump(mode="json"), sync=False)
+    return (*state["records"], attempt_record(state, context, brief=brief))

@@ -12,6 +12,7 @@ from factory.commit_facts import describe_commit
 from factory.conformance import check_declarations, render_violation, without_syntax
 from factory.options import RunOptions
 from factory.preflight import Repo
+from factory.progress import AnnouncedProgress
 from factory.schemas import Stage
 from factory.summary import unjudged_warning
 from factory.task import OrderTask
@@ -82,6 +83,7 @@ class Merging:
                     timeout_seconds=self.options.timeout_seconds,
                     retry_flaky=self.options.retry_flaky,
                     emit=self.emit,
+                    progress=AnnouncedProgress(order.id, self.emit),
                     folder=folder,
                     record_root=task.folder,
                     path_names=bench.path_names(),

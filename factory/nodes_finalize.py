@@ -6,12 +6,12 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from factory.schemas import AttemptRecord, FailureBrief
+from factory.schemas import AttemptRecord, AttemptStage, FailureBrief
 from factory.state import FactoryContext, FactoryState, fresh_attempt
 from factory.summary import drift_warning
 from factory.verdict import Failed, Passed
 from shared.atomic_io import write_json
-from shared.events import AttemptFailed, StageStarted, Warned
+from shared.events import Warned
 
 
 def conclude(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, Any]:
@@ -23,12 +23,12 @@ def conclude(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str,
 def _pass(state: FactoryState, context: FactoryContext) -> dict[str, Any]:
     proposal, order = state["proposal"], context.order
     assert proposal is not None, "only a proposal can pass"
-    context.emit(StageStarted(order.id, state["attempt"], "commit"))
+    context.progress.begin_stage(state["attempt"], AttemptStage.COMMIT)
     files = tuple(sorted(proposal.paths))
     commit, drift = context.workspace.commit(state["tree"], files, context.commit_facts)
     if drift:
         context.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
-    record = _record(state, context, drift=drift)
+    record = attempt_record(state, context, drift=drift)
     return {"records": (*state["records"], record), "verdict": Passed(commit, state["tree"], files)}
 
 
@@ -36,21 +36,12 @@ def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> 
     attempt = state["attempt"]
     folder = context.attempt_folder(attempt)
     write_json(folder / "failure_brief.json", brief.model_dump(mode="json"), sync=False)
-    records = (*state["records"], _record(state, context, brief=brief))
-    last = not brief.stage.retryable or attempt >= context.max_attempts
+    records = (*state["records"], attempt_record(state, context, brief=brief))
+    last = not brief.stage.retryable or attempt >= context.options.max_attempts
     if state["touched"] and not last:  # after the last, the workspace goes as a whole
         context.bench.reset()
-    context.emit(
-        AttemptFailed(
-            order=context.order.id,
-            attempt=attempt,
-            stage=brief.stage,
-            command=brief.command or "",
-            exit_code=brief.exit_code,
-            excerpt=brief.primary_error_excerpt,
-            next_step=_next_step(attempt, context.max_attempts, brief),
-        )
-    )
+    next_step = _next_step(attempt, context.options.max_attempts, brief)
+    context.progress.fail_attempt(attempt, brief, next_step)
     if last:
         return {"records": records, "verdict": Failed(brief)}
     carried = {"previous": brief, "records": records, "evidence": state["evidence"]}
@@ -65,13 +56,14 @@ def _next_step(attempt: int, max_attempts: int, brief: FailureBrief) -> str:
     return f"taken back; attempt {attempt + 1} of {max_attempts} is told what happened"
 
 
-def _record(
+def attempt_record(
     state: FactoryState,
     context: FactoryContext,
     *,
     brief: FailureBrief | None = None,
     drift: tuple[str, ...] = (),
 ) -> AttemptRecord:
+    """Return the record of the attempt in `state`, with the brief of what failed it, if any."""
     proposal, attempt = state["proposal"], state["attempt"]
     return AttemptRecord(
         attempt_index=attempt,

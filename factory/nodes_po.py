@@ -16,11 +16,11 @@ from factory.conformance import (
     is_bound,
     without_syntax,
 )
-from factory.schemas import WriteProposal
+from factory.schemas import AttemptStage, WriteProposal
 from factory.state import FactoryContext, FactoryState
 from factory.summary import unjudged_warning
 from shared.atomic_io import write_json
-from shared.events import StageStarted, Warned
+from shared.events import Warned
 from shared.hashing import sha256_bytes
 
 
@@ -42,13 +42,14 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, An
             tree=context.workspace.tree,
             written={each.path: sha256_bytes(each.content.encode()) for each in proposal.writes},
             sandbox=context.sandbox,
-            exempt=context.exempt,
-            timeout_seconds=context.timeout_seconds,
-            retry_flaky=context.retry_flaky,
+            exempt=context.task.exempt,
+            timeout_seconds=context.options.timeout_seconds,
+            retry_flaky=context.options.retry_flaky,
             emit=context.emit,
+            progress=context.progress,
             folder=context.attempt_folder(state["attempt"]),
             record_root=context.folder,
-            path_names=context.path_names,
+            path_names=context.bench.path_names(),
         )
     )
     return {
@@ -65,7 +66,7 @@ def _judge_contract(
     order, attempt, workspace = context.order, state["attempt"], context.workspace
     if not is_bound(context.binding, proposal, state["shown"]):
         return ContractResult()
-    context.emit(StageStarted(order.id, attempt, "contract"))
+    context.progress.begin_stage(attempt, AttemptStage.CONTRACT)
     lost = check_rewrites(order, proposal, state["shown"])
     result = check_declarations(
         context.binding,

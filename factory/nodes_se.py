@@ -12,13 +12,12 @@ from factory.excerpt import cut
 from factory.llm import build_request
 from factory.prompt import ShownFile, hashes_of, reminder, render_prompt
 from factory.proposal import ProposalInvalid, parse_proposal
-from factory.schemas import FailureBrief, Stage
+from factory.schemas import AttemptStage, FailureBrief, Stage
 from factory.scope import DESCRIPTIONS, FileKind, FileState
 from factory.state import FactoryContext, FactoryState
 from factory.tree import NotReadable, Tree
 from factory.verification import verification_of
 from shared.atomic_io import write_json, write_text
-from shared.events import AttemptStarted, StageStarted
 from shared.hashing import EMPTY_SHA256, sha256_bytes
 from shared.llm.client import ReplyFailed, Request
 from shared.llm.reply_format import ReplyFormat
@@ -38,18 +37,18 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, 
     """Return the model's proposal, or the brief of why there is none."""
     context, attempt = runtime.context, state["attempt"]
     order = context.order
-    context.emit(AttemptStarted(order.id, attempt))
-    context.emit(StageStarted(order.id, attempt, "propose"))
+    context.progress.begin_attempt(attempt)
+    context.progress.begin_stage(attempt, AttemptStage.PROPOSE)
     try:
         check_preconditions(order, context.workspace.tree)
         shown = read_shown_files(order, context.workspace.tree)
     except _Refused as refused:
         return {"brief": _brief(order, Stage.PREFLIGHT, str(refused))}
     gathering = Gathering(context)
-    if context.strict_acceptance and attempt == 1 and (hollow := gathering.skeleton()):
+    if context.options.strict_acceptance and attempt == 1 and (hollow := gathering.skeleton()):
         brief = _brief(order, Stage.PREFLIGHT, _proves_nothing(hollow))
         return {"evidence": Evidence(on_skeleton=hollow), "brief": brief}
-    asked = context.models.format_for(state["records"])
+    asked = context.options.models.format_for(state["records"])
     request = _request(state, context, shown, asked)
     folder = context.attempt_folder(attempt)
     write_text(folder / "se_prompt.txt", request.prompt, sync=False)
@@ -136,11 +135,13 @@ def _request(
     asked: ReplyFormat,
 ) -> Request:
     attempt, order = state["attempt"], context.order
-    checks = verification_of(context.workspace.tree, exempt=context.exempt)
+    checks = verification_of(context.workspace.tree, exempt=context.task.exempt)
     commands = tuple(check.text for check in checks)
-    prompt = render_prompt(order, shown, commands, state["previous"], asked, context.known)
+    prompt = render_prompt(
+        order, shown, commands, state["previous"], asked, context.task.loaded.known
+    )
     return build_request(
-        order, attempt, prompt, asked, [file.state for file in shown], context.models
+        order, attempt, prompt, asked, [file.state for file in shown], context.options.models
     )
 
 

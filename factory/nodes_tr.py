@@ -9,13 +9,13 @@ from langgraph.runtime import Runtime
 
 from factory.excerpt import cut
 from factory.prompt import hashes_of, reminder
-from factory.schemas import FailureBrief, Stage, WriteProposal
+from factory.schemas import AttemptStage, FailureBrief, Stage, WriteProposal
 from factory.scope import Violation, check_proposal
 from factory.staging import stage_proposal
 from factory.state import FactoryContext, FactoryState
 from factory.tree import NotReadable, Tree
 from shared.atomic_io import write_json
-from shared.events import StageStarted, WritesApplied
+from shared.events import WritesApplied
 from shared.schemas import WorkOrder
 
 
@@ -24,7 +24,7 @@ def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, An
     context, proposal = runtime.context, state["proposal"]
     assert proposal is not None, "the router leads here only with a proposal"
     order, attempt = context.order, state["attempt"]
-    context.emit(StageStarted(order.id, attempt, "apply"))
+    context.progress.begin_stage(attempt, AttemptStage.APPLY)
     files, git = context.workspace.tree, context.workspace.git
     violations = check_proposal(order, proposal, hashes_of(state["shown"]), files)
     touched = not violations

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
 from factory.bench import Bench
 from factory.evidence import Evidence
-from factory.llm import ModelChoice
+from factory.options import RunOptions
+from factory.progress import AttemptProgress
 from factory.prompt import ShownFile
 from factory.sandbox import Sandbox
 from factory.schemas import AttemptRecord, CmdResult, FailureBrief, WriteProposal
+from factory.task import OrderTask
 from factory.verdict import Verdict
 from factory.warm_checker import WarmChecker
 from factory.workspace import Workspace
@@ -21,7 +21,7 @@ from shared.atomic_io import make_folder
 from shared.events import Emit
 from shared.git import CommitFacts
 from shared.llm.client import LlmClient
-from shared.schemas import Interface, WorkOrder
+from shared.schemas import WorkOrder
 
 
 class FactoryState(TypedDict):
@@ -76,24 +76,28 @@ def fresh_attempt(attempt: int) -> FactoryState:
 class FactoryContext:
     """What the nodes of one order need; nothing in it changes while the order runs."""
 
-    order: WorkOrder
-    known: tuple[Interface, ...]
-    binding: tuple[WorkOrder, ...]
-    checker: WarmChecker
+    task: OrderTask
+    options: RunOptions
     bench: Bench
     client: LlmClient
-    models: ModelChoice
+    checker: WarmChecker
     emit: Emit
-    folder: Path
-    max_attempts: int
-    timeout_seconds: float
-    retry_flaky: int
-    exempt: bool
-    strict_acceptance: bool
-    patience_seconds: float
+    progress: AttemptProgress
     commit_facts: CommitFacts
-    path_names: Mapping[str, str]
-    cancelled: threading.Event
+
+    @property
+    def order(self) -> WorkOrder:
+        return self.task.loaded.order
+
+    @property
+    def binding(self) -> tuple[WorkOrder, ...]:
+        """The orders whose declarations bind what this one writes, itself last."""
+        return self.task.loaded.binding
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the order's records."""
+        return self.task.folder
 
     @property
     def workspace(self) -> Workspace:
@@ -102,6 +106,11 @@ class FactoryContext:
     @property
     def sandbox(self) -> Sandbox:
         return self.bench.sandbox
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the order is to stop at its next step."""
+        return self.progress.cancelled.is_set()
 
     def attempt_folder(self, attempt: int) -> Path:
         """Return (and make) the folder of one attempt's artifacts."""

@@ -30,11 +30,12 @@ from shared.errors import (
     ReplyUnparseable,
 )
 from shared.events import Emit, PlanEnded, PlanStarted
-from shared.hashing import canonical_json, sha256_bytes
+from shared.hashing import canonical_json, order_key, sha256_bytes
 from shared.llm.client import LlmClient
 from shared.llm.stack import ModelSource, open_model
 from shared.llm.usage import Tally, usage_counted, usage_document
-from shared.run_context import Recording, new_run_folder, new_run_id, recorded_run
+from shared.run_context import ModelSettings, Recording, new_run_folder, new_run_id, recorded_run
+from shared.schemas import WorkOrder
 
 HINT_CHARACTERS = 24_000  # about 6,000 tokens: a tenth of what a plan's reply may take
 
@@ -87,7 +88,7 @@ def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResul
     digest = _compile_hash(options, spec, inputs.template)
     folder = new_run_folder(options.artifacts, "planner", run_id)
     with (
-        recorded_run(folder, _head(options, inputs, digest), emit) as recording,
+        recorded_run(folder, _head(options, inputs, digest, source), emit) as recording,
         open_model(source, folder.path, recording.emit) as model,
     ):
         recording.emit(PlanStarted(str(options.spec), run_id, options.max_attempts))
@@ -212,6 +213,13 @@ def _conclude(
         titles = tuple(f"{order['id']}  {order['title']}" for order in manifest["work_orders"])
         output = folder.path / "output"
         write_plan(output, manifest)
+        recording.results.update(
+            manifest_sha256=manifest["provenance"]["manifest_sha256"],
+            orders=[
+                {"id": each["id"], "order_key": order_key(WorkOrder.model_validate(each))}
+                for each in manifest["work_orders"]
+            ],
+        )
         if options.outdir is not None:
             _export(options.outdir, manifest, output)
             output = options.outdir
@@ -266,7 +274,11 @@ def _error(last: Judged, run_dir: Path) -> LlmchError | None:
     return None
 
 
-def _head(options: PlanOptions, inputs: CompileInputs, digest: str) -> Mapping[str, Any]:
+def _head(
+    options: PlanOptions, inputs: CompileInputs, digest: str, source: ModelSource
+) -> Mapping[str, Any]:
+    reviewer_url = source.reviewer_base_url or source.base_url
+    reviewer = options.reviewer
     return {
         "command": "plan",
         "spec": str(options.spec),
@@ -277,7 +289,22 @@ def _head(options: PlanOptions, inputs: CompileInputs, digest: str) -> Mapping[s
         "repo_files": len(inputs.repo_files),
         "outdir": str(options.outdir) if options.outdir else None,
         **_settings(options),
+        "model_settings": _model_settings(options.model, source, source.base_url),
+        "reviewer_settings": _model_settings(reviewer, source, reviewer_url) if reviewer else None,
     }
+
+
+def _model_settings(model: PlannerModel, source: ModelSource, base_url: str) -> dict[str, Any]:
+    """Return how a model is asked, as a request says it."""
+    request = model.request("", 1)
+    return ModelSettings(
+        models=(request.model,),
+        temperature=request.temperature,
+        max_output_tokens=request.max_output_tokens,
+        reasoning_effort=request.reasoning_effort,
+        replies=source.mode,
+        base_url=base_url,
+    ).to_json()
 
 
 def _settings(options: PlanOptions) -> dict[str, Any]:

@@ -44,6 +44,10 @@ class ModelSource:
     mode: Mode
     open_live: Callable[[Emit], LlmClient] | None = None
     transcript: Path | None = None
+    base_url: str = ""
+    """The server that a live model is asked at, without credentials; for the records."""
+    reviewer_base_url: str = ""
+    """The same for the reviewer, where it has a server of its own."""
     origin: Mapping[str, str] = field(default_factory=lambda: {"origin": "live"})
     """What a new transcript's header says of where its replies come from."""
     dated: bool = True

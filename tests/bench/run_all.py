@@ -14,7 +14,7 @@ from factory.batch.coordinator import run_all
 from factory.graph import prepare
 from factory.options import RunOptions, SandboxChoice
 from factory.sandbox import Backend
-from factory.state import ModelChoice
+from factory.llm import ModelChoice
 from shared.events import CommandEnded, CommandTried, Event, OrderStarted
 from shared.llm.stack import Mode, ModelSource
 from tests.bench.measure import Counts, Samples, counting, seconds_of

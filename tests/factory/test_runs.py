@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from factory.llm import ModelChoice
 from factory.schemas import RunSummary, Stage
-from factory.state import ModelChoice
 from shared.errors import BudgetReached, Busy, Interrupted, ModelUnavailable
 from shared.events import (
     AttemptFailed,

@@ -51,6 +51,9 @@ def test_the_status_of_a_run_that_is_over(say: Say, half_done: Path) -> None:
     one, two = (line for line in said.out.splitlines() if line.startswith("WO-"))
     assert git(half_done, "rev-parse", "factory/01PLANNERRUN")[:10] in one
     assert "write_scope_violation" in two
+    why = said.out.partition("last failure of WO-02 (attempt 1): ")[2].splitlines()
+    assert why[0] == "write_scope_violation"
+    assert why[1].startswith("  | ")
 
 
 def test_the_status_for_programs(say: Say, half_done: Path) -> None:
@@ -75,7 +78,7 @@ def test_the_status_while_another_process_runs(say: Say, repo: Path, workdir: Pa
             process.terminate()
             process.communicate(timeout=30)
     after = say("status", "--repo", repo).out
-    assert "ended; the same command again goes on from there" in after
+    assert "interrupted; the same command again goes on from there" in after
     assert "stopped at: propose" in after and "now:" not in after
     assert (document["state"], document["pid"]) == ("running", process.pid)
     assert document["elapsed_seconds"] >= 0
