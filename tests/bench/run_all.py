@@ -12,9 +12,9 @@ from pathlib import Path
 
 from factory.batch.coordinator import run_all
 from factory.graph import prepare
+from factory.llm import ModelChoice
 from factory.options import RunOptions, SandboxChoice
 from factory.sandbox import Backend
-from factory.llm import ModelChoice
 from shared.events import CommandEnded, CommandTried, Event, OrderStarted
 from shared.llm.stack import Mode, ModelSource
 from tests.bench.measure import Counts, Samples, counting, seconds_of
