@@ -86,6 +86,51 @@ def test_the_status_while_another_process_runs(say: Say, repo: Path, workdir: Pa
     assert str(process.pid) in refused.error["message"]
 
 
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_watching_begins_before_anything_has_run(
+    say: Say, repo: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch, form: list[str]
+) -> None:
+    replies = write_reply({"1.txt": "text\n"}), write_reply({"2.txt": "text\n"})
+    with start("status", "--repo", repo, "--watch", *form, cwd=workdir) as watching:
+        stream = watching.stderr if form else watching.stdout
+        assert stream is not None
+        assert "waiting for a run to begin" in stream.readline()
+        with model_server(monkeypatch, *replies):
+            done = say(
+                *("run-all", "--repo", repo, "--workdir", workdir, "--sandbox", "off"),
+                *("--reply-format", "json"),
+            )
+        out, err = watching.communicate(timeout=60)
+    assert done.code == 0, done.err
+    assert watching.returncode == 0, err
+    if form:
+        assert [each["state"] for each in json.loads(out)["orders"]] == ["SUCCESS", "SUCCESS"]
+    else:
+        assert "factory/01PLANNERRUN: ended" in out
+
+
+def test_an_interrupted_run_is_told_from_one_that_ended(
+    say: Say, repo: Path, workdir: Path
+) -> None:
+    with scripted_server(write_reply({"stray.txt": "text\n"}), Silence()) as server:
+        command = ["run-all", "--repo", repo, "--workdir", workdir, "--reply-format", "json"]
+        with start(*command, cwd=workdir, OPENAI_BASE_URL=server.base_url) as process:
+            assert process.stdout is not None
+            asked = (line for line in process.stdout if " ask " in line)
+            assert len([next(asked), next(asked)]) == 2  # the second time, after a failure
+            process.terminate()
+            process.communicate(timeout=30)
+    document = say("status", "--repo", repo, "--json").document
+    assert (process.returncode, document["state"]) == (130, "interrupted")
+    one, two = document["orders"]
+    assert (one["state"], one["attempts"], one["attempts_left"]) == ("PATCHING", 2, 4)
+    assert (one["failure"]["attempt"], one["failure"]["stage"]) == (1, "write_scope_violation")
+    assert one["usage"]["calls"] == 1
+    assert (two["state"], two["failure"], two["attempts_left"]) == ("INIT", None, None)
+    text = say("status", "--repo", repo).out
+    assert "last failure of WO-01 (attempt 1): write_scope_violation; 4 attempts left" in text
+
+
 def test_what_a_killed_run_leaves_is_told(say: Say, repo: Path, workdir: Path) -> None:
     with scripted_server(Silence()) as server:
         command = ["run-all", "--repo", repo, "--workdir", workdir]
