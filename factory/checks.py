@@ -9,12 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from factory.bench import Bench
 from factory.excerpt import stable_excerpt
+from factory.options import RunOptions
 from factory.progress import Progress
 from factory.prompt import reminder
 from factory.sandbox import Cause, Ended, Sandbox
 from factory.schemas import AttemptStage, CmdResult, FailureBrief, SandboxRecord, Stage
 from factory.scope import FileKind, FileState
+from factory.task import OrderTask
 from factory.tree import Tree
 from factory.verification import Check, parse_check, verification_of
 from factory.wording import name_paths
@@ -28,23 +31,34 @@ class Judging:
     """What is judged, by which order, and where the records go.
 
     `written` are the files that no command may change, with the hash of each; `folder` gets
-    results and logs, which are named relative to `record_root`. A failing command is run again up
-    to `retry_flaky` times on the unchanged tree.
+    results and logs, which are named relative to the folder of the order. A failing command is
+    run again up to `options.retry_flaky` times on the unchanged tree.
     """
 
-    order: WorkOrder
+    task: OrderTask
+    options: RunOptions
+    bench: Bench
     attempt: int
-    tree: Tree
     written: Mapping[str, str]
-    sandbox: Sandbox
-    exempt: bool
-    timeout_seconds: float
-    retry_flaky: int
+    folder: Path
     emit: Emit
     progress: Progress
-    folder: Path
-    record_root: Path
-    path_names: Mapping[str, str]
+
+    @property
+    def order(self) -> WorkOrder:
+        return self.task.loaded.order
+
+    @property
+    def tree(self) -> Tree:
+        return self.bench.workspace.tree
+
+    @property
+    def sandbox(self) -> Sandbox:
+        return self.bench.sandbox
+
+    @property
+    def timeout_seconds(self) -> float:
+        return self.options.timeout_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +83,7 @@ class _Phase:
 def run_checks(judging: Judging) -> Judgement:
     """Run every check up to the first that fails. Raises `CommandFailed` where a log can't be."""
     verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY)
-    _run_phase(verify, verification_of(judging.tree, exempt=judging.exempt), judging)
+    _run_phase(verify, verification_of(judging.tree, exempt=judging.task.exempt), judging)
     _record(judging, "verify_result.json", verify.results)
     if verify.brief:
         return Judgement(tuple(verify.results), (), verify.brief)
@@ -131,7 +145,7 @@ def _passes(check: Check, ended: Ended) -> bool:
 def _run_settled(check: Check, judging: Judging, name: str) -> tuple[CmdResult, Ended]:
     """Run a command, and a failing one again: one that then passes is flaky, not wrong."""
     result, ended = _run_one(check, judging, name)
-    for retry in range(1, judging.retry_flaky + 1):
+    for retry in range(1, judging.options.retry_flaky + 1):
         if _passes(check, ended):
             break
         again, ended_again = _run_one(check, judging, f"{name}_again_{retry}")
@@ -161,7 +175,7 @@ def _run_one(check: Check, judging: Judging, name: str) -> tuple[CmdResult, Ende
 
 def _result(ended: Ended, judging: Judging, note: str) -> CmdResult:
     def relative(log: object) -> str:
-        return str(log).removeprefix(f"{judging.record_root}/")
+        return str(log).removeprefix(f"{judging.task.folder}/")
 
     return CmdResult(
         command=ended.argv,
@@ -198,7 +212,7 @@ def _failed_command(stage: Stage, check: Check, ended: Ended, judging: Judging) 
         primary_error_excerpt=_excerpt("\n".join(filter(None, (reason, output))), judging)
         or "(the command printed nothing)",
         constraints_reminder=reminder(stage, judging.order),
-        log=str(ended.stderr.log).removeprefix(f"{judging.record_root}/"),
+        log=str(ended.stderr.log).removeprefix(f"{judging.task.folder}/"),
     )
 
 
@@ -236,7 +250,7 @@ def _brief(judging: Judging, stage: Stage, message: str) -> FailureBrief:
 
 
 def _excerpt(text: str, judging: Judging) -> str:
-    return stable_excerpt(text, judging.path_names.items())
+    return stable_excerpt(text, judging.bench.path_names().items())
 
 
 def _record(judging: Judging, name: str, results: Sequence[CmdResult]) -> None:

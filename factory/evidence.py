@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -117,20 +117,16 @@ class Gathering:
                 tried = CommandTried(context.order.id, name, event.command, exit_code, seconds)
                 context.emit(tried)
 
+        limit = min(context.options.timeout_seconds, _LIMIT_SECONDS)
         return Judging(
-            order=context.order,
+            task=context.task,
+            options=replace(context.options, timeout_seconds=limit, retry_flaky=0),
+            bench=context.bench,
             attempt=0,
-            tree=context.workspace.tree,
             written={},
-            sandbox=context.sandbox,
-            exempt=context.task.exempt,
-            timeout_seconds=min(context.options.timeout_seconds, _LIMIT_SECONDS),
-            retry_flaky=0,
+            folder=folder,
             emit=tell,
             progress=AnnouncedProgress(context.order.id, tell),
-            folder=folder,
-            record_root=context.folder,
-            path_names=context.bench.path_names(),
         )
 
 

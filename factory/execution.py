@@ -25,12 +25,11 @@ from shared.llm.stack import Model
 
 
 @dataclass(slots=True)
-class _Attempts:
-    """The attempts of one order as far as they have come; `records` once they are over."""
+class _UnderWay:
+    """The attempts of one order as far as they have come."""
 
     context: FactoryContext
     state: FactoryState
-    records: tuple[AttemptRecord, ...] | None = None
 
 
 @dataclass(slots=True)
@@ -45,7 +44,8 @@ class Execution:
     emit: Emit
     date: str
     cancelled: threading.Event = field(default_factory=threading.Event)
-    _attempts: dict[str, _Attempts] = field(default_factory=dict)
+    _under_way: dict[str, _UnderWay] = field(default_factory=dict)
+    _ended: dict[str, tuple[AttemptRecord, ...]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def make(self, task: OrderTask) -> OrderResult:
@@ -56,7 +56,7 @@ class Execution:
         """
         from factory.graph import attempt_states
 
-        self._attempts.pop(task.name, None)
+        self._ended.pop(task.name, None)
         try:
             with self.benches.lend(task.base) as bench:
                 context = FactoryContext(
@@ -69,31 +69,29 @@ class Execution:
                     progress=self._progress(task),
                     commit_facts=describe_commit(task.loaded.order, task.identity, self.date),
                 )
-                under_way = _Attempts(context, fresh_attempt(1))
-                self._attempts[task.name] = under_way
-                for under_way.state in attempt_states(context):
-                    pass
+                under_way = _UnderWay(context, fresh_attempt(1))
+                self._under_way[task.name] = under_way
+                for state in attempt_states(context):
+                    under_way.state = state
         except LlmchError as error:
             return OrderResult(Errored(error.message, error), self.end(task.name, error.message))
         state = under_way.state
         assert state["verdict"] is not None, "the graph ends only with a verdict"
         evidence = state["evidence"]
         flags = evidence.flags() if evidence else ()
-        return OrderResult(state["verdict"], state["records"], flags)
+        return OrderResult(state["verdict"], self.end(task.name, ""), flags)
 
     def end(self, order: str, cause: str) -> tuple[AttemptRecord, ...]:
-        """End an order that was stopped, and return the records of its attempts.
+        """Return the records of an order's attempts, which end here.
 
-        An attempt under way ends with a brief of `cause`, in its own folder too. An order that
-        was ended before, or whose attempts had all ended, keeps the records that it has.
+        An attempt that was under way ends with a brief of `cause`, in its own folder too. The
+        records of an order that has ended stay as they are.
         """
         with self._lock:
-            attempts = self._attempts.get(order)
-            if attempts is None:
-                return ()
-            if attempts.records is None:
-                attempts.records = _ended(attempts, cause)
-            return attempts.records
+            under_way = self._under_way.pop(order, None)
+            if under_way is not None:
+                self._ended[order] = _end_attempts(under_way, cause)
+            return self._ended.get(order, ())
 
     def _progress(self, task: OrderTask) -> AttemptProgress:
         return AttemptProgress(
@@ -105,10 +103,10 @@ class Execution:
         )
 
 
-def _ended(attempts: _Attempts, cause: str) -> tuple[AttemptRecord, ...]:
+def _end_attempts(under_way: _UnderWay, cause: str) -> tuple[AttemptRecord, ...]:
     from factory.nodes_finalize import attempt_record
 
-    context, state = attempts.context, attempts.state
+    context, state = under_way.context, under_way.state
     if state["verdict"] is not None:
         return state["records"]
     brief = state["brief"] or FailureBrief(

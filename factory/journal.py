@@ -15,11 +15,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from factory.journal_entries import Entry, RunConcluded, Step, parse_entry, render_entry
+from factory.journal_entries import Entry, RunConcluded, Step
+from factory.journal_format import parse_entry, render_entry
 from shared.atomic_io import sync_folder
 from shared.errors import Busy, CommandFailed, PreflightRefused
 from shared.run_context import Ending, ending_of
 
+_CLOSED = -1
 _KILL_AT = "LLMCH_TEST_KILL_AT"
 
 
@@ -57,6 +59,12 @@ class Journal:
     def begun(self) -> bool:
         """Whether it holds a record yet."""
         return self._size > 0
+
+    def close(self) -> None:
+        """Take no more records: a thread that was left behind finds the journal closed."""
+        with self._lock:
+            os.close(self._descriptor)
+            self._descriptor = _CLOSED
 
     def _sync(self) -> None:
         os.fsync(self._descriptor)
@@ -108,7 +116,7 @@ def open_journal(
         with contextlib.suppress(CommandFailed):
             if journal.begun:
                 journal.record(RunConcluded(ending))
-        os.close(descriptor)
+        journal.close()
 
 
 def _draft_of(path: Path) -> Path:
@@ -133,6 +141,19 @@ def read_journal(path: Path) -> tuple[Entry, ...]:
     except OSError as error:
         raise Busy(f"cannot read {path}: {error.strerror}", "make it readable") from error
     return tuple(_parse(line, path, number) for number, line in enumerate(lines[:-1], 1))
+
+
+def read_understood(path: Path) -> tuple[Entry, ...]:
+    """Return the records of the latest run that can be understood; none where it cannot be read."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError:
+        return ()
+    found: list[Entry] = []
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            found.append(parse_entry(line))
+    return tuple(found)
 
 
 def unfinished(entries: Sequence[Entry]) -> bool:

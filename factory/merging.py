@@ -74,19 +74,14 @@ class Merging:
             written = {path: bench.workspace.tree.state_of(path).sha256 for path in passed.files}
             judgement = run_checks(
                 Judging(
-                    order=order,
+                    task=task,
+                    options=self.options,
+                    bench=bench,
                     attempt=0,
-                    tree=bench.workspace.tree,
                     written=written,
-                    sandbox=bench.sandbox,
-                    exempt=task.exempt,
-                    timeout_seconds=self.options.timeout_seconds,
-                    retry_flaky=self.options.retry_flaky,
+                    folder=folder,
                     emit=self.emit,
                     progress=AnnouncedProgress(order.id, self.emit),
-                    folder=folder,
-                    record_root=task.folder,
-                    path_names=bench.path_names(),
                 )
             )
         if judgement.brief:

@@ -33,6 +33,7 @@ def _pass(state: FactoryState, context: FactoryContext) -> dict[str, Any]:
 
 
 def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> dict[str, Any]:
+    context.progress.check_cancelled()  # whoever cancelled has said how the attempt ended
     attempt = state["attempt"]
     folder = context.attempt_folder(attempt)
     write_json(folder / "failure_brief.json", brief.model_dump(mode="json"), sync=False)

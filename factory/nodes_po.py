@@ -37,19 +37,14 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> dict[str, An
         return {**unjudged, "brief": brief_of(context.order, contract.violations)}
     judgement = run_checks(
         Judging(
-            order=context.order,
+            task=context.task,
+            options=context.options,
+            bench=context.bench,
             attempt=state["attempt"],
-            tree=context.workspace.tree,
             written={each.path: sha256_bytes(each.content.encode()) for each in proposal.writes},
-            sandbox=context.sandbox,
-            exempt=context.task.exempt,
-            timeout_seconds=context.options.timeout_seconds,
-            retry_flaky=context.options.retry_flaky,
+            folder=context.attempt_folder(state["attempt"]),
             emit=context.emit,
             progress=context.progress,
-            folder=context.attempt_folder(state["attempt"]),
-            record_root=context.folder,
-            path_names=context.bench.path_names(),
         )
     )
     return {

@@ -74,7 +74,11 @@ class AttemptProgress:
         self.emit(StageStarted(self.order, attempt, stage))
 
     def fail_attempt(self, attempt: int, brief: FailureBrief, next_step: str) -> None:
-        """Record and announce that an attempt failed, and what happens next."""
+        """Record and announce that an attempt failed, and what happens next.
+
+        Raises `Interrupted` where the order was cancelled.
+        """
+        self.check_cancelled()
         self.journal.record(FailedAttempt(self.order, attempt, failure_facts(brief), self.usage()))
         self.emit(
             AttemptFailed(

@@ -98,40 +98,54 @@ class RunStatus:
     ending: Ending | None = None
 
 
+class Projection:
+    """Follows a journal record by record; what it returns does not change any more."""
+
+    def __init__(self) -> None:
+        self._run: RunStatus | None = None
+        self._orders: dict[str, OrderStatus] = {}
+
+    @property
+    def status(self) -> RunStatus | None:
+        """The status as far as the journal was followed, `None` where no run has begun."""
+        return None if self._run is None else replace(self._run, orders=dict(self._orders))
+
+    def take(self, entry: Entry) -> None:
+        """Follow one more record. Raises `IllegalTransition` where it cannot be."""
+        if isinstance(entry, RunBegun):
+            self._run = _begun(entry)
+            self._orders = dict(self._run.orders)
+            return
+        if self._run is None:
+            raise IllegalTransition(f"{entry.step} before any run began")
+        match entry:
+            case RunConcluded(ending=ending):
+                self._run = replace(self._run, ended=True, ending=ending)
+            case WorkspaceOpening() | WorkspaceOpened() | LandingBegun():
+                pass
+            case (
+                OrderBegun(order=name)
+                | StageBegun(order=name)
+                | FailedAttempt(order=name)
+                | OrderLanded(order=name)
+                | OrderConcluded(order=name)
+                | OrderStopped(order=name)
+            ):
+                before = self._orders.get(name) or OrderStatus(name, "")
+                self._orders[name] = _advance_order(before, entry)
+            case _:
+                assert_never(entry)
+
+
 def project(entries: Iterable[Entry]) -> RunStatus | None:
     """Return the status that a journal tells of, `None` where there was no run.
 
     Raises `IllegalTransition` where it tells of what cannot be.
     """
-    status: RunStatus | None = None
+    projection = Projection()
     for entry in entries:
-        status = advance(status, entry)
-    return status
-
-
-def advance(status: RunStatus | None, entry: Entry) -> RunStatus:
-    """Return the status after one more record. Raises as `project` does."""
-    if isinstance(entry, RunBegun):
-        return _begun(entry)
-    if status is None:
-        raise IllegalTransition(f"{entry.step} before any run began")
-    match entry:
-        case RunConcluded(ending=ending):
-            return replace(status, ended=True, ending=ending)
-        case WorkspaceOpening() | WorkspaceOpened() | LandingBegun():
-            return status
-        case (
-            OrderBegun(order=name)
-            | StageBegun(order=name)
-            | FailedAttempt(order=name)
-            | OrderLanded(order=name)
-            | OrderConcluded(order=name)
-            | OrderStopped(order=name)
-        ):
-            before = status.orders.get(name) or OrderStatus(name, "")
-            return replace(status, orders={**status.orders, name: _advance_order(before, entry)})
-        case _:
-            assert_never(entry)
+        projection.take(entry)
+    return projection.status
 
 
 def _begun(entry: RunBegun) -> RunStatus:

@@ -16,8 +16,8 @@ from factory.batch.state import (
     Activity,
     IllegalTransition,
     OrderStatus,
+    Projection,
     RunStatus,
-    advance,
     project,
 )
 from factory.journal import journal_path, read_journal
@@ -55,7 +55,7 @@ class StateFile:
     def __init__(self, common_dir: Path) -> None:
         self._path = state_path(common_dir)
         self._lock = threading.Lock()
-        self._status: RunStatus | None = None
+        self._projection = Projection()
         self._pending: threading.Timer | None = None
 
     def __call__(self, entry: Entry) -> None:
@@ -65,7 +65,7 @@ class StateFile:
         """
         with self._lock:
             with contextlib.suppress(IllegalTransition):
-                self._status = advance(self._status, entry)
+                self._projection.take(entry)
             if isinstance(entry, RunConcluded):
                 self._write()
             elif self._pending is None:
@@ -82,7 +82,7 @@ class StateFile:
         self._pending = None
         temporary = self._path.with_suffix(".tmp")
         with contextlib.suppress(OSError, ValueError):  # a path may hold what JSON cannot
-            temporary.write_bytes(to_json(self._status))
+            temporary.write_bytes(to_json(self._projection.status))
             temporary.replace(self._path)
 
 

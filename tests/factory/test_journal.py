@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.batch.state import Activity, advance, project
+from factory.batch.state import Activity, IllegalTransition, Projection, project
 from factory.batch.status import StateFile
-from factory.journal import journal_path, open_journal, read_journal
+from factory.journal import journal_path, open_journal, read_journal, read_understood
 from factory.journal_entries import (
     Entry,
     FailedAttempt,
@@ -30,11 +30,10 @@ from factory.journal_entries import (
     Step,
     WorkspaceOpened,
     WorkspaceOpening,
-    parse_entry,
-    render_entry,
 )
+from factory.journal_format import parse_entry, render_entry
 from factory.schemas import AttemptStage, Stage, UsageRecord
-from shared.errors import Busy
+from shared.errors import Busy, CommandFailed
 from shared.llm.resume import Earlier
 from shared.run_context import Ending
 
@@ -192,6 +191,24 @@ def test_no_line_makes_reading_fail_in_another_way(written: bytes) -> None:
         parse_entry(written)
 
 
+def test_a_reset_finds_what_can_still_be_understood(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    opened = WorkspaceOpening(Path("/workspaces/run/1/repo"))
+    path.write_text(f"{{}}\n{render_entry(opened)}\nnot JSON\n{render_entry(RunConcluded())}\n")
+    assert read_understood(path) == (opened, RunConcluded())
+    assert read_understood(tmp_path / "missing") == ()
+
+
+def test_a_thread_that_was_left_behind_cannot_write_after_the_end(tmp_path: Path) -> None:
+    (tmp_path / "llmch").mkdir()
+    with open_journal(tmp_path) as journal:
+        journal.record(WorkspaceOpening(tmp_path))
+    before = journal_path(tmp_path).read_bytes()
+    with pytest.raises(CommandFailed):
+        journal.record(WorkspaceOpened(tmp_path))
+    assert journal_path(tmp_path).read_bytes() == before
+
+
 @given(st.lists(entries, max_size=8))
 def test_whoever_watches_a_run_does_not_end_it(recorded: list[Entry]) -> None:
     """A record that cannot follow the last one is for `status` to report."""
@@ -202,15 +219,13 @@ def test_whoever_watches_a_run_does_not_end_it(recorded: list[Entry]) -> None:
 
 @given(st.lists(entries, max_size=8))
 def test_a_status_is_not_changed_by_what_comes_after(recorded: list[Entry]) -> None:
-    status = None
+    projection = Projection()
+    seen = []
     for entry in recorded:
-        before = repr(status)
-        try:
-            following = advance(status, entry)
-        except ValueError:
-            continue
-        assert repr(status) == before
-        status = following
+        with contextlib.suppress(IllegalTransition):
+            projection.take(entry)
+        seen.append((projection.status, repr(projection.status)))
+    assert [repr(status) for status, _ in seen] == [before for _, before in seen]
 
 
 @pytest.mark.parametrize(
