@@ -12,7 +12,7 @@ import llmch
 from factory.batch.status import read_status, status_document
 from factory.llm import ModelChoice
 from shared.errors import BudgetReached, Interrupted, LlmchError, ModelUnavailable
-from shared.events import CommandStarted, Event
+from shared.events import CommandStarted, Event, StageStarted
 from shared.hashing import order_key
 from shared.llm.client import Request
 from shared.llm.ladder import model_for_attempt, parse_ladder
@@ -153,6 +153,30 @@ def test_orders_that_another_ones_failure_stopped_keep_their_attempts(factory: F
     assert (one.state, one.attempts) == ("failed", 2)
     assert (two.state, two.verdict, two.attempts) == ("pending", "FAIL", 2)
     assert two.usage.calls == 1
+
+
+def test_a_stage_is_on_record_by_the_time_anybody_hears_of_it(factory: Factory) -> None:
+    heard: list[tuple[str, int, str]] = []
+    recorded: list[tuple[str, int, str]] = []
+
+    def look(event: Event) -> None:
+        if isinstance(event, StageStarted):
+            last = (factory.repo / ".git/llmch/journal.jsonl").read_text().splitlines()[-1]
+            entry = json.loads(last)
+            assert entry["step"] == "stage"
+            recorded.append((entry["order"], entry["attempt"], entry["stage"]))
+            heard.append((event.order, event.attempt, event.stage))
+
+    factory.on_event = look
+    factory.run(PICKY, [BAD, GOOD])
+    assert heard == recorded
+    assert [stage for _, attempt, stage in heard if attempt == 2] == [
+        "propose",
+        "apply",
+        "verify",
+        "accept",
+        "commit",
+    ]
 
 
 # What `status` says while an order is tried again
