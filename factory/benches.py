@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from factory.bench import Bench
-from factory.journal import Journal, Step
+from factory.journal import Journal
+from factory.journal_entries import WorkspaceOpened, WorkspaceOpening
 from factory.linking import Linking, find_links
 from factory.options import RunOptions
 from factory.preflight import Repo
@@ -86,9 +87,9 @@ class Benches:
         with self._lock:
             root = self._root / str(len(self._roots) + 1) / self._repo.tree.name
             self._roots.append(root)
-            self._journal.record(Step.WORKSPACE_OPENING, root=root)
+            self._journal.record(WorkspaceOpening(root))
             workspace = open_workspace(self._repo.git, root, commit)
-            self._journal.record(Step.WORKSPACE_OPENED, root=root)
+            self._journal.record(WorkspaceOpened(root))
             if self._python is None:
                 self._python = self._interpreter(workspace)
             linked = self._choose_links(workspace)

@@ -13,15 +13,16 @@ from factory.bench import Bench
 from factory.brief import brief_of
 from factory.excerpt import stable_excerpt
 from factory.options import RunOptions
+from factory.progress import Progress
 from factory.sandbox import Cause, Ended, Sandbox
-from factory.schemas import CmdResult, FailureBrief, SandboxRecord, Stage
+from factory.schemas import AttemptStage, CmdResult, FailureBrief, SandboxRecord, Stage
 from factory.scope import FileKind, FileState
 from factory.task import OrderTask
 from factory.tree import Tree
 from factory.verification import Check, parse_check, verification_of
 from factory.wording import name_paths
 from shared.atomic_io import make_folder, write_json, write_refused
-from shared.events import CommandEnded, CommandStarted, Emit, StageStarted, Warned
+from shared.events import CommandEnded, CommandStarted, Emit, Warned
 from shared.schemas import WorkOrder
 
 
@@ -37,6 +38,7 @@ class Judging:
     options: RunOptions
     bench: Bench
     emit: Emit
+    progress: Progress
     folder: Path
     attempt: int = 0
     written: Mapping[str, str] = field(default_factory=dict)
@@ -72,19 +74,19 @@ class _Phase:
     """One series of commands and what came of it."""
 
     stage: Stage
-    purpose: str
+    purpose: AttemptStage
     results: list[CmdResult] = field(default_factory=list)
     brief: FailureBrief | None = None
 
 
 def run_checks(judging: Judging) -> Judgement:
     """Run every check up to the first that fails. Raises `CommandFailed` where a log can't be."""
-    verify = _Phase(Stage.VERIFY_FAILED, "verify")
+    verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY)
     _run_phase(verify, verification_of(judging.tree, exempt=judging.task.exempt), judging)
     _record(judging, "verify_result.json", verify.results)
     if verify.brief:
         return Judgement(tuple(verify.results), (), verify.brief)
-    acceptance = _Phase(Stage.ACCEPTANCE_FAILED, "accept")
+    acceptance = _Phase(Stage.ACCEPTANCE_FAILED, AttemptStage.ACCEPT)
     missing = [
         each.path for each in judging.order.postconditions if not judging.tree.exists(each.path)
     ]
@@ -111,7 +113,7 @@ def try_acceptance(judging: Judging) -> Iterator[tuple[str, CmdResult]]:
 
 def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None:
     """Run the commands up to the first that fails, then see that none touched a written file."""
-    judging.emit(StageStarted(judging.order.id, judging.attempt, phase.purpose))
+    judging.progress.begin_stage(judging.attempt, phase.purpose)
     for number, check in enumerate(checks, 1):
         result, ended = _run_settled(check, judging, f"{phase.purpose}_{number}")
         phase.results.append(result)

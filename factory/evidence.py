@@ -18,6 +18,7 @@ from factory.bench import Bench
 from factory.checks import Judging, try_acceptance
 from factory.flags import W234, W252
 from factory.options import RunOptions
+from factory.progress import AnnouncedProgress
 from factory.schemas import CmdResult, Flag
 from factory.task import OrderTask
 from factory.tree import NotReadable, Tree
@@ -109,7 +110,8 @@ class Gathering:
     def _passing(self, name: str, files: Mapping[str, str]) -> tuple[str, ...]:
         """Try the commands with `files` in the tree, which is then the baseline again."""
         folder = make_folder(self._task.folder / name)
-        judging = Judging(self._task, self._options, self._bench, self._emit, folder)
+        progress = AnnouncedProgress(self._task.name, self._emit)
+        judging = Judging(self._task, self._options, self._bench, self._emit, progress, folder)
         try:
             if not _write(judging.tree, files):
                 return ()

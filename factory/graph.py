@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, cast
 
@@ -13,21 +14,20 @@ _STEPS_PER_ATTEMPT = 4
 _SPARE_STEPS = 8
 
 
-def run_attempts(context: FactoryContext) -> FactoryState:
-    """Run an order's attempts to a verdict and return the last state; its `verdict` is set."""
-    state = _graph().invoke(
+def attempt_states(context: FactoryContext) -> Iterator[FactoryState]:
+    """Run an order's attempts, yielding the state after each step; the last has a `verdict`."""
+    attempts = context.options.settings.factory_attempts
+    states = _graph().stream(
         first_state(),
         context=context,
-        config={
-            "recursion_limit": _STEPS_PER_ATTEMPT * context.options.settings.factory_attempts
-            + _SPARE_STEPS
-        },
+        config={"recursion_limit": _STEPS_PER_ATTEMPT * attempts + _SPARE_STEPS},
+        stream_mode="values",
     )
-    return cast(FactoryState, state)
+    return cast(Iterator[FactoryState], states)
 
 
 def prepare() -> None:
-    """Import and compile what `run_attempts` needs, so that it need not wait for it.
+    """Import and compile what `attempt_states` needs, so that it need not wait for it.
 
     Only a head start: what fails here fails again where it is needed. A run that ends early takes
     the interpreter along, and an import in the middle of that is no news to anybody.

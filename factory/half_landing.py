@@ -8,10 +8,10 @@ import shutil
 import stat
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from factory.commit_facts import NOTES_REF
+from factory.journal_entries import LandingBegun
 from factory.preflight import checkout_of
 from shared.errors import CommandFailed
 from shared.git import Git
@@ -19,22 +19,13 @@ from shared.git import Git
 _SETTLED_SECONDS = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class HalfLanding:
-    """A landing that was begun and whose end is not on record."""
-
-    branch: str
-    old: str
-    new: str
-
-
-def undo_half_landing(git: Git, common_dir: Path, landing: HalfLanding) -> None:
+def undo_half_landing(git: Git, common_dir: Path, landing: LandingBegun) -> None:
     """Bring branch and checkout back to where they were before a landing that did not end.
 
-    Of the user's tree only where each changed file is one that was landing, and what is there is
-    what git had come to write of it, or to take back: then nothing of the user's is in it. Else
-    the tree is left alone, and preflight says that it is dirty. Where the branch has moved, the
-    landing was over.
+    The user's tree is touched only where each changed file was landing, and holds what git had
+    written of it so far, or was taking back: then nothing in it is the user's own. Otherwise the
+    tree is left alone, and preflight reports that it is dirty. Where the branch has moved, the
+    landing was complete.
     """
     if not git.branch_name_allowed(landing.branch):
         return
@@ -53,7 +44,7 @@ def undo_half_landing(git: Git, common_dir: Path, landing: HalfLanding) -> None:
         _take_back(place, landing, torn=bool(begun) or place.has_staged(landing.new), begun=begun)
 
 
-def _take_back(git: Git, landing: HalfLanding, *, torn: bool, begun: int) -> None:
+def _take_back(git: Git, landing: LandingBegun, *, torn: bool, begun: int) -> None:
     old, new = landing.old, landing.new
     changes = git.changes(own_tree=True)  # file by file: a new folder is compared by its files
     if changes.head != old or not git.commit_of(new):  # which a power loss may have taken
@@ -93,7 +84,7 @@ def _size_at(file: Path) -> int:
         return 0
 
 
-def _is_gits(git: Git, path: str, landing: HalfLanding, *, torn: bool) -> bool:
+def _is_gits(git: Git, path: str, landing: LandingBegun, *, torn: bool) -> bool:
     """Return whether what is at `path` is what the landing commit has there.
 
     With `torn`, the start of it will do, or of what was there before, or nothing at all: git

@@ -1,52 +1,28 @@
-"""The steps of a run, kept in the repo's git folder so that the next start can pick up after it.
+"""Keeps a run's journal in the repo's git folder, so that the next start can pick up after it.
 
-Each record is one line of JSON, appended whole. One is synced, and before the step that it
-announces is taken: a commit about to land, whose objects are on the disk by then. Where the power
-goes, so may any other record: the step it tells of shows by itself (a branch, a working tree, a
+Each record is one line of JSON, appended whole. One kind is synced, before the step that it
+announces is taken: a commit is about to land, whose objects are on the disk by then. Any other
+record may be lost with the power: the step shows by itself (a branch, a working tree, a
 transcript), or is taken again.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
+from factory.journal_entries import Entry, RunConcluded, Step
+from factory.journal_format import parse_entry, render_entry
 from shared.atomic_io import sync_folder
 from shared.errors import Busy, CommandFailed, PreflightRefused
+from shared.run_context import Ending, ending_of
 
-_FORMAT = 1
+_CLOSED = -1
 _KILL_AT = "LLMCH_TEST_KILL_AT"
-
-
-class Step(StrEnum):
-    """What a record says: that something is about to be done, or is done."""
-
-    RUN_BEGUN = "run_begun"
-    WORKSPACE_OPENING = "workspace_opening"
-    WORKSPACE_OPENED = "workspace_opened"
-    ORDER_BEGUN = "order_begun"
-    STAGE = "stage"
-    ATTEMPT_FAILED = "attempt_failed"
-    LANDING = "landing"
-    LANDED = "landed"
-    ORDER_ENDED = "order_ended"
-    RUN_ENDED = "run_ended"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One record: the step and its facts."""
-
-    step: Step
-    facts: Mapping[str, Any]
 
 
 class Journal:
@@ -60,16 +36,16 @@ class Journal:
         self._size = 0
         self._in_place = False
 
-    def record(self, step: Step, *, sync: bool = False, **facts: Any) -> None:
+    def record(self, entry: Entry, *, sync: bool = False) -> None:
         """Append a record, whole or not at all. Raises `CommandFailed` where the disk refuses.
 
-        With the first one, the journal takes the place of the last run's.
+        The first record puts the journal in the place of the last run's.
         """
-        line = json.dumps({"format": _FORMAT, "step": step, **facts}, default=str) + "\n"
+        line = render_entry(entry) + "\n"
         try:
             with self._lock:
-                self._append(line.encode("utf-8", "backslashreplace"))
-                self._watch(Entry(step, facts))
+                self._append(line.encode("ascii"))
+                self._watch(entry)
             if sync:
                 self._sync()
         except OSError as error:
@@ -77,12 +53,18 @@ class Journal:
                 f"cannot write the run's journal: {error.strerror}",
                 "free some space; the same command again goes on from here",
             ) from error
-        _die_if_told(step)
+        _die_if_told(entry.step)
 
     @property
     def begun(self) -> bool:
         """Whether it holds a record yet."""
         return self._size > 0
+
+    def close(self) -> None:
+        """Take no more records: a thread that was left behind finds the journal closed."""
+        with self._lock:
+            os.close(self._descriptor)
+            self._descriptor = _CLOSED
 
     def _sync(self) -> None:
         os.fsync(self._descriptor)
@@ -108,11 +90,11 @@ class Journal:
 def open_journal(
     common_dir: Path, watch: Callable[[Entry], None] = lambda entry: None
 ) -> Iterator[Journal]:
-    """Begin the journal of a run, and say at its end that it ended.
+    """Begin the journal of a run, and record at its end that it ended, and how.
 
-    `watch` is told of every record. An exception is an end too: what was opened is closed by then.
-    Only a process that is killed leaves a journal without an end. What the last run left is in its
-    journal alone, so that stays until this one has something to say.
+    `watch` gets every record and must not raise. An exception is an end too: what the run opened
+    is closed by then. Only a process that is killed leaves a journal without an end. The journal of
+    the last run is all that says what it left, so it stays until this run records something.
     """
     path = journal_path(common_dir)
     try:
@@ -123,14 +105,18 @@ def open_journal(
             f"cannot write {path}: {error.strerror}", "make the repo's git folder writable"
         ) from error
     journal = Journal(path, descriptor, watch)
+    ending = Ending.COMPLETED
     try:
         yield journal
+    except BaseException as error:
+        ending = ending_of(error)
+        raise
     finally:
         # A full disk must not hide what ended the run; the next start then clears up once more.
         with contextlib.suppress(CommandFailed):
             if journal.begun:
-                journal.record(Step.RUN_ENDED)
-        os.close(descriptor)
+                journal.record(RunConcluded(ending))
+        journal.close()
 
 
 def _draft_of(path: Path) -> Path:
@@ -145,8 +131,8 @@ def journal_path(common_dir: Path) -> Path:
 def read_journal(path: Path) -> tuple[Entry, ...]:
     """Return the records of the latest run; none where there was no run.
 
-    A torn last line is as good as never written. Raises `Busy` where any other line cannot be
-    read: what a run did is never guessed.
+    A torn last line counts as never written. Raises `Busy` where any other line cannot be read:
+    what a run did is never guessed.
     """
     try:
         lines = path.read_bytes().split(b"\n")
@@ -157,18 +143,28 @@ def read_journal(path: Path) -> tuple[Entry, ...]:
     return tuple(_parse(line, path, number) for number, line in enumerate(lines[:-1], 1))
 
 
+def read_understood(path: Path) -> tuple[Entry, ...]:
+    """Return the records of the latest run that can be understood; none where it cannot be read."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError:
+        return ()
+    found: list[Entry] = []
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            found.append(parse_entry(line))
+    return tuple(found)
+
+
 def unfinished(entries: Sequence[Entry]) -> bool:
     """Return whether the run did not come to its own end."""
-    return bool(entries) and entries[-1].step is not Step.RUN_ENDED
+    return bool(entries) and not isinstance(entries[-1], RunConcluded)
 
 
 def _parse(line: bytes, path: Path, number: int) -> Entry:
     try:
-        document = json.loads(line)
-        if document.pop("format") != _FORMAT:
-            raise ValueError("of another version")
-        return Entry(Step(document.pop("step")), document)
-    except (ValueError, KeyError, AttributeError) as fault:
+        return parse_entry(line)
+    except ValueError as fault:
         raise Busy(
             f"{path}, line {number} cannot be understood: {fault}",
             "`llmch reset` ends the run it belongs to and keeps all commits",

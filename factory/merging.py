@@ -11,6 +11,7 @@ from factory.checks import Judging, run_checks
 from factory.conformance import check_declarations, render_violation, without_syntax
 from factory.options import RunOptions
 from factory.preflight import Repo
+from factory.progress import AnnouncedProgress
 from factory.schemas import Stage
 from factory.summary import unjudged_warning
 from factory.task import OrderTask
@@ -69,7 +70,10 @@ class Merging:
             if violation := self._violation(task, passed, tree, bench, folder):
                 return SentBack(f"{Stage.CONTRACT_VIOLATED} on the tip: {violation}")
             written = {path: bench.workspace.tree.state_of(path).sha256 for path in passed.files}
-            judging = Judging(task, self.options, bench, self.emit, folder, written=written)
+            progress = AnnouncedProgress(order.id, self.emit)
+            judging = Judging(
+                task, self.options, bench, self.emit, progress, folder, written=written
+            )
             judgement = run_checks(judging)
         if judgement.brief:
             excerpt = judgement.brief.primary_error_excerpt.splitlines()

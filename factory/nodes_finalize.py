@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
-from factory.schemas import AttemptRecord, FailureBrief
+from factory.schemas import AttemptRecord, AttemptStage, FailureBrief
 from factory.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.summary import drift_warning
 from factory.verdict import Failed, Passed
 from shared.atomic_io import write_json
-from shared.events import AttemptFailed, StageStarted, Warned
+from shared.events import Warned
 
 
 def conclude(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
@@ -20,34 +20,26 @@ def conclude(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpda
 
 def _pass(state: FactoryState, context: FactoryContext) -> StateUpdate:
     attempt, order = state["attempt"], context.order
-    context.emit(StageStarted(order.id, attempt.number, "commit"))
+    context.progress.begin_stage(attempt.number, AttemptStage.COMMIT)
     files = tuple(sorted(attempt.proposed.paths))
     commit, drift = context.workspace.commit(attempt.tree, files, context.task.commit_facts)
     if drift:
         context.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
-    record = _record(attempt, context, drift=drift)
+    record = attempt_record(attempt, context, drift=drift)
     return {"records": (*state["records"], record), "verdict": Passed(commit, attempt.tree, files)}
 
 
 def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> StateUpdate:
+    context.progress.check_cancelled()  # whoever cancelled has said how the attempt ended
     attempt, max_attempts = state["attempt"], context.options.settings.factory_attempts
     document = brief.model_dump(mode="json")
     write_json(context.attempt_folder(attempt) / "failure_brief.json", document, sync=False)
-    records = (*state["records"], _record(attempt, context))
+    records = (*state["records"], attempt_record(attempt, context))
     last = not brief.stage.retryable or attempt.number >= max_attempts
     if attempt.touched and not last:  # after the last, the workspace goes as a whole
         context.bench.reset()
-    context.emit(
-        AttemptFailed(
-            order=context.order.id,
-            attempt=attempt.number,
-            stage=brief.stage,
-            command=brief.command or "",
-            exit_code=brief.exit_code,
-            excerpt=brief.primary_error_excerpt,
-            next_step=_next_step(attempt.number, max_attempts, brief),
-        )
-    )
+    next_step = _next_step(attempt.number, max_attempts, brief)
+    context.progress.fail_attempt(attempt.number, brief, next_step)
     if last:
         return {"records": records, "verdict": Failed(brief)}
     return {"records": records, "attempt": Attempt(attempt.number + 1)}
@@ -61,9 +53,10 @@ def _next_step(attempt: int, max_attempts: int, brief: FailureBrief) -> str:
     return f"taken back; attempt {attempt + 1} of {max_attempts} is told what happened"
 
 
-def _record(
+def attempt_record(
     attempt: Attempt, context: FactoryContext, drift: tuple[str, ...] = ()
 ) -> AttemptRecord:
+    """Return the record of an attempt; `drift` is what its commands left changed."""
     proposal, name = attempt.proposal, f"attempt_{attempt.number}"
     return AttemptRecord(
         attempt_index=attempt.number,

@@ -16,11 +16,11 @@ from factory.conformance import (
     render_violations,
     without_syntax,
 )
-from factory.schemas import Stage
+from factory.schemas import AttemptStage, Stage
 from factory.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.summary import unjudged_warning
 from shared.atomic_io import write_json
-from shared.events import StageStarted, Warned
+from shared.events import Warned
 from shared.hashing import sha256_bytes
 
 
@@ -42,6 +42,7 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
             context.options,
             context.bench,
             context.emit,
+            context.progress,
             folder=context.attempt_folder(attempt),
             attempt=attempt.number,
             written={
@@ -58,7 +59,7 @@ def _judge_contract(attempt: Attempt, context: FactoryContext) -> ContractResult
     binding = context.task.loaded.binding
     if not is_bound(binding, proposal, attempt.shown):
         return ContractResult()
-    context.emit(StageStarted(order.id, attempt.number, "contract"))
+    context.progress.begin_stage(attempt.number, AttemptStage.CONTRACT)
     lost = check_rewrites(order, proposal, attempt.shown)
     result = check_declarations(
         binding,

@@ -13,13 +13,12 @@ from factory.limits import MAX_CONTEXT_BYTES
 from factory.llm import build_request
 from factory.prompt import ShownFile, hashes_of, render_prompt
 from factory.proposal import ProposalInvalid, parse_proposal
-from factory.schemas import FailureBrief, Stage
+from factory.schemas import AttemptStage, FailureBrief, Stage
 from factory.scope import DESCRIPTIONS, FileKind, FileState
 from factory.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.tree import NotReadable, Tree
 from factory.verification import verification_of
 from shared.atomic_io import write_json, write_text
-from shared.events import AttemptStarted, StageStarted
 from shared.hashing import EMPTY_SHA256, sha256_bytes
 from shared.llm.client import Completion, ReplyFailed, Request
 from shared.llm.reply_format import ReplyFormat
@@ -39,15 +38,15 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdat
     """Return the model's proposal, or the brief of why there is none."""
     context, attempt = runtime.context, state["attempt"]
     order, options = context.order, context.options
-    context.emit(AttemptStarted(order.id, attempt.number))
-    context.emit(StageStarted(order.id, attempt.number, "propose"))
+    context.progress.begin_attempt(attempt.number)
+    context.progress.begin_stage(attempt.number, AttemptStage.PROPOSE)
     try:
         check_preconditions(order, context.workspace.tree)
         attempt = replace(attempt, shown=read_shown_files(order, context.workspace.tree))
     except _Refused as refused:
         return _ended(attempt, brief_of(Stage.PREFLIGHT, order, str(refused)))
     gathering = Gathering(
-        context.task, options, context.bench, context.emit, context.cancelled.is_set
+        context.task, options, context.bench, context.emit, context.progress.cancelled.is_set
     )
     if (
         options.settings.strict_acceptance

@@ -8,20 +8,20 @@ from langgraph.runtime import Runtime
 
 from factory.brief import brief_of
 from factory.prompt import hashes_of
-from factory.schemas import Stage, WriteProposal
+from factory.schemas import AttemptStage, Stage, WriteProposal
 from factory.scope import Violation, check_proposal
 from factory.staging import stage_proposal
 from factory.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.tree import NotReadable, Tree
 from shared.atomic_io import write_json
-from shared.events import StageStarted, WritesApplied
+from shared.events import WritesApplied
 
 
 def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
     """Put the proposal's files into the workspace, or return the brief of why not."""
     context, attempt = runtime.context, state["attempt"]
     order, proposal = context.order, attempt.proposed
-    context.emit(StageStarted(order.id, attempt.number, "apply"))
+    context.progress.begin_stage(attempt.number, AttemptStage.APPLY)
     files, git = context.workspace.tree, context.workspace.git
     violations = check_proposal(order, proposal, hashes_of(attempt.shown), files)
     attempt = replace(attempt, touched=not violations)

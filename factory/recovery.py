@@ -11,16 +11,24 @@ from pathlib import Path
 from typing import Any
 
 from factory.half_landing import (
-    HalfLanding,
     forget_half_known_trees,
     undo_half_landing,
     unlock_notes,
 )
-from factory.journal import Entry, Step, journal_path, read_journal, unfinished
+from factory.journal import journal_path, read_journal, unfinished
+from factory.journal_entries import (
+    Entry,
+    FailureFacts,
+    LandingBegun,
+    OrderConcluded,
+    OrderLanded,
+    RunBegun,
+    Step,
+    WorkspaceOpening,
+)
 from factory.schemas import Stage
 from factory.workspace import close_workspace
 from shared.atomic_io import remove_drafts, write_json
-from shared.errors import Busy
 from shared.events import Emit, Noted
 from shared.git import Git
 from shared.llm.resume import Earlier
@@ -33,14 +41,13 @@ _EARLIER_RUNS = 100  # whose replies are looked through; each was cut off before
 class _LastRun:
     """What the journal of the latest run tells of it."""
 
-    run_id: str
-    folder: Path
+    begun: RunBegun
     earlier: tuple[Earlier, ...]
     """Its own transcript, and those it was handed on while its work was not done."""
     roots: tuple[Path, ...]
     """The working trees it opened."""
-    landed: Sequence[Mapping[str, Any]]
-    half_landing: HalfLanding | None
+    landed: tuple[OrderLanded, ...]
+    half_landing: LandingBegun | None
     last_step: Step
     cut_off: bool
 
@@ -52,19 +59,11 @@ def recover(git: Git, common_dir: Path, emit: Emit) -> tuple[Earlier, ...]:
     has landed, which the branch itself shows, or is forgotten: its replies are on record, so it
     is made again at no cost. Raises `Busy` where the journal cannot be understood.
     """
-    path = journal_path(common_dir)
-    entries = read_journal(path)
-    try:
-        last = _last_run(entries)
-    except (KeyError, TypeError, ValueError, AttributeError) as fault:
-        raise Busy(
-            f"{path} tells of what cannot be: {fault}",
-            "`llmch reset` ends the run it belongs to and keeps all commits",
-        ) from fault
+    last = _last_run(read_journal(journal_path(common_dir)))
     if last is None:
         return ()
     if last.cut_off:
-        emit(Noted(f"run {last.run_id} was cut off; clearing up after it"))
+        emit(Noted(f"run {last.begun.run_id} was cut off; clearing up after it"))
     # Also after a run that came to its end: its clearing up may have been interrupted.
     for root in last.roots:
         if last.cut_off or root.parent.exists():
@@ -82,14 +81,14 @@ def recover(git: Git, common_dir: Path, emit: Emit) -> tuple[Earlier, ...]:
 def workspaces_of(entries: Sequence[Entry]) -> Iterator[Path]:
     """Yield the working trees that a journal says were opened.
 
-    Only those with a path of the form that a run gives them: they are removed as a whole, and
-    the journal is no safer than the repo that it lies in.
+    A path counts only where it has the form that a run gives it: the tree is removed as a whole,
+    and the journal is no safer than the repo that it lies in.
     """
-    begun = next((each for each in entries if each.step is Step.RUN_BEGUN), None)
-    run_id = str(begun.facts.get("run_id")) if begun else ""
+    begun = _begun(entries)
+    run_id = begun.run_id if begun else ""
     for entry in entries:
-        if entry.step is Step.WORKSPACE_OPENING:
-            root = Path(str(entry.facts.get("root")))
+        if isinstance(entry, WorkspaceOpening):
+            root = entry.root
             number, run = root.parent, root.parent.parent
             linked = number.is_symlink() or run.is_symlink()  # one at `root` is not followed
             named = _RUN_ID.fullmatch(run_id) and run.name == run_id and number.name.isdigit()
@@ -97,68 +96,63 @@ def workspaces_of(entries: Sequence[Entry]) -> Iterator[Path]:
                 yield root
 
 
+def _begun(entries: Iterable[Entry]) -> RunBegun | None:
+    return next((each for each in entries if isinstance(each, RunBegun)), None)
+
+
 def _last_run(entries: Sequence[Entry]) -> _LastRun | None:
-    begun = next((each.facts for each in entries if each.step is Step.RUN_BEGUN), None)
+    begun = _begun(entries)
     if begun is None:
         return None
-    ended = [each.facts for each in entries if each.step is Step.ORDER_ENDED]
-    landed = [each.facts for each in entries if each.step is Step.LANDED]
-    gave_up = frozenset(_gave_up(ended))
-    done = {each["id"] for each in begun.get("orders", ())} <= {each["order"] for each in landed}
-    handed_on = () if done else begun.get("earlier", ())
+    landed = tuple(each for each in entries if isinstance(each, OrderLanded))
+    gave_up = frozenset(_gave_up(entries))
+    done = {each.id for each in begun.orders} <= {each.order for each in landed}
+    handed_on = () if done else begun.earlier
     return _LastRun(
-        run_id=str(begun["run_id"]),
-        folder=Path(begun["folder"]),
+        begun=begun,
         earlier=(
-            Earlier(Path(begun["transcript"]), gave_up),
-            *(_parse_earlier(each, gave_up) for each in handed_on),
+            Earlier(begun.transcript, gave_up),
+            # Less what has failed since: the same replies are in both.
+            *(Earlier(each.transcript, each.anew | gave_up) for each in handed_on),
         )[:_EARLIER_RUNS],
         roots=tuple(workspaces_of(entries)),
-        landed=[{"work_order": each["order"], "commit": each["commit"]} for each in landed],
+        landed=landed,
         half_landing=_half_landing(entries),
         last_step=entries[-1].step,
         cut_off=unfinished(entries),
     )
 
 
-def _gave_up(ended: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _gave_up(entries: Iterable[Entry]) -> Iterator[str]:
     """Yield the orders whose replies did not do: asked for again, they are tried with new ones.
 
     Where the disk refused to write, or the plan was not met, no reply is to blame.
     """
-    for each in ended:
-        if each["verdict"] == "FAIL" and Stage(each["failure"]).retryable:
-            yield str(each["order"])
+    for each in entries:
+        match each:
+            case OrderConcluded(verdict="FAIL", failure=FailureFacts(stage=Stage() as stage)):
+                if stage.retryable:
+                    yield each.order
+            case _:
+                pass
 
 
-def _half_landing(entries: Sequence[Entry]) -> HalfLanding | None:
+def _half_landing(entries: Sequence[Entry]) -> LandingBegun | None:
     """Return the landing without an end, which is the last if there is one."""
-    steps = [each for each in entries if each.step in (Step.LANDING, Step.LANDED)]
-    if not steps or steps[-1].step is Step.LANDED:
-        return None
-    facts = steps[-1].facts
-    return HalfLanding(str(facts["branch"]), str(facts["old"]), str(facts["new"]))
-
-
-def render_earlier(earlier: Sequence[Earlier]) -> list[dict[str, Any]]:
-    """Return what a run was handed on, for its journal."""
-    return [{"transcript": str(each.transcript), "anew": sorted(each.anew)} for each in earlier]
-
-
-def _parse_earlier(document: Mapping[str, Any], gave_up: frozenset[str]) -> Earlier:
-    """Return what was handed on, less what has failed since: the same replies are in both."""
-    anew = gave_up.union(map(str, document["anew"]))
-    return Earlier(Path(document["transcript"]), anew)
+    steps = [each for each in entries if isinstance(each, LandingBegun | OrderLanded)]
+    last = steps[-1] if steps else None
+    return last if isinstance(last, LandingBegun) else None
 
 
 def _finish_records(last: _LastRun) -> None:
     """Say in the run's own folder how it ended, where it could not say so itself."""
-    if _RUN_ID.fullmatch(last.folder.name) and last.folder.name == last.run_id:
-        remove_drafts(last.folder)
-    head = last.folder / "run.json"
+    folder, run_id = last.begun.folder, last.begun.run_id
+    if _RUN_ID.fullmatch(folder.name) and folder.name == run_id:
+        remove_drafts(folder)
+    head = folder / "run.json"
     try:
         document = json.loads(head.read_text("utf-8"))
-        if document["run_id"] != last.run_id or document["status"] != "running":
+        if document["run_id"] != run_id or document["status"] != "running":
             return
     except (OSError, ValueError, KeyError, TypeError):
         return
@@ -167,8 +161,8 @@ def _finish_records(last: _LastRun) -> None:
         "state": "killed",
         "cause": "the process ended without notice; this was written by the next start",
         "last_step": last.last_step,
-        "landed": last.landed,
+        "landed": [{"work_order": each.order, "commit": each.commit} for each in last.landed],
     }
-    if not (last.folder / "run_summary.json").exists():
-        write_json(last.folder / "run_summary.json", summary)
+    if not (folder / "run_summary.json").exists():
+        write_json(folder / "run_summary.json", summary)
     write_json(head, {**document, "status": "killed", "summary": summary})

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from factory.batch.status import state_path
-from factory.journal import journal_path, read_journal
+from factory.journal import journal_path, read_understood
 from factory.lock import hold
 from factory.preflight import Place
 from factory.recovery import workspaces_of
 from factory.workspace import close_workspace, workspaces_root
-from shared.errors import Busy
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +32,9 @@ def find_leftovers(place: Place) -> Leftovers:
     trees = {
         each.path for each in place.git.checkouts() if each.path.resolve().is_relative_to(root)
     }
-    with contextlib.suppress(Busy):  # an unreadable journal is one reason to reset
-        entries = read_journal(journal_path(place.common_dir))
-        trees |= {path for path in workspaces_of(entries) if path.exists()}
+    # A journal that cannot be understood is one reason to reset.
+    entries = read_understood(journal_path(place.common_dir))
+    trees |= {path for path in workspaces_of(entries) if path.exists()}
     files = (journal_path(place.common_dir), state_path(place.common_dir))
     return Leftovers(tuple(sorted(trees)), tuple(path for path in files if path.exists()))
 

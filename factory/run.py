@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from factory.batch.status import StateFile
-from factory.journal import Step, open_journal
+from factory.journal import open_journal
+from factory.journal_entries import ListedOrder, RunBegun
 from factory.lock import hold
 from factory.options import RunOptions
+from factory.order_state import OrderState
 from factory.orders import LoadedOrder, decide_exempt, read_order
 from factory.preflight import (
     Repo,
@@ -21,7 +23,7 @@ from factory.preflight import (
     find_repo,
     inspect_repo,
 )
-from factory.recovery import recover, render_earlier
+from factory.recovery import recover
 from factory.schemas import RunSummary
 from factory.session import Session, open_session
 from factory.summary import public_json
@@ -29,10 +31,44 @@ from factory.task import OrderTask
 from shared.atomic_io import make_folder, write_json
 from shared.errors import InvalidInput, LlmchError
 from shared.events import Emit, Warned
+from shared.hashing import order_key
 from shared.llm.resume import Earlier
 from shared.llm.stack import ModelSource, open_model, transcript_of
 from shared.plan_folder.read import PlanFacts
-from shared.run_context import Recording, RunFolder, new_run_folder, new_run_id, recorded_run
+from shared.run_context import (
+    ModelSettings,
+    Recording,
+    RunFolder,
+    new_run_folder,
+    new_run_id,
+    recorded_run,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Commission:
+    """What one command asks for: which orders to run, how, and who replies.
+
+    `path` is the file or folder that the orders were read from.
+    """
+
+    command: Literal["run", "run-all"]
+    path: Path
+    orders: tuple[LoadedOrder, ...]
+    options: RunOptions
+    source: ModelSource
+    emit: Emit
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """A run that has begun: it holds the repo, and its records are open."""
+
+    session: Session
+    recording: Recording
+    target: Target
+    exempt: tuple[bool, ...]
+    """For each order, whether it is verified by compiling alone."""
 
 
 def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) -> RunSummary:
@@ -42,31 +78,18 @@ def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) 
     changed, and what the model layer raises where asking again would not help.
     """
     loaded = read_order(path)
-    with hold_repo(options, emit) as held:
-        prepare_export(held.repo, options.out, "--out")
-        exempt, warning = decide_exempt(loaded, allow=options.allow_verify_exempt)
-        run_id = new_run_id()
-        branch = options.branch or default_branch(loaded.plan, run_id)
-        target = choose_target(
-            held.repo, branch, options.policy, options.settings.protected_branches, options.start
-        )
-        head = {"command": "run", "work_order": str(path), **describe_options(options, target)}
-        with begin_run(options, source, held, target, run_id, head, [loaded], emit) as (
-            session,
-            recording,
-        ):
-            for each in (*loaded.warnings, *filter(None, (warning,))):
-                recording.emit(Warned(each))
-            task = OrderTask(loaded, exempt, session.tip, session.date, recording.folder.path)
-            summary, error = session.execute(task)
+    with begin_run(Commission("run", path, (loaded,), options, source, emit)) as run:
+        session, recording = run.session, run.recording
+        task = OrderTask(loaded, run.exempt[0], session.tip, session.date, recording.folder.path)
+        summary, error = session.execute(task)
+        recording.results["summary"] = public_json(summary)
+        if error:
+            raise error
+        if summary.state is OrderState.LANDED:
+            summary = summary.model_copy(update={"pushed": session.push()})
             recording.results["summary"] = public_json(summary)
-            if error:
-                raise error
-            if summary.state == "landed":
-                summary = summary.model_copy(update={"pushed": session.push()})
-                recording.results["summary"] = public_json(summary)
     if options.out is not None:
-        write_json(options.out / f"{run_id}.json", public_json(summary))
+        write_json(options.out / f"{summary.run_id}.json", public_json(summary))
     return summary
 
 
@@ -89,48 +112,63 @@ def hold_repo(options: RunOptions, emit: Emit) -> Iterator[HeldRepo]:
 
 
 @contextlib.contextmanager
-def begin_run(
-    options: RunOptions,
-    source: ModelSource,
-    held: HeldRepo,
-    target: Target,
-    run_id: str,
-    head: Mapping[str, Any],
-    orders: Sequence[LoadedOrder],
-    emit: Emit,
-) -> Iterator[tuple[Session, Recording]]:
-    """Make the run's folder, open journal, model, workspace and sandbox; close all of it."""
-    repo = held.repo
-    folder = new_run_folder(options.settings.artifacts_dir, "factory", run_id)
-    with contextlib.ExitStack() as opened:
-        journal = opened.enter_context(open_journal(repo.common_dir, StateFile(repo.common_dir)))
-        journal.record(
-            Step.RUN_BEGUN,
-            run_id=run_id,
-            pid=os.getpid(),
-            started=folder.started.isoformat(timespec="milliseconds"),
-            folder=str(folder.path),
-            orders=[{"id": each.order.id, "title": each.order.title} for each in orders],
-            branch=target.branch,
-            base=target.tip,
-            transcript=str(transcript_of(source, folder.path)),
-            earlier=render_earlier(held.earlier),
+def begin_run(commission: Commission) -> Iterator[OpenRun]:
+    """Hold the repo, make the run's folder, open journal, model, workspace and sandbox.
+
+    All of it is closed when the block ends. Raises as `run_order` does.
+    """
+    options, orders = commission.options, commission.orders
+    with hold_repo(options, commission.emit) as held, contextlib.ExitStack() as opened:
+        prepare_export(held.repo, options.out, "--out")
+        exemptions = [decide_exempt(each, allow=options.allow_verify_exempt) for each in orders]
+        run_id = new_run_id()
+        branch = options.branch or default_branch(orders[0].plan, run_id)
+        target = choose_target(
+            held.repo, branch, options.policy, options.settings.protected_branches, options.start
         )
-        recording = opened.enter_context(recorded_run(folder, head, emit))
+        folder = new_run_folder(options.settings.artifacts_dir, "factory", run_id)
+        watch = StateFile(held.repo.common_dir)
+        journal = opened.enter_context(open_journal(held.repo.common_dir, watch))
+        journal.record(_run_begun(commission, folder, target, held.earlier))
+        head = describe_run(commission, target)
+        recording = opened.enter_context(recorded_run(folder, head, commission.emit))
         opened.enter_context(_summary_in_any_case(folder))
-        model = opened.enter_context(open_model(source, folder.path, recording.emit, held.earlier))
+        emit = recording.emit
+        model = opened.enter_context(open_model(commission.source, folder.path, emit, held.earlier))
         session = opened.enter_context(
-            open_session(options, repo, target, model, folder, journal, recording.emit)
+            open_session(options, held.repo, target, model, folder, journal, emit)
         )
-        if repo.ignored_filters:
-            names = ", ".join(repo.ignored_filters)
-            recording.emit(
+        if held.repo.ignored_filters:
+            names = ", ".join(held.repo.ignored_filters)
+            emit(
                 Warned(
                     f"filters of the repo's own config do not run here: {names} "
                     "(--allow-repo-filters runs them)"
                 )
             )
-        yield session, recording
+        for text in (
+            *(text for each in orders for text in each.warnings),
+            *(warning for _, warning in exemptions if warning),
+        ):
+            emit(Warned(text))
+        yield OpenRun(session, recording, target, tuple(exempt for exempt, _ in exemptions))
+
+
+def _run_begun(
+    commission: Commission, folder: RunFolder, target: Target, earlier: tuple[Earlier, ...]
+) -> RunBegun:
+    orders = (each.order for each in commission.orders)
+    return RunBegun(
+        run_id=folder.run_id,
+        pid=os.getpid(),
+        started=folder.started.isoformat(timespec="milliseconds"),
+        folder=folder.path,
+        orders=tuple(ListedOrder(each.id, each.title) for each in orders),
+        branch=target.branch,
+        base=target.tip,
+        transcript=transcript_of(commission.source, folder.path),
+        earlier=earlier,
+    )
 
 
 @contextlib.contextmanager
@@ -152,19 +190,38 @@ def default_branch(plan: PlanFacts | None, run_id: str) -> str:
     return f"factory/{plan.planner_run_id}" if plan else f"factory/adhoc/{run_id}"
 
 
-def describe_options(options: RunOptions, target: Target) -> dict[str, Any]:
+def describe_run(commission: Commission, target: Target) -> dict[str, Any]:
     """Return what `run.json` says of how a run was asked for."""
+    options, orders = commission.options, commission.orders
+    plan = orders[0].plan
     return {
+        "command": commission.command,
+        ("work_order" if commission.command == "run" else "workdir"): str(commission.path),
+        "manifest_sha256": plan.manifest_sha256 if plan else None,
+        "orders": [{"id": each.order.id, "order_key": order_key(each.order)} for each in orders],
         "repo": str(options.repo.resolve()),
         "branch": target.branch,
         "base": target.tip,
         "model": options.models.model(1),
         "temperature": options.models.temperature,
+        "model_settings": _model_settings(commission).to_json(),
         "max_attempts": options.settings.factory_attempts,
         "timeout_seconds": options.settings.timeout_seconds,
         "sandbox": options.settings.sandbox.backend,
         "python": str(options.python),
     }
+
+
+def _model_settings(commission: Commission) -> ModelSettings:
+    models, attempts = commission.options.models, commission.options.settings.factory_attempts
+    return ModelSettings(
+        models=tuple(models.model(attempt) for attempt in range(1, attempts + 1)),
+        temperature=models.temperature,
+        max_output_tokens=models.max_output_tokens,
+        reasoning_effort=models.reasoning_effort,
+        replies=commission.source.mode,
+        base_url=commission.source.base_url,
+    )
 
 
 def prepare_export(repo: Repo, folder: Path | None, flag: str) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from factory.limits import MAX_EXCERPT_CHARACTERS
+from factory.order_state import EndState
 
 
 def _is_none(value: object) -> bool:
@@ -20,8 +21,24 @@ Pushed = Annotated[bool | None, Field(exclude_if=_is_none)]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
+VerdictWord = Literal["PASS", "FAIL", "ERROR"]
+"""How an order or a run was judged. A verdict says whether what was asked for is there; where an
+order stands (`OrderState`) also covers orders that nobody has judged."""
+
+
+class AttemptStage(StrEnum):
+    """What an attempt is doing. A `Stage` says how it failed, which is another question."""
+
+    PROPOSE = "propose"
+    APPLY = "apply"
+    CONTRACT = "contract"
+    VERIFY = "verify"
+    ACCEPT = "accept"
+    COMMIT = "commit"
+
+
 class Stage(StrEnum):
-    """Where an attempt failed."""
+    """Where an attempt failed, and so what the next attempt is told."""
 
     PREFLIGHT = "preflight"
     EXCEPTION = "exception"
@@ -35,7 +52,7 @@ class Stage(StrEnum):
 
     @property
     def retryable(self) -> bool:
-        """Return whether another proposal could mend it; the disk and the plan it can't."""
+        """Return whether another proposal could fix it; it cannot fix the disk or the plan."""
         return self not in (Stage.PREFLIGHT, Stage.WRITE_FAILED)
 
 
@@ -158,8 +175,8 @@ class Flag(_Record):
 class RunSummary(_Record):
     """What became of one work order: `run_summary.json`, and the document of `run --json`."""
 
-    verdict: Literal["PASS", "FAIL", "ERROR"]
-    state: Literal["landed", "failed", "blocked", "pending", "skipped"]
+    verdict: VerdictWord
+    state: EndState
     work_order: str
     run_id: str
     run_dir: str
@@ -179,7 +196,7 @@ class RunSummary(_Record):
 class BatchSummary(_Record):
     """What became of a manifest: the document of `run-all --json`."""
 
-    verdict: Literal["PASS", "FAIL", "ERROR"]
+    verdict: VerdictWord
     run_id: str
     run_dir: str
     branch: str

@@ -8,24 +8,34 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from factory.benches import Benches
 from factory.commit_facts import NOTES_REF, describe_commit, identify
 from factory.execution import Execution
-from factory.journal import Journal, Step
+from factory.journal import Journal
+from factory.journal_entries import (
+    FailureFacts,
+    LandingBegun,
+    OrderBegun,
+    OrderConcluded,
+    OrderLanded,
+    OrderStopped,
+)
 from factory.landing import Landing
 from factory.merging import Merging, SentBack
 from factory.options import RunOptions
 from factory.preflight import Repo, Target
-from factory.schemas import RunSummary
-from factory.summary import Circumstances, summarise_order
+from factory.progress import failure_facts, short_excerpt
+from factory.schemas import Flag, RunSummary
+from factory.summary import Circumstances, summarise_order, summarise_stopped
 from factory.task import OrderResult, OrderTask
 from factory.uninterrupted import uninterrupted
 from factory.verdict import Errored, Failed, Passed, Verdict
 from factory.warm_checker import WarmChecker
 from shared.at_once import at_once
 from shared.atomic_io import make_folder, write_json
-from shared.errors import CommandFailed, LlmchError
+from shared.errors import CommandFailed, Interrupted, LlmchError
 from shared.events import CommandFlagged, Emit, Noted, OrderEnded, OrderStarted, Warned
 from shared.git import NO_COMMIT, GitFailed
 from shared.llm.stack import Model
@@ -62,7 +72,7 @@ class Session:
         """Say, and put on record, that an order is about to be made."""
         order = task.loaded.order
         self.started[order.id] = time.monotonic()
-        self.journal.record(Step.ORDER_BEGUN, order=order.id, base=task.base)
+        self.journal.record(OrderBegun(order.id, task.base, self.options.settings.factory_attempts))
         self.emit(
             OrderStarted(
                 order.id,
@@ -112,22 +122,14 @@ class Session:
         except LlmchError as error:
             return replace(result, verdict=Errored(error.message, error))
         with contextlib.suppress(CommandFailed):  # whether it landed, the branch itself tells
-            self.journal.record(Step.LANDED, order=task.name, commit=passed.commit)
+            self.journal.record(OrderLanded(task.name, passed.commit))
         return result
 
     def conclude(self, task: OrderTask, result: OrderResult, parent: str) -> RunSummary:
         """Write and announce what became of an order; `parent` is what its commit stands on."""
         order = task.loaded.order
         tally = self.model.meter.of_order(order.id)
-        about = Circumstances(
-            order=order.id,
-            run_id=self.folder.run_id,
-            run_dir=task.folder,
-            branch=self.branch,
-            parent=parent,
-            warnings=task.loaded.warnings,
-            flags=result.flags,
-        )
+        about = self.circumstances(task, parent, result.flags)
         for each in result.flags:
             self.emit(CommandFlagged(order.id, each.code, each.command, each.message))
         summary = summarise_order(result.verdict, about, result.records, tally)
@@ -136,15 +138,22 @@ class Session:
             lambda: write_json(task.folder / "run_summary.json", document),
             lambda: self._annotate(task, result),
         )
-        self.journal.record(
-            Step.ORDER_ENDED,
-            order=order.id,
-            verdict=summary.verdict,
-            failure=summary.failure.stage if summary.failure else None,
-            usage=summary.usage.model_dump(mode="json"),
-        )
-        self.emit(usage_counted(tally, order.id))
-        self._announce(summary, result.verdict)
+        failure = _failure_facts(result.verdict)
+        self.journal.record(OrderConcluded(order.id, summary.verdict, failure, summary.usage))
+        self._announce_end(summary, result.verdict)
+        return summary
+
+    def stop(
+        self, task: OrderTask, cause: str, parent: str, verdict: Literal["FAIL", "ERROR"]
+    ) -> RunSummary:
+        """Record that an order was under way when the run ended, and how far it came."""
+        records = self.execution.end(task.name, cause)
+        about = self.circumstances(task, parent)
+        tally = self.model.meter.of_order(task.name)
+        summary = summarise_stopped(cause, verdict, about, records, tally)
+        with contextlib.suppress(LlmchError):  # what ended the run is reported, not the disk
+            write_json(task.folder / "run_summary.json", summary.model_dump(mode="json"))
+            self.journal.record(OrderStopped(task.name, summary.usage))
         return summary
 
     def execute(self, task: OrderTask) -> tuple[RunSummary, LlmchError | None]:
@@ -153,10 +162,20 @@ class Session:
         self.begin(task)
         try:
             result = self.execution.make(task)
-        except BaseException as error:
-            cause = "interrupted" if isinstance(error, KeyboardInterrupt) else repr(error)
-            self.conclude(task, OrderResult(Errored(cause), ()), parent)
+        except KeyboardInterrupt:
+            summary = self.stop(task, "interrupted", parent, "ERROR")
+            self._announce_end(summary, Errored("interrupted"))
             raise
+        except BaseException as error:
+            cause = repr(error)
+            records = self.execution.end(task.name, cause)
+            self.conclude(task, OrderResult(Errored(cause), records), parent)
+            raise
+        stopped = error_of(result)
+        if isinstance(stopped, Interrupted):
+            summary = self.stop(task, stopped.message, parent, "ERROR")
+            self._announce_end(summary, result.verdict)
+            return summary, stopped
         with uninterrupted():
             result = self.land(task, result)
             return self.conclude(task, result, parent), error_of(result)
@@ -179,9 +198,7 @@ class Session:
 
     def _move_branch(self, task: OrderTask, commit: str) -> None:
         old = self.tip if self.branch_exists else NO_COMMIT
-        self.journal.record(
-            Step.LANDING, sync=True, order=task.name, branch=self.branch, old=old, new=commit
-        )
+        self.journal.record(LandingBegun(task.name, self.branch, old, commit), sync=True)
         self.landing.land(commit, old)
         self.branch_exists = True
         self.tip = commit
@@ -199,11 +216,27 @@ class Session:
         except GitFailed as failed:
             self.emit(Warned(f"no note was added to {commit[:12]}: {failed.message}"))
 
-    def _announce(self, summary: RunSummary, verdict: Verdict) -> None:
-        started = self.started.get(summary.work_order, time.monotonic())
+    def circumstances(
+        self, task: OrderTask, parent: str, flags: tuple[Flag, ...] = ()
+    ) -> Circumstances:
+        """Return what holds of an order's run whatever its verdict."""
+        return Circumstances(
+            order=task.name,
+            run_id=self.folder.run_id,
+            run_dir=task.folder,
+            branch=self.branch,
+            parent=parent,
+            warnings=task.loaded.warnings,
+            flags=flags,
+        )
+
+    def _announce_end(self, summary: RunSummary, verdict: Verdict) -> None:
+        order = summary.work_order
+        self.emit(usage_counted(self.model.meter.of_order(order), order))
+        started = self.started.get(order, time.monotonic())
         self.emit(
             OrderEnded(
-                order=summary.work_order,
+                order=order,
                 verdict=summary.verdict,
                 attempts=summary.attempts,
                 commit=summary.commit or "",
@@ -219,6 +252,16 @@ class Session:
 def error_of(result: OrderResult) -> LlmchError | None:
     """Return what ends the whole run after this result, if anything does."""
     return result.verdict.error if isinstance(result.verdict, Errored) else None
+
+
+def _failure_facts(verdict: Verdict) -> FailureFacts | None:
+    match verdict:
+        case Passed():
+            return None
+        case Failed(brief):
+            return failure_facts(brief)
+        case Errored(cause):
+            return FailureFacts("error", excerpt=short_excerpt(cause))
 
 
 @contextlib.contextmanager
@@ -246,7 +289,7 @@ def open_session(
             options=options,
             repo=repo,
             landing=Landing(repo.git, repo.common_dir, target.branch, folder.run_id),
-            execution=Execution(options, benches, model.client, checker, journal, emit),
+            execution=Execution(options, benches, model, checker, journal, emit),
             merging=Merging(options, repo, benches, checker, emit),
             model=model,
             folder=folder,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
@@ -10,6 +9,7 @@ from typing import TypedDict
 from factory.bench import Bench
 from factory.evidence import Evidence
 from factory.options import RunOptions
+from factory.progress import AttemptProgress
 from factory.prompt import ShownFile
 from factory.schemas import AttemptRecord, CmdResult, FailureBrief, WriteProposal
 from factory.task import OrderTask
@@ -84,7 +84,7 @@ class FactoryContext:
     client: LlmClient
     checker: WarmChecker
     emit: Emit
-    cancelled: threading.Event
+    progress: AttemptProgress
 
     @property
     def order(self) -> WorkOrder:

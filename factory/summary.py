@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from factory.order_state import OrderState
 from factory.schemas import (
     AttemptRecord,
     BatchSummary,
@@ -15,6 +16,7 @@ from factory.schemas import (
     Flag,
     RunSummary,
     UsageRecord,
+    VerdictWord,
 )
 from factory.verdict import Errored, Failed, Passed, Verdict
 from factory.wording import name_paths
@@ -40,7 +42,7 @@ def summarise_order(
     """Return the summary of an order that was executed."""
     return RunSummary(
         verdict=verdict_word(verdict),
-        state="landed" if isinstance(verdict, Passed) else "failed",
+        state=OrderState.LANDED if isinstance(verdict, Passed) else OrderState.FAILED,
         work_order=about.order,
         run_id=about.run_id,
         run_dir=str(about.run_dir),
@@ -63,11 +65,13 @@ def summarise_order(
 
 
 def summarise_unexecuted(
-    state: Literal["skipped", "pending", "blocked"], about: Circumstances, commit: str | None
+    state: Literal[OrderState.SKIPPED, OrderState.PENDING, OrderState.BLOCKED],
+    about: Circumstances,
+    commit: str | None,
 ) -> RunSummary:
     """Return the summary of an order that was not executed: landed before, or not reached."""
     return RunSummary(
-        verdict="PASS" if state == "skipped" else "FAIL",
+        verdict="PASS" if state is OrderState.SKIPPED else "FAIL",
         state=state,
         work_order=about.order,
         run_id=about.run_id,
@@ -82,13 +86,29 @@ def summarise_unexecuted(
     )
 
 
-def batch_verdict(orders: Iterable[RunSummary]) -> Literal["PASS", "FAIL", "ERROR"]:
+def summarise_stopped(
+    cause: str,
+    verdict: Literal["FAIL", "ERROR"],
+    about: Circumstances,
+    records: Sequence[AttemptRecord],
+    tally: Tally,
+) -> RunSummary:
+    """Return the summary of an order that was under way when its run ended.
+
+    It is pending: the next run takes it up again. Its verdict is ERROR where the run was
+    interrupted, and FAIL where the run ended in another way.
+    """
+    stopped = summarise_order(Errored(cause), about, records, tally)
+    return stopped.model_copy(update={"state": OrderState.PENDING, "verdict": verdict})
+
+
+def batch_verdict(orders: Iterable[RunSummary]) -> VerdictWord:
     """Return the verdict of the whole: the worst of its orders'."""
     verdicts = {order.verdict for order in orders}
     return "ERROR" if "ERROR" in verdicts else "FAIL" if "FAIL" in verdicts else "PASS"
 
 
-def verdict_word(verdict: Verdict) -> Literal["PASS", "FAIL", "ERROR"]:
+def verdict_word(verdict: Verdict) -> VerdictWord:
     """Return the verdict as it is printed."""
     match verdict:
         case Passed():

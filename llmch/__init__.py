@@ -1,3 +1,5 @@
 """llmch: from a specification to verified commits."""
 
-__version__ = "0.1.0"
+from shared.version import VERSION
+
+__version__ = VERSION

@@ -100,13 +100,14 @@ def planning_source(args: argparse.Namespace, settings: Settings, *, review: boo
     open_planner, reviewer = source.open_live, settings.reviewer
     if not review or open_planner is None or reviewer.base_url == settings.planner.base_url:
         return source
-    open_reviewer = live_source(settings, reviewer).open_live
+    reviewing = live_source(settings, reviewer)
+    open_reviewer = reviewing.open_live
     assert open_reviewer is not None, "a live source can be opened"
 
     def open_both(emit: Emit) -> LlmClient:
         return ByRoleClient(open_planner(emit), {Role.REVIEWER: open_reviewer(emit)})
 
-    return replace(source, open_live=open_both)
+    return replace(source, open_live=open_both, reviewer_base_url=reviewing.base_url)
 
 
 def live_source(
@@ -124,6 +125,7 @@ def live_source(
         Mode.LIVE,
         open_live,
         transcript,
+        base_url=access.display_url,
         budget=Budget(settings.max_tokens, settings.max_cost),
         prices=settings.prices,
     )

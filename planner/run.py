@@ -19,18 +19,20 @@ from planner.compiler import Compilation, compile_plan
 from planner.export import check_export, export_plan
 from planner.inputs import CompileInputs, gather_inputs
 from planner.manifest import Origin, build_manifest
+from planner.openai_client import PlannerModel
 from planner.options import PlanOptions, settings_document
 from planner.plan import Plan
 from planner.validation import Report, judge
 from shared.atomic_io import make_folder
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events import Emit, PlanEnded, PlanStarted
+from shared.hashing import order_key
 from shared.interfaces.checker import TypeChecker
 from shared.llm.client import LlmClient
 from shared.llm.stack import ModelSource, open_model
 from shared.llm.usage import Tally, usage_counted, usage_document
 from shared.plan_folder.write import write_plan
-from shared.run_context import Recording, new_run_folder, new_run_id, recorded_run
+from shared.run_context import ModelSettings, Recording, new_run_folder, new_run_id, recorded_run
 from shared.schemas import Manifest
 
 
@@ -61,7 +63,7 @@ def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResul
         check_export(options.outdir, overwrite=options.overwrite, repo=inputs.repo.root)
     folder = new_run_folder(options.artifacts, "planner", new_run_id())
     with (
-        recorded_run(folder, _head(options, inputs), emit) as recording,
+        recorded_run(folder, _head(options, inputs, source), emit) as recording,
         open_model(source, folder.path, recording.emit) as model,
     ):
         recording.emit(PlanStarted(str(options.spec), folder.run_id, options.max_attempts))
@@ -70,6 +72,7 @@ def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResul
         assert outcome is not None, "one attempt at least is made"
         manifest = _manifest(outcome, inputs, folder.run_id)
         output = _write(manifest, options, folder.path)
+        recording.results.update(_identities(manifest))
         result = PlanResult(
             ok=outcome.ok,
             attempts=len(attempts),
@@ -169,8 +172,19 @@ def _ended(result: PlanResult, manifest: Manifest | None) -> PlanEnded:
     return PlanEnded(result.ok, result.attempts, titles, output, str(result.run_dir))
 
 
-def _head(options: PlanOptions, inputs: CompileInputs) -> Mapping[str, Any]:
+def _identities(manifest: Manifest | None) -> Mapping[str, Any]:
+    """Return what `run.json` says of a valid plan: its hash, and the key of each order."""
+    if manifest is None or manifest.provenance is None:
+        return {}
+    return {
+        "manifest_sha256": manifest.provenance.manifest_sha256,
+        "orders": [{"id": each.id, "order_key": order_key(each)} for each in manifest.work_orders],
+    }
+
+
+def _head(options: PlanOptions, inputs: CompileInputs, source: ModelSource) -> Mapping[str, Any]:
     """Return what `run.json` says from the start of the run."""
+    reviewer, reviewer_url = options.reviewer, source.reviewer_base_url or source.base_url
     return {
         "command": "plan",
         "spec": str(options.spec),
@@ -181,4 +195,19 @@ def _head(options: PlanOptions, inputs: CompileInputs) -> Mapping[str, Any]:
         "repo_files": len(inputs.repo.files),
         "outdir": str(options.outdir) if options.outdir else None,
         **settings_document(options),
+        "model_settings": _model_settings(options.model, source, source.base_url),
+        "reviewer_settings": _model_settings(reviewer, source, reviewer_url) if reviewer else None,
     }
+
+
+def _model_settings(model: PlannerModel, source: ModelSource, base_url: str) -> dict[str, Any]:
+    """Return how a model is asked, as a request says it."""
+    request = model.request("", 1)
+    return ModelSettings(
+        models=(request.model,),
+        temperature=request.temperature,
+        max_output_tokens=request.max_output_tokens,
+        reasoning_effort=request.reasoning_effort,
+        replies=source.mode,
+        base_url=base_url,
+    ).to_json()

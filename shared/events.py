@@ -1,6 +1,8 @@
 """What happens during a run, as values: the console renders them, `events.jsonl` keeps them.
 
-An event says what happened, never how to show it. Durations are seconds.
+An event says what happened, never how to show it. It is a moment, not a state: where an order
+stands is in the run's journal, and nothing is decided, recorded or stopped by emitting an event.
+Durations are seconds.
 """
 
 from __future__ import annotations

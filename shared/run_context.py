@@ -8,8 +8,9 @@ import os
 import threading
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,29 @@ from shared.atomic_io import make_folder, write_bytes, write_json, write_refused
 from shared.errors import Interrupted, InvalidInput, LlmchError
 from shared.events import Emit, Event, ModelTextArrived, event_to_json, fan_out
 from shared.llm.redaction import redact, secret_values
+from shared.version import VERSION
 
 _EPOCH_DIGITS = 12  # beyond the year 30000; git's own limit is not much further
+
+
+class Ending(StrEnum):
+    """How a run came to its own end; `run.json` says so. One that was killed came to none."""
+
+    COMPLETED = "completed"
+    INTERRUPTED = "interrupted"
+    ERROR = "error"
+    INTERNAL_ERROR = "internal error"
+
+
+def ending_of(error: BaseException) -> Ending:
+    """Return how a run ended that this exception ended."""
+    match error:
+        case KeyboardInterrupt() | Interrupted():
+            return Ending.INTERRUPTED
+        case LlmchError():
+            return Ending.ERROR
+        case _:
+            return Ending.INTERNAL_ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +52,26 @@ class RunFolder:
     started: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """How a role's model is asked in a run, as `run.json` keeps it.
+
+    `models` names the model of each attempt; `replies` says whether a model or a transcript
+    answers. `base_url` has no credentials, and is empty where nothing is asked.
+    """
+
+    models: tuple[str, ...]
+    temperature: float | None
+    max_output_tokens: int | None
+    reasoning_effort: str | None
+    replies: str
+    base_url: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings as a JSON object."""
+        return {**asdict(self), "models": list(self.models), "base_url": self.base_url or None}
+
+
 class RunHead:
     """A run's `run.json`: written first, as it begins, and completed last."""
 
@@ -37,12 +79,13 @@ class RunHead:
         self._path = folder.path / "run.json"
         self._document = {
             "run_id": folder.run_id,
+            "llmch_version": VERSION,
             "started": folder.started.isoformat(timespec="milliseconds"),
             **document,
         }
         write_json(self._path, {**self._document, "status": "running"})
 
-    def complete(self, status: str, results: Mapping[str, Any]) -> None:
+    def complete(self, status: Ending, results: Mapping[str, Any]) -> None:
         """Say how the run ended, and with what."""
         ended = datetime.now(UTC).isoformat(timespec="milliseconds")
         write_json(self._path, {**self._document, "status": status, "ended": ended, **results})
@@ -146,20 +189,16 @@ def recorded_run(folder: RunFolder, head: Mapping[str, Any], emit: Emit) -> Iter
     run_head = RunHead(folder, head)
     log = EventLog(folder, secret_values(os.environ))
     recording = Recording(folder, fan_out((log, emit)))
-    status = "internal error"
+    ending = Ending.COMPLETED
     try:
         yield recording
-        status = "completed"
-    except (KeyboardInterrupt, Interrupted):
-        status = "interrupted"
-        raise
-    except LlmchError as error:
-        status = "error"
-        recording.results["error"] = error.message
-        raise
-    except BaseException:
-        write_text(folder.path / "traceback.txt", traceback.format_exc(), sync=False)
+    except BaseException as error:
+        ending = ending_of(error)
+        if isinstance(error, LlmchError) and ending is Ending.ERROR:
+            recording.results["error"] = error.message
+        if ending is Ending.INTERNAL_ERROR:
+            write_text(folder.path / "traceback.txt", traceback.format_exc(), sync=False)
         raise
     finally:
         log.close()
-        run_head.complete(status, recording.results)
+        run_head.complete(ending, recording.results)

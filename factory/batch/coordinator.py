@@ -12,24 +12,17 @@ from typing import Literal
 
 from factory.batch.history import History, read_history
 from factory.batch.order_graph import derive_graph
-from factory.batch.schedule import Progress, Schedule
+from factory.batch.schedule import Schedule
 from factory.batch.worker import LocalWorker, Worker
-from factory.journal import Step
+from factory.journal_entries import OrderLanded
 from factory.merging import SentBack
 from factory.options import RunOptions
-from factory.orders import LoadedOrder, decide_exempt, read_workdir
-from factory.preflight import choose_target
-from factory.run import (
-    begin_run,
-    default_branch,
-    describe_options,
-    hold_repo,
-    prepare_export,
-)
+from factory.order_state import OrderState
+from factory.orders import LoadedOrder, read_workdir
+from factory.run import Commission, begin_run
 from factory.schemas import BatchSummary, RunSummary
 from factory.session import Session, error_of
 from factory.summary import (
-    Circumstances,
     batch_verdict,
     public_json,
     summarise_unexecuted,
@@ -40,10 +33,10 @@ from factory.uninterrupted import uninterrupted
 from factory.verdict import Passed
 from shared.atomic_io import write_json
 from shared.errors import LlmchError
-from shared.events import BatchEnded, BatchStarted, Emit, Noted, OrderSkipped, Warned
+from shared.events import BatchEnded, BatchStarted, Emit, Noted, OrderSkipped
 from shared.llm.stack import ModelSource
 from shared.llm.usage import usage_counted
-from shared.run_context import Recording, new_run_id
+from shared.run_context import Recording
 
 
 def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit) -> BatchSummary:
@@ -53,37 +46,25 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
     one stopped. Raises as `factory.run.run_order` does.
     """
     orders = read_workdir(workdir)
-    with hold_repo(options, emit) as held:
-        prepare_export(held.repo, options.out, "--out")
-        exemptions = [decide_exempt(each, allow=options.allow_verify_exempt) for each in orders]
-        run_id = new_run_id()
-        branch = options.branch or default_branch(orders[0].plan, run_id)
-        target = choose_target(
-            held.repo, branch, options.policy, options.settings.protected_branches, options.start
-        )
-        head = {"command": "run-all", "workdir": str(workdir), **describe_options(options, target)}
-        begun = begin_run(options, source, held, target, run_id, head, orders, emit)
-        with begun as (session, recording):
-            warnings = [text for each in orders for text in each.warnings]
-            for text in (*warnings, *(warning for _, warning in exemptions if warning)):
-                recording.emit(Warned(text))
-            history = read_history(held.repo.git, target)
-            batch = _Batch(orders, [exempt for exempt, _ in exemptions], session, history)
-            worker = LocalWorker(session.execution, options.jobs)
-            try:
-                error = batch.run(worker, options.jobs)
-            except BaseException:
-                with contextlib.suppress(LlmchError):  # what ended the run is told, not the disk
-                    batch.summarise(recording, cut_short=True)
-                raise
-            summary = batch.summarise(recording)
-            if any(each.state in ("landed", "skipped") for each in summary.orders):
-                summary = summary.model_copy(update={"pushed": session.push()})
-                recording.results["summary"] = public_json(summary)
-            if error:
-                raise error
+    with begin_run(Commission("run-all", workdir, orders, options, source, emit)) as run:
+        session, recording = run.session, run.recording
+        history = read_history(session.repo.git, run.target)
+        batch = _Batch(orders, run.exempt, session, history)
+        worker = LocalWorker(session.execution, options.jobs)
+        try:
+            error = batch.run(worker, options.jobs)
+        except BaseException:
+            with contextlib.suppress(LlmchError):  # what ended the run is reported, not the disk
+                batch.summarise(recording, cut_short=True)
+            raise
+        summary = batch.summarise(recording)
+        if any(each.state.is_on_branch for each in summary.orders):
+            summary = summary.model_copy(update={"pushed": session.push()})
+            recording.results["summary"] = public_json(summary)
+        if error:
+            raise error
     if options.out is not None:
-        write_json(options.out / f"{run_id}.json", public_json(summary))
+        write_json(options.out / f"{summary.run_id}.json", public_json(summary))
     return summary
 
 
@@ -104,6 +85,7 @@ class _Batch:
         self._base = history.tip
         self._started = time.monotonic()
         self._summaries: dict[int, RunSummary] = {}
+        self._under_way: dict[int, OrderTask] = {}
         self._made: dict[int, tuple[OrderTask, OrderResult]] = {}
         self._error: LlmchError | None = None
         tasks = [self._task(position, "") for position in range(len(orders))]
@@ -128,7 +110,7 @@ class _Batch:
         emit(BatchStarted(len(self._orders), self._session.branch, self._base))
         for position, commit in sorted(self._schedule.commits.items()):
             order = self._orders[position].order
-            self._session.journal.record(Step.LANDED, order=order.id, commit=commit, skipped=True)
+            self._session.journal.record(OrderLanded(order.id, commit, skipped=True))
             emit(OrderSkipped(order.id, order.title, commit))
         running: dict[Future[OrderResult], tuple[int, OrderTask]] = {}
         try:
@@ -154,6 +136,7 @@ class _Batch:
         `cut_short` says that the run was ended from outside.
         """
         session = self._session
+        self._stop_unfinished(cut_short=cut_short)
         orders = tuple(self._summary(position) for position in range(len(self._orders)))
         summary = BatchSummary(
             verdict="ERROR" if cut_short else batch_verdict(orders),
@@ -173,7 +156,7 @@ class _Batch:
                 verdict=summary.verdict,
                 branch=summary.branch,
                 tip=summary.tip,
-                landed=sum(each.state in ("landed", "skipped") for each in orders),
+                landed=sum(each.state.is_on_branch for each in orders),
                 orders=len(orders),
                 seconds=time.monotonic() - self._started,
                 repo=str(session.repo.tree),
@@ -189,13 +172,14 @@ class _Batch:
 
     def _begin(self, position: int, base: str) -> OrderTask:
         task = self._task(position, base)
-        self._schedule.progress[position] = Progress.RUNNING
+        self._schedule.states[position] = OrderState.RUNNING
+        self._under_way[position] = task
         self._session.begin(task)
         return task
 
     def _take(self, position: int, task: OrderTask, result: OrderResult) -> None:
-        if self._schedule.progress[position] is Progress.RUNNING:
-            self._schedule.progress[position] = Progress.MADE
+        if self._schedule.states[position] is OrderState.RUNNING:
+            self._schedule.states[position] = OrderState.MADE
             self._made[position] = (task, result)
             if error_of(result):
                 self._schedule.foresee_end(position)
@@ -220,6 +204,7 @@ class _Batch:
             self._error = error
             self._schedule.stop()
         self._summaries[position] = self._session.conclude(task, landed, parent)
+        del self._under_way[position]
 
     def _make_again(self, task: OrderTask, back: SentBack) -> OrderResult:
         """Make an order anew on the tip. Nothing else lands meanwhile, so it fits there."""
@@ -228,26 +213,29 @@ class _Batch:
         self._session.begin(again)
         return self._session.execution.make(again)
 
+    def _stop_unfinished(self, *, cut_short: bool) -> None:
+        """Put on record how far the orders came that were under way when the run ended."""
+        cause = "interrupted" if cut_short else "the run ended before this order did"
+        for position, task in sorted(self._under_way.items()):
+            if not self._schedule.states[position].is_on_branch:
+                self._summaries[position] = self._session.stop(
+                    task, cause, self._session.tip, "ERROR" if cut_short else "FAIL"
+                )
+
     def _summary(self, position: int) -> RunSummary:
         if position in self._summaries:
             return self._summaries[position]
-        state: Literal["skipped", "blocked", "pending"]
-        commit, warnings = None, self._orders[position].warnings
-        match self._schedule.progress[position]:
+        task = self._task(position, "")
+        state: Literal[OrderState.SKIPPED, OrderState.BLOCKED, OrderState.PENDING]
+        commit, warnings = None, task.loaded.warnings
+        match self._schedule.states[position]:
             # One that landed has a summary of its own, unless the disk refused that.
-            case Progress.SKIPPED | Progress.LANDED:
-                state, commit = "skipped", self._schedule.commits[position]
-            case Progress.BLOCKED:
+            case OrderState.SKIPPED | OrderState.LANDED:
+                state, commit = OrderState.SKIPPED, self._schedule.commits[position]
+            case OrderState.BLOCKED:
                 cause = self._orders[self._schedule.causes[position]].order.id
-                state, warnings = "blocked", (*warnings, f"blocked by {cause}")
+                state, warnings = OrderState.BLOCKED, (*warnings, f"blocked by {cause}")
             case _:
-                state = "pending"
-        about = Circumstances(
-            order=self._orders[position].order.id,
-            run_id=self._session.folder.run_id,
-            run_dir=self._root / self._orders[position].order.id,
-            branch=self._session.branch,
-            parent=self._session.tip,
-            warnings=warnings,
-        )
-        return summarise_unexecuted(state, about, commit)
+                state = OrderState.PENDING
+        about = self._session.circumstances(task, self._session.tip)
+        return summarise_unexecuted(state, replace(about, warnings=warnings), commit)

@@ -4,26 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from factory.batch.order_graph import OrderGraph
-
-
-class Progress(StrEnum):
-    """Where an order stands in this run."""
-
-    WAITING = "waiting"
-    RUNNING = "running"
-    MADE = "made"
-    LANDED = "landed"
-    SKIPPED = "skipped"
-    FAILED = "failed"
-    BLOCKED = "blocked"
-    PENDING = "pending"
-
-
-_THERE = (Progress.LANDED, Progress.SKIPPED)
-_OVER = (*_THERE, Progress.FAILED, Progress.BLOCKED, Progress.PENDING)
+from factory.order_state import OrderState
 
 
 @dataclass(slots=True)
@@ -39,7 +22,7 @@ class Schedule:
     keep_going: bool
     start: str
     """The commit that orders are made on which need nothing."""
-    progress: list[Progress] = field(default_factory=list)
+    states: list[OrderState] = field(default_factory=list)
     commits: dict[int, str] = field(default_factory=dict)
     """The commit of each order that is on the branch."""
     since_start: list[int] = field(default_factory=list)
@@ -59,19 +42,19 @@ class Schedule:
         since_start: Sequence[int],
     ) -> Schedule:
         """Return the schedule of a plan of which `landed` is on the branch already."""
-        progress = [
-            Progress.SKIPPED if position in landed else Progress.WAITING
+        states = [
+            OrderState.SKIPPED if position in landed else OrderState.WAITING
             for position in range(len(graph.ids))
         ]
-        return cls(graph, keep_going, start, progress, dict(landed), list(since_start))
+        return cls(graph, keep_going, start, states, dict(landed), list(since_start))
 
     def startable(self) -> Sequence[int]:
         """Return the orders that could be made now, in the plan's sequence."""
         return [
             position
-            for position, state in enumerate(self.progress[: self.limit])
-            if state is Progress.WAITING
-            and all(self.progress[each] in _THERE for each in self.graph.needs[position])
+            for position, state in enumerate(self.states[: self.limit])
+            if state is OrderState.WAITING
+            and all(self.states[each].is_on_branch for each in self.graph.needs[position])
         ]
 
     def base_of(self, position: int) -> str:
@@ -85,12 +68,12 @@ class Schedule:
 
     def next_to_land(self) -> int | None:
         """Return the order whose turn it is, if it is made."""
-        turn = next((n for n, state in enumerate(self.progress) if state not in _OVER), None)
-        return turn if turn is not None and self.progress[turn] is Progress.MADE else None
+        turn = next((n for n, state in enumerate(self.states) if not state.is_over), None)
+        return turn if turn is not None and self.states[turn] is OrderState.MADE else None
 
     def land(self, position: int, commit: str) -> None:
         """Take note that an order is on the branch."""
-        self.progress[position] = Progress.LANDED
+        self.states[position] = OrderState.LANDED
         self.commits[position] = commit
         self.since_start.append(position)
 
@@ -100,21 +83,21 @@ class Schedule:
 
     def fail(self, position: int) -> None:
         """Take note that an order failed, and that others can't be made for it."""
-        self.progress[position] = Progress.FAILED
+        self.states[position] = OrderState.FAILED
         for other in self.graph.dependents[position]:
-            if self.progress[other] not in _OVER:
-                self.progress[other] = Progress.BLOCKED
+            if not self.states[other].is_over:
+                self.states[other] = OrderState.BLOCKED
                 self.causes[other] = position
         if not self.keep_going:
             self.stop()
 
     def stop(self) -> None:
         """Leave what is not over for another run."""
-        for position, state in enumerate(self.progress):
-            if state not in _OVER:
-                self.progress[position] = Progress.PENDING
+        for position, state in enumerate(self.states):
+            if not state.is_over:
+                self.states[position] = OrderState.PENDING
 
     @property
     def over(self) -> bool:
         """Whether nothing is left to be made or landed."""
-        return all(state in _OVER for state in self.progress)
+        return all(state.is_over for state in self.states)

@@ -1,17 +1,38 @@
-"""Where each order of a run stands: a state machine, projected from the run's journal. Pure."""
+"""Projects a run's journal to where each of its orders stands. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import assert_never
 
-from factory.journal import Entry, Step
+from factory.journal_entries import (
+    Entry,
+    FailedAttempt,
+    FailureFacts,
+    LandingBegun,
+    OrderBegun,
+    OrderConcluded,
+    OrderLanded,
+    OrderStopped,
+    RunBegun,
+    RunConcluded,
+    StageBegun,
+    WorkspaceOpened,
+    WorkspaceOpening,
+)
+from factory.schemas import AttemptStage, UsageRecord
+from shared.run_context import Ending
 
 
-class OrderState(StrEnum):
-    """What is being done to an order."""
+class Activity(StrEnum):
+    """What is being done to an order, as the steps in the journal tell it.
+
+    Where an order stands in the schedule (`OrderState`) is another question: the schedule also
+    knows the orders that no step has been taken for, and the journal tells what an order that
+    runs is doing.
+    """
 
     INIT = "INIT"
     GENERATING = "GENERATING"
@@ -21,10 +42,10 @@ class OrderState(StrEnum):
     FAILED = "FAILED"
 
 
-_INIT, _GENERATING, _TESTING, _PATCHING, _SUCCESS, _FAILED = OrderState
+_INIT, _GENERATING, _TESTING, _PATCHING, _SUCCESS, _FAILED = Activity
 
 # An order that is sent back to be made on the tip begins anew; one that landed before is done.
-TRANSITIONS: Mapping[OrderState, frozenset[OrderState]] = {
+TRANSITIONS: Mapping[Activity, frozenset[Activity]] = {
     _INIT: frozenset({_GENERATING, _PATCHING, _SUCCESS, _FAILED}),
     _GENERATING: frozenset({_TESTING, _PATCHING, _FAILED, _INIT}),
     _TESTING: frozenset({_SUCCESS, _PATCHING, _FAILED, _INIT}),
@@ -35,27 +56,36 @@ TRANSITIONS: Mapping[OrderState, frozenset[OrderState]] = {
 
 
 class IllegalTransition(ValueError):
-    """The journal tells of a step that cannot follow the one before."""
+    """The journal reports a step that cannot follow the one before."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class OrderStatus:
-    """One order as far as the run has come. `doing` is the stage under way."""
+    """One order as far as the run has come.
+
+    `doing` is the stage under way, or where the order was stopped; `failed_attempt` is the last
+    attempt that failed, 0 where none did.
+    """
 
     id: str
     title: str
-    state: OrderState = OrderState.INIT
+    state: Activity = Activity.INIT
     attempts: int = 0
-    doing: str = ""
-    last_failure: str = ""
+    max_attempts: int | None = None
+    doing: AttemptStage | None = None
+    failed_attempt: int = 0
+    failure: FailureFacts | None = None
     commit: str = ""
     skipped: bool = False
-    usage: Mapping[str, Any] | None = None
+    usage: UsageRecord | None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class RunStatus:
-    """A run as far as it has come; `ended` says that it came to an end of its own."""
+    """A run as far as it has come; `ended` says that it came to an end of its own.
+
+    `ending` says how it ended where the journal does.
+    """
 
     run_id: str
     pid: int
@@ -63,8 +93,48 @@ class RunStatus:
     base: str
     folder: str
     started: str
-    orders: dict[str, OrderStatus] = field(default_factory=dict)
+    orders: Mapping[str, OrderStatus]
     ended: bool = False
+    ending: Ending | None = None
+
+
+class Projection:
+    """Follows a journal record by record; what it returns does not change any more."""
+
+    def __init__(self) -> None:
+        self._run: RunStatus | None = None
+        self._orders: dict[str, OrderStatus] = {}
+
+    @property
+    def status(self) -> RunStatus | None:
+        """The status as far as the journal was followed, `None` where no run has begun."""
+        return None if self._run is None else replace(self._run, orders=dict(self._orders))
+
+    def take(self, entry: Entry) -> None:
+        """Follow one more record. Raises `IllegalTransition` where it cannot be."""
+        if isinstance(entry, RunBegun):
+            self._run = _begun(entry)
+            self._orders = dict(self._run.orders)
+            return
+        if self._run is None:
+            raise IllegalTransition(f"{entry.step} before any run began")
+        match entry:
+            case RunConcluded(ending=ending):
+                self._run = replace(self._run, ended=True, ending=ending)
+            case WorkspaceOpening() | WorkspaceOpened() | LandingBegun():
+                pass
+            case (
+                OrderBegun(order=name)
+                | StageBegun(order=name)
+                | FailedAttempt(order=name)
+                | OrderLanded(order=name)
+                | OrderConcluded(order=name)
+                | OrderStopped(order=name)
+            ):
+                before = self._orders.get(name) or OrderStatus(name, "")
+                self._orders[name] = _advance_order(before, entry)
+            case _:
+                assert_never(entry)
 
 
 def project(entries: Iterable[Entry]) -> RunStatus | None:
@@ -72,78 +142,85 @@ def project(entries: Iterable[Entry]) -> RunStatus | None:
 
     Raises `IllegalTransition` where it tells of what cannot be.
     """
-    status: RunStatus | None = None
+    projection = Projection()
     for entry in entries:
-        status = advance(status, entry)
-    return status
+        projection.take(entry)
+    return projection.status
 
 
-def advance(status: RunStatus | None, entry: Entry) -> RunStatus:
-    """Return the status after one more record."""
-    facts = entry.facts
-    if entry.step is Step.RUN_BEGUN:
-        return _begun(facts)
-    if status is None:
-        raise IllegalTransition(f"{entry.step} before any run began")
-    match entry.step:
-        case Step.RUN_ENDED:
-            status.ended = True
-        case Step.WORKSPACE_OPENING | Step.WORKSPACE_OPENED | Step.LANDING:
-            pass
-        case _:
-            order = status.orders.setdefault(
-                facts["order"], OrderStatus(facts["order"], facts.get("title", ""))
-            )
-            _advance_order(order, entry)
-    return status
-
-
-def _begun(facts: Mapping[str, Any]) -> RunStatus:
-    status = RunStatus(
-        run_id=facts["run_id"],
-        pid=facts["pid"],
-        branch=facts["branch"],
-        base=facts["base"],
-        folder=facts["folder"],
-        started=facts["started"],
+def _begun(entry: RunBegun) -> RunStatus:
+    return RunStatus(
+        run_id=entry.run_id,
+        pid=entry.pid,
+        branch=entry.branch,
+        base=entry.base,
+        folder=str(entry.folder),
+        started=entry.started,
+        orders={each.id: OrderStatus(each.id, each.title) for each in entry.orders},
     )
-    for each in facts.get("orders", ()):
-        status.orders[each["id"]] = OrderStatus(each["id"], each["title"])
-    return status
 
 
-def _advance_order(order: OrderStatus, entry: Entry) -> None:
-    facts = entry.facts
-    match entry.step:
-        case Step.ORDER_BEGUN:
-            _move(order, OrderState.INIT)
-        case Step.STAGE:
-            order.doing = facts["stage"]
-            order.attempts = max(order.attempts, facts["attempt"])
-            if facts["stage"] == "propose":
-                first = facts["attempt"] == 1
-                _move(order, OrderState.GENERATING if first else OrderState.PATCHING)
-            elif facts["stage"] == "verify":
-                _move(order, OrderState.TESTING)
-        case Step.ATTEMPT_FAILED:
-            order.last_failure = facts["stage"]
-        case Step.LANDED:
-            order.commit = facts["commit"]
-            order.skipped = bool(facts.get("skipped"))
-            order.doing = ""
-            _move(order, OrderState.SUCCESS)
-        case Step.ORDER_ENDED:
-            order.doing = ""
-            order.usage = facts.get("usage")
-            if facts["verdict"] != "PASS":
-                order.last_failure = facts.get("failure") or order.last_failure
-                _move(order, OrderState.FAILED)
+def _advance_order(
+    order: OrderStatus,
+    entry: OrderBegun | StageBegun | FailedAttempt | OrderLanded | OrderConcluded | OrderStopped,
+) -> OrderStatus:
+    match entry:
+        case OrderBegun(max_attempts=max_attempts):
+            return replace(
+                _moved(order, Activity.INIT),
+                max_attempts=max_attempts,
+                attempts=0,
+                doing=None,
+                failed_attempt=0,
+                failure=None,
+            )
+        case StageBegun(attempt=attempt, stage=stage, usage=usage):
+            return replace(
+                _moved(order, _activity_in(stage, attempt) or order.state),
+                doing=stage,
+                attempts=max(order.attempts, attempt),
+                usage=usage or order.usage,
+            )
+        case FailedAttempt(attempt=attempt, failure=failure, usage=usage):
+            return replace(
+                order, failed_attempt=attempt, failure=failure, usage=usage or order.usage
+            )
+        case OrderLanded(commit=commit, skipped=skipped):
+            return replace(
+                _moved(order, Activity.SUCCESS), commit=commit, skipped=skipped, doing=None
+            )
+        case OrderConcluded(verdict="PASS", usage=usage):
+            return replace(order, doing=None, usage=usage)
+        case OrderConcluded(failure=failure, usage=usage):
+            return replace(
+                _moved(order, Activity.FAILED),
+                doing=None,
+                failed_attempt=order.attempts,
+                failure=failure or order.failure,
+                usage=usage,
+            )
+        case OrderStopped(usage=usage):
+            return replace(order, usage=usage)
         case _:
-            raise IllegalTransition(f"{entry.step} is no step of an order")
+            assert_never(entry)
 
 
-def _move(order: OrderStatus, state: OrderState) -> None:
-    if state is not order.state:
-        if state not in TRANSITIONS[order.state]:
-            raise IllegalTransition(f"{order.id}: {order.state} is not followed by {state}")
-        order.state = state
+def _activity_in(stage: AttemptStage, attempt: int) -> Activity | None:
+    """Return what a stage means for the order; `None` where it goes on with what it was doing."""
+    match stage:
+        case AttemptStage.PROPOSE:
+            return Activity.GENERATING if attempt == 1 else Activity.PATCHING
+        case AttemptStage.VERIFY:
+            return Activity.TESTING
+        case AttemptStage.APPLY | AttemptStage.CONTRACT | AttemptStage.ACCEPT | AttemptStage.COMMIT:
+            return None
+        case _:
+            assert_never(stage)
+
+
+def _moved(order: OrderStatus, state: Activity) -> OrderStatus:
+    if state is order.state:
+        return order
+    if state not in TRANSITIONS[order.state]:
+        raise IllegalTransition(f"{order.id}: {order.state} is not followed by {state}")
+    return replace(order, state=state)

@@ -36,7 +36,11 @@ class StatusDocument:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `status`."""
     parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="the git repo (.)")
-    parser.add_argument("--watch", action="store_true", help="go on until the run is over")
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="wait for a run where none has begun, and go on until it is over",
+    )
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
@@ -45,14 +49,32 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     common_dir = find_repo(args.repo).common_dir
     document = _look(common_dir)
-    if args.watch and not args.json:
-        while document is not None and document["state"] == "running":
-            console.say(*_blocks(document))
-            before = document
-            while document["state"] == "running" and _steps(before) == _steps(document):
-                time.sleep(_LOOK_EVERY_SECONDS)
-                document = _look(common_dir) or document
+    if args.watch:
+        if document is None:
+            console.say(Remark(("nothing has run on this repo yet; waiting for a run to begin",)))
+            document = _wait_for_a_run(common_dir)
+        document = _follow(document, common_dir, args, console)
     return Outcome(StatusDocument(document))
+
+
+def _wait_for_a_run(common_dir: Path) -> dict[str, Any]:
+    while (document := _look(common_dir)) is None:
+        time.sleep(_LOOK_EVERY_SECONDS)
+    return document
+
+
+def _follow(
+    document: dict[str, Any], common_dir: Path, args: argparse.Namespace, console: Console
+) -> dict[str, Any]:
+    """Show each state of a run but the last, which is returned; with `--json` show none."""
+    while document["state"] == "running":
+        if not args.json:
+            console.say(*_blocks(document))
+        before = document
+        while document["state"] == "running" and _steps(before) == _steps(document):
+            time.sleep(_LOOK_EVERY_SECONDS)
+            document = _look(common_dir) or document
+    return document
 
 
 def _look(common_dir: Path) -> dict[str, Any] | None:
@@ -67,13 +89,15 @@ def _steps(document: dict[str, Any]) -> object:
 
 
 def _blocks(document: dict[str, Any]) -> Iterator[Block]:
-    from factory.batch.status import render_status
+    from factory.batch.status import RunState, render_failures, render_status
 
     run = f"run {document['run_id']} on {document['branch']}: {document['state']}"
     if document["state"] == "running":
         run += f" (pid {document['pid']}, {document['elapsed_seconds']:.0f}s)"
-    elif document["state"] == "cut off" or any(order["doing"] for order in document["orders"]):
+    elif RunState(document["state"]).can_go_on:
         run += "; the same command again goes on from there"
     yield Paragraph((run,))
     headings = ("order", "state", "attempts", "tokens", "cost", "")
     yield Rows(tuple(map(tuple, render_status(document))), headings)
+    if failures := tuple(render_failures(document)):
+        yield Paragraph(failures)

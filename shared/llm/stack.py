@@ -46,6 +46,10 @@ class ModelSource:
     transcript: Path | None = None
     origin: Origin = LIVE
     """Where the replies come from, for the header of a new transcript."""
+    base_url: str = ""
+    """The server that a live model is asked at, without credentials; for the records."""
+    reviewer_base_url: str = ""
+    """The same for the reviewer, where it has a server of its own."""
     dated: bool = True
     """Whether header and records carry the day; without it, equal replies make equal files."""
     budget: Budget = field(default_factory=Budget)

@@ -5,15 +5,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from factory.journal import Step, journal_path, open_journal
+from factory.journal import journal_path, open_journal
+from factory.journal_entries import (
+    LandingBegun,
+    ListedOrder,
+    OrderBegun,
+    OrderConcluded,
+    OrderLanded,
+    RunBegun,
+    StageBegun,
+)
 from factory.preflight import find_repo
+from factory.schemas import AttemptStage, UsageRecord
 from tests.bench.measure import interleave, run_child
 from tests.bench.rows import Aim, Row, Section
 from tests.bench.setting import Bench, chain, make_repo, write_orders
 from tests.bench.start import llmch_command
 
 _LIMIT_MS = 500
-_STAGES = ("propose", "apply", "verify", "accept")
+_STAGES = (
+    AttemptStage.PROPOSE,
+    AttemptStage.APPLY,
+    AttemptStage.VERIFY,
+    AttemptStage.ACCEPT,
+)
+_USAGE = UsageRecord(
+    calls=1,
+    input_tokens=9,
+    cached_tokens=0,
+    output_tokens=9,
+    reasoning_tokens=0,
+    cost_usd=0.1,
+)
 
 
 def measure_looking(bench: Bench) -> Section:
@@ -64,26 +87,21 @@ def write_journal(repo: Path, size: int) -> None:
     names = [each["id"] for each in chain(size)]
     with open_journal(common_dir) as journal:
         journal.record(
-            Step.RUN_BEGUN,
-            run_id="01K0000000000000000000000A",
-            pid=1,
-            started="2026-01-01T00:00:00.000+00:00",
-            folder=str(repo),
-            orders=[{"id": name, "title": f"Order {name}"} for name in names],
-            branch="work",
-            base="0" * 40,
-            transcript=str(repo / "transcript.jsonl"),
+            RunBegun(
+                run_id="01K0000000000000000000000A",
+                pid=1,
+                started="2026-01-01T00:00:00.000+00:00",
+                folder=repo,
+                orders=tuple(ListedOrder(name, f"Order {name}") for name in names),
+                branch="work",
+                base="0" * 40,
+                transcript=repo / "transcript.jsonl",
+            )
         )
         for name in names:
-            journal.record(Step.ORDER_BEGUN, order=name, base="0" * 40)
+            journal.record(OrderBegun(name, "0" * 40, 5))
             for stage in _STAGES:
-                journal.record(Step.STAGE, order=name, attempt=1, stage=stage)
-            journal.record(Step.LANDING, order=name, branch="work", old="0" * 40, new="1" * 40)
-            journal.record(Step.LANDED, order=name, commit="1" * 40)
-            journal.record(
-                Step.ORDER_ENDED,
-                order=name,
-                verdict="PASS",
-                failure=None,
-                usage={"calls": 1, "input_tokens": 9, "output_tokens": 9, "cost_usd": 0.1},
-            )
+                journal.record(StageBegun(name, 1, stage))
+            journal.record(LandingBegun(name, "work", "0" * 40, "1" * 40))
+            journal.record(OrderLanded(name, "1" * 40))
+            journal.record(OrderConcluded(name, "PASS", None, _USAGE))

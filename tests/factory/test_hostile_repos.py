@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -10,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from factory.journal_entries import LandingBegun, RunBegun
+from factory.journal_format import render_entry
 from shared.errors import LlmchError, PreflightRefused
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, fingerprint, git, manifest, write_plan, writing
@@ -236,11 +237,10 @@ def test_clearing_up_after_a_crash_starts_nothing_either(target: Factory) -> Non
     folder = target.repo / ".git/llmch"
     folder.mkdir()
     steps = [
-        {"step": "run_begun", "run_id": "01X", "folder": "/none", "transcript": "/none"},
-        {"step": "landing", "branch": "work", "old": head, "new": head[:-1] + "0"},
+        RunBegun("01X", 1, "", Path("/none"), (), "work", head, Path("/none")),
+        LandingBegun("WO-01", "work", head, head[:-1] + "0"),
     ]
-    lines = [json.dumps({"format": 1, **step}) + "\n" for step in steps]
-    (folder / "journal.jsonl").write_text("".join(lines))
+    (folder / "journal.jsonl").write_text("".join(render_entry(step) + "\n" for step in steps))
     (target.scratch / "ran").unlink(missing_ok=True)
     with pytest.raises(PreflightRefused, match="uncommitted changes"):
         target.run_all(write_plan(target.scratch / "plan", PLAN), REPLIES)

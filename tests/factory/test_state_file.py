@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import time
 from pathlib import Path
 
+from pydantic_core import to_json
+
 from factory.batch.state import project
 from factory.batch.status import StateFile, state_path
-from factory.journal import Entry, Step, journal_path, read_journal
+from factory.journal import journal_path, read_journal
+from factory.journal_entries import RunBegun, RunConcluded
 from tests.fakes import proposal
 from tests.harness import Factory, manifest, writing
 
-_BEGUN = Entry(
-    Step.RUN_BEGUN,
-    {
-        "run_id": "01RUN",
-        "pid": 1,
-        "branch": "work",
-        "base": "0" * 40,
-        "folder": "/somewhere",
-        "started": "2024-01-01T00:00:00+00:00",
-    },
+_BEGUN = RunBegun(
+    run_id="01RUN",
+    pid=1,
+    started="2024-01-01T00:00:00+00:00",
+    folder=Path("/somewhere"),
+    orders=(),
+    branch="work",
+    base="0" * 40,
+    transcript=Path("/somewhere/transcript.jsonl"),
 )
 
 
@@ -35,7 +36,7 @@ def test_at_the_end_of_a_run_it_is_the_projection_of_the_journal(factory: Factor
     common = factory.repo / ".git"
     status = project(read_journal(journal_path(common)))
     assert status is not None
-    assert json.loads(state_path(common).read_text()) == dataclasses.asdict(status)
+    assert json.loads(state_path(common).read_text()) == json.loads(to_json(status))
     assert status.ended
 
 
@@ -51,5 +52,5 @@ def test_while_a_run_goes_on_it_is_written_without_being_asked_again(tmp_path: P
 def test_a_run_goes_on_where_it_cannot_be_written(tmp_path: Path) -> None:
     state = StateFile(tmp_path)  # without the folder
     state(_BEGUN)
-    state(Entry(Step.RUN_ENDED, {}))
+    state(RunConcluded())
     assert not state_path(tmp_path).exists()

@@ -13,7 +13,8 @@ from random import Random
 
 import pytest
 
-from factory.half_landing import HalfLanding, forget_half_known_trees, undo_half_landing
+from factory.half_landing import forget_half_known_trees, undo_half_landing
+from factory.journal_entries import LandingBegun
 from shared.git import NO_COMMIT, Git
 from tests.harness import fingerprint, git
 from tests.kill.scale import FULL
@@ -57,7 +58,7 @@ class Following:
         a_while_ago = time.time() - 60
         for lock in (self.repo / ".git").rglob("*.lock"):
             os.utime(lock, (a_while_ago, a_while_ago))
-        landing = HalfLanding("work", self.old, self.new)
+        landing = LandingBegun("WO-01", "work", self.old, self.new)
         undo_half_landing(Git(self.repo), self.repo / ".git", landing)
 
     def put(self, path: str, commit: str = "", size: int | None = None) -> None:
@@ -238,24 +239,24 @@ def test_an_empty_file_that_git_ignores_may_be_the_users(following: Following) -
     following.assert_as_before()
 
 
-def moved(at: Following) -> HalfLanding:
+def moved(at: Following) -> LandingBegun:
     git(at.repo, "merge", "--quiet", "--ff-only", at.new)
-    return HalfLanding("work", at.old, at.new)
+    return LandingBegun("WO-01", "work", at.old, at.new)
 
 
-def made(at: Following) -> HalfLanding:
+def made(at: Following) -> LandingBegun:
     git(at.repo, "switch", "--quiet", "--create", "made", at.new)
-    return HalfLanding("made", NO_COMMIT, at.new)
+    return LandingBegun("WO-01", "made", NO_COMMIT, at.new)
 
 
-def lost(at: Following) -> HalfLanding:
+def lost(at: Following) -> LandingBegun:
     """The power went before the commit was on the disk."""
-    return HalfLanding("work", at.old, "1" * 40)
+    return LandingBegun("WO-01", "work", at.old, "1" * 40)
 
 
 @pytest.mark.parametrize("state", [moved, made, lost], ids=lambda state: state.__name__)
 def test_where_nothing_is_to_be_taken_back_nothing_changes(
-    following: Following, state: Callable[[Following], HalfLanding]
+    following: Following, state: Callable[[Following], LandingBegun]
 ) -> None:
     landing = state(following)
     (following.repo / "top.txt").write_text("top\n")

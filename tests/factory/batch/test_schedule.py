@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factory.batch.order_graph import OrderGraph
-from factory.batch.schedule import Progress, Schedule
+from factory.batch.schedule import Schedule
+from factory.order_state import OrderState
 
 START = "start"
 
@@ -42,12 +43,12 @@ class Simulation:
         while not schedule.over:
             for position in schedule.startable()[: self.jobs - len(running)]:
                 self.bases[position] = schedule.base_of(position)
-                schedule.progress[position] = Progress.RUNNING
+                schedule.states[position] = OrderState.RUNNING
                 running.append(position)
             self.most_at_once = max(self.most_at_once, len(running))
             done = running.pop(next(turns, 0) % len(running))
-            if schedule.progress[done] is Progress.RUNNING:
-                schedule.progress[done] = Progress.MADE
+            if schedule.states[done] is OrderState.RUNNING:
+                schedule.states[done] = OrderState.MADE
             while (turn := schedule.next_to_land()) is not None:
                 if turn in self.failing:
                     schedule.fail(turn)
@@ -71,17 +72,17 @@ turns = st.lists(st.integers(0, 7), max_size=20)
 widths = st.integers(1, 8)
 
 
-def expected(graph: OrderGraph, failing: frozenset[int], keep_going: bool) -> list[Progress]:
+def expected(graph: OrderGraph, failing: frozenset[int], keep_going: bool) -> list[OrderState]:
     """Return what becomes of each order, told from the plan alone."""
-    found: list[Progress] = []
+    found: list[OrderState] = []
     for position in range(len(graph.ids)):
         needs = [found[each] for each in graph.needs[position]]
-        if any(each in (Progress.FAILED, Progress.BLOCKED) for each in needs):
-            found.append(Progress.BLOCKED)
-        elif Progress.FAILED in found and not keep_going:
-            found.append(Progress.PENDING)
+        if any(each in (OrderState.FAILED, OrderState.BLOCKED) for each in needs):
+            found.append(OrderState.BLOCKED)
+        elif OrderState.FAILED in found and not keep_going:
+            found.append(OrderState.PENDING)
         else:
-            found.append(Progress.FAILED if position in failing else Progress.LANDED)
+            found.append(OrderState.FAILED if position in failing else OrderState.LANDED)
     return found
 
 
@@ -91,7 +92,7 @@ def test_what_becomes_of_each_order_depends_on_the_plan_alone(
     graph: OrderGraph, failing: frozenset[int], picks: list[int], jobs: int, keep_going: bool
 ) -> None:
     done = Simulation(fresh(graph, keep_going), failing, jobs).run(picks)
-    assert done.schedule.progress == expected(graph, failing, keep_going)
+    assert done.schedule.states == expected(graph, failing, keep_going)
     assert done.landing == sorted(done.landing)
     assert done.most_at_once <= jobs
 
@@ -113,12 +114,12 @@ def test_the_blocked_name_the_failed_order_at_the_root(
     graph: OrderGraph, failing: frozenset[int], picks: list[int]
 ) -> None:
     schedule = Simulation(fresh(graph, keep_going=True), failing, 8).run(picks).schedule
-    for position, state in enumerate(schedule.progress):
-        if state is Progress.BLOCKED:
+    for position, state in enumerate(schedule.states):
+        if state is OrderState.BLOCKED:
             roots = {
                 each
                 for each in graph.all_needs(position)
-                if schedule.progress[each] is Progress.FAILED
+                if schedule.states[each] is OrderState.FAILED
             }
             assert schedule.causes[position] == min(roots)
         else:
@@ -166,7 +167,7 @@ def test_nothing_starts_after_an_order_that_is_going_to_end_the_run() -> None:
 def test_what_is_stopped_is_left_for_another_run() -> None:
     schedule = fresh(graph_of(set(), set(), set()), keep_going=True)
     schedule.land(0, "first")
-    schedule.progress[1] = Progress.RUNNING
+    schedule.states[1] = OrderState.RUNNING
     schedule.stop()
     assert schedule.over
-    assert schedule.progress == [Progress.LANDED, Progress.PENDING, Progress.PENDING]
+    assert schedule.states == [OrderState.LANDED, OrderState.PENDING, OrderState.PENDING]

@@ -51,6 +51,9 @@ def test_the_status_of_a_run_that_is_over(say: Say, half_done: Path) -> None:
     one, two = (line for line in said.out.splitlines() if line.startswith("WO-"))
     assert git(half_done, "rev-parse", "factory/01PLANNERRUN")[:10] in one
     assert "write_scope_violation" in two
+    why = said.out.partition("last failure of WO-02 (attempt 1): ")[2].splitlines()
+    assert why[0] == "write_scope_violation"
+    assert why[1].startswith("  | ")
 
 
 def test_the_status_for_programs(say: Say, half_done: Path) -> None:
@@ -75,12 +78,57 @@ def test_the_status_while_another_process_runs(say: Say, repo: Path, workdir: Pa
             process.terminate()
             process.communicate(timeout=30)
     after = say("status", "--repo", repo).out
-    assert "ended; the same command again goes on from there" in after
+    assert "interrupted; the same command again goes on from there" in after
     assert "stopped at: propose" in after and "now:" not in after
     assert (document["state"], document["pid"]) == ("running", process.pid)
     assert document["elapsed_seconds"] >= 0
     assert (refused.code, refused.error["name"]) == (8, "BUSY")
     assert str(process.pid) in refused.error["message"]
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_watching_begins_before_anything_has_run(
+    say: Say, repo: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch, form: list[str]
+) -> None:
+    replies = write_reply({"1.txt": "text\n"}), write_reply({"2.txt": "text\n"})
+    with start("status", "--repo", repo, "--watch", *form, cwd=workdir) as watching:
+        stream = watching.stderr if form else watching.stdout
+        assert stream is not None
+        assert "waiting for a run to begin" in stream.readline()
+        with model_server(monkeypatch, *replies):
+            done = say(
+                *("run-all", "--repo", repo, "--workdir", workdir, "--sandbox", "off"),
+                *("--reply-format", "json"),
+            )
+        out, err = watching.communicate(timeout=60)
+    assert done.code == 0, done.err
+    assert watching.returncode == 0, err
+    if form:
+        assert [each["state"] for each in json.loads(out)["orders"]] == ["SUCCESS", "SUCCESS"]
+    else:
+        assert "factory/01PLANNERRUN: ended" in out
+
+
+def test_an_interrupted_run_is_told_from_one_that_ended(
+    say: Say, repo: Path, workdir: Path
+) -> None:
+    with scripted_server(write_reply({"stray.txt": "text\n"}), Silence()) as server:
+        command = ["run-all", "--repo", repo, "--workdir", workdir, "--reply-format", "json"]
+        with start(*command, cwd=workdir, OPENAI_BASE_URL=server.base_url) as process:
+            assert process.stdout is not None
+            asked = (line for line in process.stdout if " ask " in line)
+            assert len([next(asked), next(asked)]) == 2  # the second time, after a failure
+            process.terminate()
+            process.communicate(timeout=30)
+    document = say("status", "--repo", repo, "--json").document
+    assert (process.returncode, document["state"]) == (130, "interrupted")
+    one, two = document["orders"]
+    assert (one["state"], one["attempts"], one["attempts_left"]) == ("PATCHING", 2, 4)
+    assert (one["failure"]["attempt"], one["failure"]["stage"]) == (1, "write_scope_violation")
+    assert one["usage"]["calls"] == 1
+    assert (two["state"], two["failure"], two["attempts_left"]) == ("INIT", None, None)
+    text = say("status", "--repo", repo).out
+    assert "last failure of WO-01 (attempt 1): write_scope_violation; 4 attempts left" in text
 
 
 def test_what_a_killed_run_leaves_is_told(say: Say, repo: Path, workdir: Path) -> None:

@@ -1,0 +1,3 @@
+"""The version of the program. Imports nothing, so that `--version` costs nothing."""
+
+VERSION = "0.1.0"
