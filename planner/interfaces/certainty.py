@@ -13,7 +13,9 @@ from shared.interfaces.type_text import BUILTINS, TypeText, surely_differ
 # Classes of the standard library: no value of another type is taken for one of these.
 _PLAIN_STANDARD: Final = frozenset(
     {"Path", "PurePath", "PosixPath", "datetime", "date", "timedelta", "Decimal", "Fraction",
-     "UUID", "Random", "Namespace", "Counter", "deque", "OrderedDict", "defaultdict"}
+     "UUID", "Random", "Namespace", "Counter", "deque", "OrderedDict", "defaultdict",
+     "ArgumentParser", "Connection", "Cursor", "Logger", "Pattern", "Match", "Thread", "Queue",
+     "ZipFile", "time", "timezone", "tzinfo"}
 )  # fmt: skip
 # Nothing that is of one of these types has an item, a length or an operator beyond the type's own.
 _CLOSED_STANDARD: Final = frozenset(
@@ -57,13 +59,14 @@ class Certainty:
 
     def differ(self, actual: TypeText, expected: TypeText) -> bool:
         """Say whether no value of the type `actual` is of the type `expected`."""
+        if expected.head == "|":
+            return all(self.differ(actual, each) for each in expected.args)
         if {actual.head, expected.head} & self.local_classes:
             return False
-        members = expected.args if expected.head == "|" else (expected,)
-        if any(
-            each.head == actual.head and each.module and not self.names.owns(each)
-            for each in members
-        ):
+        if self.names.owns(expected):
+            if self.names.is_typed_dict(expected.head):
+                return actual.is_builtin and actual.head != "dict"
+        elif actual.head == expected.head and expected.module:
             return False  # a class of the project may stand in for one of the same name
         return surely_differ(
             self._named(actual), self._named(expected), self._is_plain, self.is_certain
@@ -71,8 +74,6 @@ class Certainty:
 
     def _named(self, of: TypeText) -> TypeText:
         """Return a type with its module where it only looks like a built-in one: a bare `set`."""
-        if of.head == "|":
-            return replace(of, args=tuple(map(self._named, of.args)))
         if of.head not in _GENERIC or of.module or not self.names.owns(of):
             return of
         return replace(of, module=self.names.owners(of.head)[0].module.path)

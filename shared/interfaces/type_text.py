@@ -31,6 +31,7 @@ _ABSTRACT: Final = {
     "Generator": frozenset[str](),
     "Coroutine": frozenset[str](),
     "Awaitable": frozenset[str](),
+    "PathLike": frozenset[str](),
     "SupportsIndex": frozenset({"int", "bool"}),
     "SupportsInt": frozenset({"int", "bool", "float"}),
     "SupportsFloat": frozenset({"int", "bool", "float"}),
@@ -38,6 +39,8 @@ _ABSTRACT: Final = {
     "SupportsKeysAndGetItem": frozenset({"dict"}),
     "Buffer": frozenset({"bytes", "bytearray"}),
 }
+# What has their methods may be used as one of these, whatever it is derived from.
+_FILES: Final = frozenset({"IO", "TextIO", "BinaryIO"})
 _PARAMETERS: Final = "[]"
 """The head of what a `Callable` holds: its parameters, each a type with a kind as its head."""
 _KINDS: Final = {
@@ -187,6 +190,8 @@ def surely_differ(
         return expected.is_builtin or expected.head in _ABSTRACT or is_plain_class(expected)
     if actual.head == expected.head and actual.module == expected.module:
         return _arguments_differ(actual, expected, is_plain_class)
+    if expected.head in _FILES:
+        return actual.is_builtin
     if expected.head in _ABSTRACT:
         if actual.is_builtin and actual.head in _ABSTRACT[expected.head]:
             return _elements_differ(actual, expected, is_plain_class)

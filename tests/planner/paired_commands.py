@@ -16,8 +16,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from re import Pattern
+from typing import Any, NamedTuple, TextIO, TypedDict
+
+class Row(TypedDict):
+    sku: str
 
 class Line(NamedTuple):
     sku: str
@@ -68,6 +73,9 @@ def counter() -> Callable[[], int]: ...
 def sort(rows: list[str], key: Callable[[str], Any]) -> list[str]: ...
 def today() -> date: ...
 def clear(count: int) -> None: ...
+def read(path: str | PathLike[str]) -> str: ...
+def write(out: TextIO, pattern: Pattern[str] | None = None) -> int: ...
+def save(rows: list[Row]) -> str: ...
 async def fetch(url: str) -> bytes: ...
 @contextmanager
 def opened(path: str) -> Iterator[Stock]: ...
@@ -365,6 +373,17 @@ PAIRS: Final[dict[str, list[tuple[str, str]]]] = {
         ("from shop.stock import Stock; Stock().add({'sku': 'a', 'price': 1})",
          "from shop.stock import Stock, Item; "
          "Stock().add(Item(**{'sku': 'a', 'price': 1}))"),
+        ("from shop.stock import read; assert read(5)",
+         "from shop.stock import read; from pathlib import Path; assert read(Path('a'))"),
+        ("from shop.stock import read, item; assert read(item('a'))",
+         "from shop.stock import read, item; assert read(item('a').sku)"),
+        ("from shop.stock import write; assert write('out.txt')",
+         "from shop.stock import write; import io, sys; assert write(io.StringIO()); "
+         "assert write(sys.stdout)"),
+        ("from shop.stock import write; import sys; assert write(sys.stdout, 'a+')",
+         "from shop.stock import write; import re, sys; assert write(sys.stdout, re.compile('a'))"),
+        ("from shop.stock import save; assert save(['a'])",
+         "from shop.stock import save; assert save([{'sku': 'a'}, dict(sku='b')])"),
         ("from shop.stock import average; assert average(5) == 5",
          "from shop.stock import average; assert average([5]) == 5"),
         ("from shop.stock import average; assert average(['5']) == 5",
