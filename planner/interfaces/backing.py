@@ -110,8 +110,16 @@ class Names:
         return [m for dotted, m in self.view.modules.items() if name in (dotted, m.path)]
 
     def has_member(self, of_class: str, name: str) -> bool:
-        """Say whether a class of the project has a member of that name by its own body."""
-        return any(name in each.declaration.members for each in self.owners(of_class))
+        """Say whether a class of the project has a member of that name, its own or inherited."""
+        pending, seen = [of_class], {of_class}
+        while pending:
+            for each in self.owners(pending.pop()):
+                if name in each.declaration.members:
+                    return True
+                bases = base_names(each.node) - seen
+                seen |= bases
+                pending += sorted(bases)
+        return False
 
     def variants(self, name: str, owner: str | None = None) -> list[tuple[TypeText, ...]]:
         """Return the types of the positional parameters of each overload of a function.

@@ -66,6 +66,8 @@ class Certainty:
         if self.names.owns(expected):
             if self.names.is_typed_dict(expected.head):
                 return actual.is_builtin and actual.head != "dict"
+        elif expected.head == "Iterable" and self.names.owns(actual) and self._has_items(actual):
+            return False
         elif actual.head == expected.head and expected.module:
             return False  # a class of the project may stand in for one of the same name
         return surely_differ(
@@ -90,10 +92,18 @@ class Certainty:
     def lacks_items(self, of: TypeText) -> bool:
         """Say whether a value of this type surely cannot be iterated over."""
         if self.names.owns(of):
-            return self.is_certain(of) and not any(
-                self.names.has_member(of.head, each) for each in _ITERATION
-            )
+            return self.is_certain(of) and not self._has_items(of)
         return of.is_builtin and of.head in _NUMBERS
+
+    def is_not_iterable(self, of: TypeText) -> bool:
+        """Say whether the checker is right that a value of this type cannot be iterated over.
+
+        It does not know that Python does so by `__getitem__` alone, too.
+        """
+        return self.is_certain(of) and not (self.names.owns(of) and self._has_items(of))
+
+    def _has_items(self, of: TypeText) -> bool:
+        return any(self.names.has_member(of.head, each) for each in _ITERATION)
 
     def _is_closed(self, head: str) -> bool:
         return (

@@ -14,6 +14,7 @@ from planner.interfaces.bound_names import Imported, bound_names, imports, loads
 from planner.interfaces.spots import Spot, names_read
 from shared.interfaces.checker import Diagnostic
 from shared.interfaces.complaints import checkers_column
+from shared.interfaces.declarations import target_names
 
 # As context managers, these expect what is in them to raise.
 _EXPECTS: Final = frozenset(
@@ -94,6 +95,21 @@ class CodeFacts:
     @cached_property
     def _bound(self) -> frozenset[str]:
         return frozenset(bound_names(self._nodes))
+
+    def swapped_names(self) -> frozenset[str]:
+        """Return the names that one statement both reads and binds: `a, b = b, a`.
+
+        mypy 2.4.1 takes them for bound one after the other.
+        """
+        found: set[str] = set()
+        for node in self._nodes:
+            match node:
+                case ast.Assign(targets=targets, value=ast.Tuple() as value):
+                    bound = {name for each in targets for name in target_names(each)}
+                    found |= bound if bound & names_read(value) else set()
+                case _:
+                    pass
+        return frozenset(found)
 
     def local_classes(self) -> frozenset[str]:
         """Return the classes that the command itself defines."""

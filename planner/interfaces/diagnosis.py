@@ -58,10 +58,14 @@ def _unless_replaced(
         return None
     if isinstance(complaint, ReadOnly):
         return found
-    replaced = (
-        scene.facts.uses_mocks or _has_star(spot) or _uses_replaced(spot, scene.set_attributes)
+    uncertain = (
+        scene.facts.uses_mocks
+        or _has_star(spot)
+        or _uses_replaced(spot, scene.set_attributes)
+        or spot.is_in_inferred_lambda
+        or any(each.startswith("__") for each in scene.set_attributes)
     )
-    return DOUBT if replaced else found
+    return DOUBT if uncertain else found
 
 
 def _about(diagnostic: Diagnostic, complaint: Complaint, spot: Spot) -> tuple[str, object]:
@@ -73,10 +77,11 @@ def _about(diagnostic: Diagnostic, complaint: Complaint, spot: Spot) -> tuple[st
 
 
 def _has_star(spot: Spot) -> bool:
-    call = spot.call
-    return call is not None and (
+    return any(
         any(isinstance(each, ast.Starred) for each in call.args)
         or any(each.arg is None for each in call.keywords)
+        for call in (spot.call, spot.call_with_argument)
+        if call is not None
     )
 
 

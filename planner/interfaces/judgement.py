@@ -261,7 +261,7 @@ def _scene(question: _Question, names: Names, diagnostics: Sequence[Diagnostic])
         position=question.step.draft.position,
         source=question.step.source,
         derived=facts.derived(names.is_own),
-        stored=facts.made_of(stored),
+        stored=facts.made_of(stored | facts.swapped_names()),
         set_attributes=facts.set_attributes(),
         local_classes=facts.local_classes(),
     )

@@ -46,6 +46,30 @@ class Spot:
         return None
 
     @property
+    def is_alone(self) -> bool:
+        """True where nothing around the call that the node is passed to says what it results in.
+
+        A checker infers the types of a generic call from the other operand of an `and`, from the
+        parameter that its result is passed to, or from the variable that it is assigned to.
+        """
+        call = self.call_with_argument
+        outside = self.around[self.around.index(call) + 1 :] if call is not None else self.around
+        for each in outside:
+            if isinstance(each, ast.stmt):
+                return isinstance(each, ast.Assert | ast.Expr | ast.Assign)
+            if not isinstance(each, ast.Compare | ast.Attribute | ast.UnaryOp):
+                return False
+        return False
+
+    @property
+    def is_in_inferred_lambda(self) -> bool:
+        """True in a lambda whose parameters have types that depend on what is around its call."""
+        around = iter(self.around)
+        return any(isinstance(each, ast.Lambda) for each in around) and any(
+            isinstance(each, ast.BoolOp | ast.IfExp) for each in around
+        )
+
+    @property
     def statement(self) -> ast.stmt | None:
         """The statement that the node is, or is in."""
         path = (self.node, *self.around)

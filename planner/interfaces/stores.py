@@ -39,7 +39,9 @@ def _stored(complaint: Complaint, spot: Spot) -> Iterator[str]:
         case WrongReturn():
             yield from _function_around(spot)
         case WrongElement() | WrongArgument() | NoVariant() | WrongIndex():
-            if _is_in_call(spot):
+            if isinstance(spot.statement, ast.AnnAssign):
+                yield from _bound_around(spot)
+            elif _is_in_call(spot):
                 yield from _filled(complaint, spot)
             else:
                 yield from _bound_around(spot)

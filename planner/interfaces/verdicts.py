@@ -28,6 +28,7 @@ from shared.interfaces.complaints import (
     NotAwaitable,
     NotCallable,
     NotIndexable,
+    NotIterable,
     NotUnpackable,
     NoVariant,
     ReadOnly,
@@ -44,7 +45,7 @@ from shared.interfaces.complaints import (
     WrongStore,
     WrongUnpacking,
 )
-from shared.interfaces.type_text import SCALARS, TypeText
+from shared.interfaces.type_text import SCALARS, TypeText, without_arguments
 from shared.interfaces.views import History, View
 
 _PROTOCOL_ATTRIBUTE = re.compile(r"__(?:a?iter|a?next|a?enter|a?exit|len|getitem|call|contains)__")
@@ -54,6 +55,8 @@ _EXACT: Final = frozenset({"int", "float", "abs", "round", "range", "next", "rev
 _ITERATING: Final = frozenset(
     {"sum", "sorted", "list", "tuple", "set", "frozenset", "dict", "max", "min", "zip"}
 )
+# These have a type variable as a parameter: mypy takes from elsewhere what it stands for.
+_INFERRING: Final = frozenset({"max", "min"})
 # Modules whose functions do so, too.
 _STRICT_MODULES: Final = frozenset({"math", "json", "re", "asyncio"})
 _ITEM_METHODS: Final = frozenset({"__getitem__", "__setitem__", "__delitem__"})
@@ -120,6 +123,7 @@ class _Judge:
                 | WrongIndex()
                 | NotCallable()
                 | WrongUnpacking()
+                | NotIterable()
                 | NotAwaitable()
             ):
                 return self._misuse(certain=self._is_misused(complaint))
@@ -191,6 +195,8 @@ class _Judge:
     def _value_attribute(self, of: TypeText, attribute: str) -> Verdict:
         if not self._is_own():
             return DOUBT
+        if attribute == "__iter__":
+            return self._misuse(certain=self._types.is_not_iterable(of))
         if _PROTOCOL_ATTRIBUTE.fullmatch(attribute):
             return self._misuse(certain=self._types.is_certain(of))
         on_class = of.head == "type" and bool(of.args)
@@ -293,20 +299,29 @@ class _Judge:
             case Backing.NONE:
                 if callee is not None and callee.name in _ITEM_METHODS:
                     return self._misuse(certain=True)  # the index is of the wrong type
-                certain = self._is_refused_by_python(callee, actual)
+                certain = self._is_refused_by_python(callee, actual, expected)
                 return self._misuse(certain=certain and self._argument_is_own())
 
     def _argument_is_own(self) -> bool:
         return mentions(self._spot.node, self._scene.derived)
 
-    def _is_refused_by_python(self, callee: Callee | None, actual: TypeText) -> bool:
+    def _is_refused_by_python(
+        self, callee: Callee | None, actual: TypeText, expected: TypeText
+    ) -> bool:
         """Say whether a function that is not the project's fails on a value of this type."""
         if callee is None:
             return False
         # A list takes any item, and a dict may be asked for any key; a text is strict.
-        owner = callee.owner
-        is_strict = self._is_strict_function() if owner is None else owner.head in SCALARS
-        return is_strict and self._types.is_certain(actual)
+        if callee.owner is not None:
+            return callee.owner.head in SCALARS and self._types.is_certain(actual)
+        if not self._is_strict_function() or not self._types.is_certain(actual):
+            return False
+        # What stands around a call may decide of which elements mypy takes it to be.
+        if self._spot.is_alone:
+            return True
+        return callee.name not in _INFERRING and self._types.differ(
+            actual, without_arguments(expected)
+        )
 
     def _is_strict_function(self) -> bool:
         """Say whether the call is of a function that fails on what it is not declared for."""
@@ -403,6 +418,7 @@ class _Judge:
         | WrongIndex
         | NotCallable
         | WrongUnpacking
+        | NotIterable
         | NotAwaitable,
     ) -> bool:
         """Say whether a value surely cannot do what is asked of it."""
@@ -417,6 +433,8 @@ class _Judge:
                 return self._types.differ(actual, expected)
             case WrongOperand(of) | NotIndexable(of) | NotCallable(of) | NotAwaitable(of):
                 return self._types.is_certain(of)
+            case NotIterable(of):
+                return self._types.is_not_iterable(of)
             case WrongUnpacking():
                 return True
 

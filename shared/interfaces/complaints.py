@@ -131,7 +131,14 @@ class NotCallable:
 
 @dataclass(frozen=True, slots=True)
 class WrongUnpacking:
-    """A value has another number of items, or none: it is unpacked or indexed in vain."""
+    """A value has another number of items than it is unpacked to, or none at this index."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotIterable:
+    """A value of this type is unpacked and has no items."""
+
+    type: TypeText
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +213,7 @@ Complaint = (
     | WrongIndex
     | NotCallable
     | WrongUnpacking
+    | NotIterable
     | NotUnpackable
     | NotAwaitable
     | ReadOnly
@@ -347,9 +355,13 @@ _PATTERNS: Final[dict[str, Sequence[tuple[re.Pattern[str], _Reader]]]] = {
         (
             re.compile(
                 r"^(?:Need more than \d+ values? to unpack|Too many values to unpack"
-                r'|Tuple index out of range|".+" object is not iterable)'
+                r"|Tuple index out of range)"
             ),
             lambda m: WrongUnpacking(),
+        ),
+        (
+            re.compile(r'^"(?P<type>.+)" object is not iterable'),
+            lambda m: NotIterable(parse_type(m["type"])),
         ),
         (re.compile(r"^Expected iterable as variadic argument"), lambda m: NotUnpackable()),
         (

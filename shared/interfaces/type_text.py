@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 SCALARS: Final = frozenset({"str", "bytes", "int", "float", "bool", "complex"})
@@ -13,11 +13,17 @@ BUILTINS: Final = SCALARS | CONTAINERS | {"slice"}
 
 # What a checker infers where it knows too little, or where more than one thing may be meant.
 _VAGUE: Final = frozenset({"object", "Any", "Never", "None", "NoReturn", "", "<nothing>"})
+_DICT_VIEWS: Final = frozenset({"dict_keys", "dict_values", "dict_items"})
+_ITERATORS: Final = frozenset({"Iterator", "Generator"})
 # Abstract types, and which of the built-in ones are such.
 _ABSTRACT: Final = {
-    "Sized": SCALARS - {"int", "float", "bool", "complex"} | CONTAINERS,
-    "Container": SCALARS - {"int", "float", "bool", "complex"} | CONTAINERS,
-    "Iterable": SCALARS - {"int", "float", "bool", "complex"} | CONTAINERS,
+    "Sized": SCALARS - {"int", "float", "bool", "complex"} | CONTAINERS | _DICT_VIEWS | {"deque"},
+    "Container": SCALARS - {"int", "float", "bool", "complex"} | CONTAINERS | _DICT_VIEWS,
+    "Iterable": SCALARS - {"int", "float", "bool", "complex"}
+    | CONTAINERS
+    | _DICT_VIEWS
+    | _ITERATORS
+    | {"deque"},
     "Collection": SCALARS - {"int", "float", "bool", "complex"} | CONTAINERS,
     "Reversible": CONTAINERS - {"set", "frozenset"} | {"str", "bytes"},
     "Sequence": frozenset({"str", "bytes", "bytearray", "list", "tuple", "range"}),
@@ -27,10 +33,10 @@ _ABSTRACT: Final = {
     "Set": frozenset({"set", "frozenset"}),
     "AbstractSet": frozenset({"set", "frozenset"}),
     "MutableSet": frozenset({"set"}),
-    "Iterator": frozenset[str](),
+    "Iterator": frozenset({"Generator"}),
     "Generator": frozenset[str](),
     "Coroutine": frozenset[str](),
-    "Awaitable": frozenset[str](),
+    "Awaitable": frozenset({"Coroutine"}),
     "PathLike": frozenset[str](),
     "SupportsIndex": frozenset({"int", "bool"}),
     "SupportsInt": frozenset({"int", "bool", "float"}),
@@ -134,6 +140,13 @@ def _kinds(parts: Sequence[str]) -> Iterator[str]:
             yield "optional" if has_default else "required"
 
 
+def without_arguments(of: TypeText) -> TypeText:
+    """Return a type of which nothing is said about what is in it."""
+    if of.head == "|":
+        return replace(of, args=tuple(map(without_arguments, of.args)))
+    return replace(of, args=())
+
+
 def _union(members: Sequence[TypeText]) -> TypeText:
     left = [each for each in members if each.head != "None"]
     return left[0] if len(left) == 1 else TypeText("|", tuple(left))
@@ -193,7 +206,7 @@ def surely_differ(
     if expected.head in _FILES:
         return actual.is_builtin
     if expected.head in _ABSTRACT:
-        if actual.is_builtin and actual.head in _ABSTRACT[expected.head]:
+        if actual.module in {"", "builtins"} and actual.head in _ABSTRACT[expected.head]:
             return _elements_differ(actual, expected, is_plain_class)
         return actual.is_builtin or is_complete(actual)
     if expected.is_builtin:

@@ -68,7 +68,7 @@ def double(value: str) -> str: ...
         ("{'a': 1}[5]", says.WrongIndex(INT, STR)),
         ("number()()", says.NotCallable(INT)),
         ("a, b = Point(1)", says.WrongUnpacking()),
-        ("a, b = number()", says.WrongUnpacking()),
+        ("a, b = number()", says.NotIterable(INT)),
         ("Point(1)[1]", says.WrongUnpacking()),
         ("[*number()]", says.NotUnpackable()),
         ("async def f():\n    await number()", says.NotAwaitable(INT)),
