@@ -8,6 +8,7 @@ from planner.plan import parse_plan
 from planner.rules.model import Finding
 from planner.validation import judge
 from shared.interfaces.checker import TypeChecker
+from tests.planner import everyday_commands
 from tests.planner.paired_commands import CONTRACTS, PAIRS, RIGHT, SOURCES
 from tests.planner.plans import creating, order, plan
 from tests.planner.test_contract_rules import PART, by_command, python
@@ -24,12 +25,16 @@ WARNED = {
 }
 
 
-def errors_of(commands: Sequence[str], checker: TypeChecker) -> Mapping[int, list[Finding]]:
+def errors_of(
+    commands: Sequence[str],
+    checker: TypeChecker,
+    contracts: Mapping[str, str] = CONTRACTS,
+) -> Mapping[int, list[Finding]]:
     """Return the errors about types, by the place of their command."""
-    interfaces = [{"path": path, "stub": stub} for path, stub in CONTRACTS.items()]
+    interfaces = [{"path": path, "stub": stub} for path, stub in contracts.items()]
     parts = [commands[start : start + PART] for start in range(0, len(commands), PART)]
     document = plan(
-        creating(1, *CONTRACTS, interfaces=interfaces),
+        creating(1, *contracts, interfaces=interfaces),
         *(
             order(number, acceptance_commands=[python(each) for each in part])
             for number, part in enumerate(parts, 2)
@@ -62,6 +67,16 @@ def test_a_wrong_command_has_an_error_and_its_neighbour_none(
 def test_what_a_command_stores_or_asks_itself_is_no_error(checker: TypeChecker) -> None:
     alarms = errors_of(RIGHT, checker)
     assert {RIGHT[index]: alarms[index] for index in alarms} == {}
+
+
+def test_nearly_all_everyday_mistakes_are_errors(checker: TypeChecker) -> None:
+    caught = errors_of(everyday_commands.WRONG, checker, everyday_commands.CONTRACTS)
+    assert len(caught) >= 0.95 * len(everyday_commands.WRONG)
+
+
+def test_no_everyday_command_that_is_right_has_an_error(checker: TypeChecker) -> None:
+    alarms = errors_of(everyday_commands.RIGHT, checker, everyday_commands.CONTRACTS)
+    assert {everyday_commands.RIGHT[index]: alarms[index] for index in alarms} == {}
 
 
 OVERLOADED = """
