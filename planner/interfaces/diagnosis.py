@@ -9,16 +9,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from planner.interfaces.scene import DOUBT, Place, Scene, Verdict
 from planner.interfaces.spots import Spot, mentions
-from planner.interfaces.verdicts import DOUBT, Scene, Verdict, judge_complaint
+from planner.interfaces.verdicts import judge_complaint
 from shared.interfaces.checker import Diagnostic
-from shared.interfaces.complaints import (
-    Complaint,
-    ReadOnly,
-    WrongElement,
-    is_protocol_lack,
-    read_complaint,
-)
+from shared.interfaces.complaints import Complaint, ReadOnly, ValueLacks, WrongElement
+from shared.interfaces.mypy_messages import read_complaint
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +35,7 @@ def diagnose(diagnostic: Diagnostic, scene: Scene) -> Diagnosis | None:
     if spot is None or scene.facts.is_guarded(spot) or scene.facts.depends_on_type(spot):
         return None
     complaint = read_complaint(diagnostic)
-    found = judge_complaint(complaint, spot, scene)
+    found = judge_complaint(complaint, Place(spot, scene))
     if found is not None and found != DOUBT:
         found = _unless_replaced(found, complaint, spot, scene)
     if found is None:
@@ -71,8 +67,8 @@ def _unless_replaced(
 def _about(diagnostic: Diagnostic, complaint: Complaint, spot: Spot) -> tuple[str, object]:
     if isinstance(complaint, WrongElement):
         return "container", spot.around[0]
-    if is_protocol_lack(complaint):
-        return "protocol", spot.node
+    if isinstance(complaint, ValueLacks) and "__" in complaint.name:
+        return "protocol", spot.node  # `__enter__` and `__exit__` are missed together
     return "message", diagnostic.message
 
 

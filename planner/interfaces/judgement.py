@@ -10,14 +10,14 @@ from typing import Final
 from planner.interfaces.backing import Names
 from planner.interfaces.code_facts import CodeFacts
 from planner.interfaces.diagnosis import Diagnosis, diagnose
+from planner.interfaces.scene import Scene
 from planner.interfaces.stores import stored_names
 from planner.interfaces.type_variables import without_type_variables
-from planner.interfaces.verdicts import Scene
 from planner.rules.model import Finding, Step, plan_finding, quoted
 from shared.commands import CodeRun
 from shared.interfaces.checker import Diagnostic, FileBlocked, TypeChecker
-from shared.interfaces.complaints import read_complaint, stops_for_standard_name
 from shared.interfaces.modules import ANYTHING
+from shared.interfaces.mypy_messages import read_complaint, stops_for_standard_name
 from shared.interfaces.stubs import depth_exceeds
 from shared.interfaces.views import View, reachable
 from shared.interfaces.worker_process import CheckerFailed

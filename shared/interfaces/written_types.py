@@ -8,14 +8,9 @@ from typing import Final
 
 from shared.interfaces.annotate import annotate
 from shared.interfaces.checker import Checker, Diagnostic, TypeChecker
-from shared.interfaces.complaints import (
-    NoReturn,
-    WrongElement,
-    WrongReturn,
-    WrongStore,
-    read_complaint,
-)
+from shared.interfaces.complaints import NoReturn, WrongElement, WrongReturn, WrongStore
 from shared.interfaces.declarations import Declaration
+from shared.interfaces.mypy_messages import read_complaint
 from shared.interfaces.probe import Probe, ProbeModule, base_names, build_probe, constructor_of
 from shared.interfaces.signatures import normal, shown, surely_incompatible
 from shared.interfaces.subject import Subject

@@ -8,7 +8,8 @@ import pytest
 
 from shared.interfaces import complaints as says
 from shared.interfaces.checker import Diagnostic, TypeChecker
-from shared.interfaces.complaints import Callee, Complaint, read_complaint
+from shared.interfaces.complaints import Callee, Complaint
+from shared.interfaces.mypy_messages import checkers_column, read_complaint
 from shared.interfaces.type_text import TypeText, parse_type
 
 INT, STR = TypeText("int"), TypeText("str")
@@ -104,4 +105,4 @@ def test_a_sentence_that_nobody_knows_is_unclear() -> None:
     ("line", "offset", "column"), [("abc = 1", 4, 4), ("é = 1", 3, 1), ("'日本' + x", 11, 3)]
 )
 def test_a_column_behind_other_characters_is_mypys(line: str, offset: int, column: int) -> None:
-    assert says.checkers_column(line, offset) == column
+    assert checkers_column(line, offset) == column
