@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -236,8 +237,10 @@ def _confirmed(
     erased = without_type_variables(view) if doubtful else {}
     again: frozenset[tuple[str, int, int, str]] = frozenset()
     if erased:
-        found = checker.check({**files, **erased}, doubtful, view.roots)
-        again = frozenset(map(_place, found))
+        # Where a file that was rewritten stops the checker, nothing is confirmed.
+        with suppress(FileBlocked):
+            found = checker.check({**files, **erased}, doubtful, view.roots)
+            again = frozenset(map(_place, found))
     for each in judged:
         diagnosis = each.diagnosis
         is_inferred = diagnosis.code in _INFERRED and _place(each.diagnostic) not in again

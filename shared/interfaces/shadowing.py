@@ -30,6 +30,8 @@ def with_outer_types(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     declared = declarations(body)
     here = {name for name, each in declared.items() if _hides(each) and not _is_alias(each)}
     outer = _TYPES | {name for name in declared if name not in here}
+    if not (here & _TYPES or any(_hides_inside(each, outer) for each in declared.values())):
+        return list(body)
     renaming = _Renaming(here & _TYPES, outer)
     renamed = [renaming.visit(copy.deepcopy(each)) for each in body]
     if not renaming.used:
@@ -43,6 +45,14 @@ def with_outer_types(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 def _hides(declaration: Declaration) -> bool:
     return declaration.kind in {"function", "variable"}
+
+
+def _hides_inside(declaration: Declaration, outer: Collection[str]) -> bool:
+    """Say whether a member of a class, or of a class in it, has the name of a type outside."""
+    return any(
+        (name in outer and _hides(each)) or _hides_inside(each, outer)
+        for name, each in declaration.members.items()
+    )
 
 
 def _is_alias(declaration: Declaration) -> bool:
