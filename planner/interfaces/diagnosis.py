@@ -8,25 +8,39 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from typing import Final
 
 from planner.interfaces.scene import DOUBT, Place, Scene, Verdict
 from planner.interfaces.spots import Spot, mentions
 from planner.interfaces.verdicts import judge_complaint
 from shared.interfaces.checker import Diagnostic
-from shared.interfaces.complaints import Complaint, ReadOnly, ValueLacks, WrongElement
+from shared.interfaces.complaints import (
+    Complaint,
+    MadeAbstract,
+    ReadOnly,
+    ValueLacks,
+    WrongArity,
+    WrongElement,
+)
 from shared.interfaces.mypy_messages import read_complaint
+
+# These are about the call itself, the others about one of its arguments.
+_OF_THE_CALL: Final = (WrongArity, MadeAbstract)
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """A finding in the making.
 
-    `about` tells faults apart: a second complaint about the same thing is no second fault.
+    `about` tells faults apart: a second complaint about the same thing is no second fault. `call`
+    is the call that is wrong, where one is: arguments that do not fit one by one are no second
+    fault where their number is wrong.
     """
 
     code: str
     about: tuple[str, object]
     message: str
+    call: ast.Call | None = None
 
 
 def diagnose(diagnostic: Diagnostic, scene: Scene) -> Diagnosis | None:
@@ -43,7 +57,8 @@ def diagnose(diagnostic: Diagnostic, scene: Scene) -> Diagnosis | None:
     place = f"line {spot.line}, column {spot.column}" if spot.line > 1 else f"column {spot.column}"
     addition = f" ({found.addition})" if found.addition else ""
     message = f"{place}: {diagnostic.message}{addition}"
-    return Diagnosis(found.code, _about(diagnostic, complaint, spot), message)
+    call = spot.call if isinstance(complaint, _OF_THE_CALL) else spot.call_with_argument
+    return Diagnosis(found.code, _about(diagnostic, complaint, spot), message, call)
 
 
 def _unless_replaced(

@@ -214,10 +214,13 @@ def _findings(
         if question is None:
             continue
         scene = _scene(question, names, found)
+        diagnosed = [(each, diagnose(each, scene)) for each in found]
+        miscounted = {each.call for _, each in diagnosed if each and each.code == "E212"} - {None}
         told: set[tuple[str, object]] = set()
-        for each in found:
-            diagnosis = diagnose(each, scene)
-            if diagnosis is not None and (key := (diagnosis.code, diagnosis.about)) not in told:
+        for each, diagnosis in diagnosed:
+            if diagnosis is None or (diagnosis.code == "E213" and diagnosis.call in miscounted):
+                continue
+            if (key := (diagnosis.code, diagnosis.about)) not in told:
                 told.add(key)
                 yield _Judged(question, each, diagnosis)
 

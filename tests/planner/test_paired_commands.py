@@ -79,6 +79,12 @@ def test_no_everyday_command_that_is_right_has_an_error(checker: TypeChecker) ->
     assert {everyday_commands.RIGHT[index]: alarms[index] for index in alarms} == {}
 
 
+def test_a_call_with_too_few_arguments_is_one_fault(checker: TypeChecker) -> None:
+    """Its arguments stand in the wrong places, and so are of wrong types."""
+    found = errors_of(["from shop.shadows import sum; assert sum([1, 2]) == 3"], checker)
+    assert [each.code for each in found[0]] == ["E212"]
+
+
 OVERLOADED = """
 from typing import overload
 @overload
