@@ -5,18 +5,22 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
+from planner.interfaces.bound_names import Imported, bound_names, imports, loads, value_bindings
+from planner.interfaces.spots import Spot, names_read
 from shared.interfaces.checker import Diagnostic
 from shared.interfaces.declarations import target_names
+from shared.interfaces.mypy_messages import checkers_column
 
 # As context managers, these expect what is in them to raise.
 _EXPECTS: Final = frozenset(
     {"raises", "suppress", "assertRaises", "assertRaisesRegex", "warns", "assertWarns"}
 )
+_TYPE_QUESTIONS: Final = frozenset({"isinstance", "issubclass", "hasattr", "callable", "type"})
 _BUILTINS: Final = frozenset(dir(builtins)) | {
     "__file__", "__name__", "__doc__", "__builtins__", "__spec__", "__loader__", "__package__",
     "__annotations__", "exit", "quit",
@@ -25,42 +29,6 @@ _BUILTINS: Final = frozenset(dir(builtins)) | {
 _DYNAMIC: Final = frozenset({"exec", "eval", "globals", "locals", "vars", "__import__"})
 _LINE_END = re.compile(r"\r\n?|\n")
 _MOCKS: Final = ("mock", "Mock", "monkeypatch", "patch")
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """What a name of the command stands for: a module, or `attribute` of one."""
-
-    module: str
-    attribute: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """The node that a diagnostic is about, with what encloses it, innermost first.
-
-    `column` counts from 1, in characters.
-    """
-
-    node: ast.AST
-    around: tuple[ast.AST, ...]
-    line: int
-    column: int
-
-    @property
-    def near(self) -> tuple[ast.AST, ...]:
-        """The node and its parents up to its statement."""
-        near: list[ast.AST] = [self.node]
-        for each in self.around:
-            if isinstance(each, ast.stmt):
-                break
-            near.append(each)
-        return tuple(near)
-
-    @property
-    def call(self) -> ast.Call | None:
-        """The innermost call that the node is, or is an argument of."""
-        return next((each for each in self.near if isinstance(each, ast.Call)), None)
 
 
 class CodeFacts:
@@ -78,7 +46,7 @@ class CodeFacts:
             for child in ast.iter_child_nodes(node):
                 self._parents[child] = node
                 pending.append(child)
-        self.imported = dict(_imports(self._nodes))
+        self.imported = dict(imports(self._nodes))
 
     @property
     def has_star_import(self) -> bool:
@@ -120,19 +88,46 @@ class CodeFacts:
                     pass
         return frozenset(found)
 
+    def binds(self, name: str) -> bool:
+        """Say whether it binds the name, or may do so by a star import."""
+        return self.has_star_import or name in self._bound
+
+    @cached_property
+    def _bound(self) -> frozenset[str]:
+        return frozenset(bound_names(self._nodes))
+
+    def swapped_names(self) -> frozenset[str]:
+        """Return the names that one statement both reads and binds: `a, b = b, a`.
+
+        mypy 2.4.1 takes them for bound one after the other.
+        """
+        found: set[str] = set()
+        for node in self._nodes:
+            match node:
+                case ast.Assign(targets=targets, value=ast.Tuple() as value):
+                    bound = {name for each in targets for name in target_names(each)}
+                    found |= bound if bound & names_read(value) else set()
+                case _:
+                    pass
+        return frozenset(found)
+
     def local_classes(self) -> frozenset[str]:
         """Return the classes that the command itself defines."""
         return frozenset(node.name for node in self._nodes if isinstance(node, ast.ClassDef))
 
     def derived(self, is_own: Callable[[Imported], bool]) -> frozenset[str]:
         """Return the names that stand for something own, or for what was made of it."""
+        return self.made_of(name for name, each in self.imported.items() if is_own(each))
+
+    def made_of(self, names: Iterable[str]) -> frozenset[str]:
+        """Return `names`, and all names that are bound to what is made of them."""
         following: dict[str, set[str]] = {}
         for node in self._nodes:
-            for names, value in _bindings(node):
-                for read in _names_read(value):
-                    following.setdefault(read, set()).update(names)
+            for bound, value in value_bindings(node):
+                for read in names_read(value):
+                    following.setdefault(read, set()).update(bound)
         found: set[str] = set()
-        pending = [name for name, each in self.imported.items() if is_own(each)]
+        pending = list(names)
         while pending:
             name = pending.pop()
             if name not in found:
@@ -159,22 +154,13 @@ class CodeFacts:
 
     def _start(self, node: ast.AST) -> tuple[int, int] | None:
         line = getattr(node, "lineno", None)
-        return None if line is None else (line, self._checkers_column(line, node.col_offset))  # type: ignore[attr-defined]
+        if line is None:
+            return None
+        return line, checkers_column(self._lines[line - 1], node.col_offset)  # type: ignore[attr-defined]  # it has a line
 
     def _end(self, node: ast.AST) -> tuple[int, int]:
         line = node.end_lineno  # type: ignore[attr-defined]  # what has a start has an end
-        return line, self._checkers_column(line, node.end_col_offset)  # type: ignore[attr-defined]
-
-    def _checkers_column(self, line: int, offset: int) -> int:
-        """Return what mypy 2.4.1 makes of a column that Python counts in bytes.
-
-        It takes the surplus of the bytes over the characters off twice.
-        """
-        text = self._lines[line - 1]
-        if text.isascii():
-            return offset
-        characters = len(text.encode()[:offset].decode())
-        return 2 * characters - offset
+        return line, checkers_column(self._lines[line - 1], node.end_col_offset)  # type: ignore[attr-defined]
 
     def is_guarded(self, spot: Spot) -> bool:
         """Say whether the code expects a failure at this place."""
@@ -193,14 +179,29 @@ class CodeFacts:
                     pass
         return False
 
+    def depends_on_type(self, spot: Spot) -> bool:
+        """Say whether this place is only reached where a value was asked for its type."""
+        path = (spot.node, *spot.around)
+        for inner, outer in pairwise(path):
+            match outer:
+                case ast.If(test=test) | ast.IfExp(test=test) if inner is not test:
+                    asked = [test]
+                case ast.BoolOp(values=values):
+                    asked = values[: [each is inner for each in values].index(True)]
+                case _:
+                    continue
+            if any(map(_asks_for_type, asked)):
+                return True
+        return False
+
     def undefined_names(self) -> Iterator[tuple[str, int, int]]:
         """Yield name, line and column (from 1) of each name that is bound nowhere, once."""
         names = {node.id for node in self._nodes if isinstance(node, ast.Name)}
         if self.has_star_import or names & _DYNAMIC:
             return
-        bound = _BUILTINS | frozenset(_bound_names(self._nodes))
+        bound = _BUILTINS | self._bound
         told: set[str] = set()
-        for node in sorted(_loads(self._nodes), key=lambda each: (each.lineno, each.col_offset)):
+        for node in sorted(loads(self._nodes), key=lambda each: (each.lineno, each.col_offset)):
             if node.id not in bound | told and not self._expects_at(node):
                 told.add(node.id)
                 before = self._lines[node.lineno - 1].encode()[: node.col_offset]
@@ -215,15 +216,6 @@ class CodeFacts:
         return self.is_guarded(Spot(node, tuple(around), 0, 0))
 
 
-def mentions(node: ast.AST, names: frozenset[str] | set[str]) -> bool:
-    """Say whether any of `names` is read in `node`."""
-    return not names.isdisjoint(_names_read(node))
-
-
-def _names_read(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-
-
 def _name(node: ast.AST) -> str:
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
@@ -232,81 +224,13 @@ def _name(node: ast.AST) -> str:
             return ""
 
 
+def _asks_for_type(test: ast.expr) -> bool:
+    """Say whether a condition depends on what a value is or has."""
+    return any(
+        isinstance(node, ast.Call) and _name(node.func) in _TYPE_QUESTIONS
+        for node in ast.walk(test)
+    )
+
+
 def _expects(context: ast.expr) -> bool:
     return isinstance(context, ast.Call) and _name(context.func) in _EXPECTS
-
-
-def _imports(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, Imported]]:
-    for node in nodes:
-        match node:
-            case ast.Import(names=names):
-                for each in names:
-                    if each.asname:
-                        yield each.asname, Imported(each.name)
-                    else:
-                        root = each.name.split(".", 1)[0]
-                        yield root, Imported(root)
-            case ast.ImportFrom(module=str(module), names=names, level=0):
-                for each in names:
-                    yield each.asname or each.name, Imported(module, each.name)
-            case _:
-                pass
-
-
-def _bindings(node: ast.AST) -> Iterator[tuple[set[str], ast.AST]]:
-    """Yield the names that a node binds to what a value gives."""
-    match node:
-        case ast.Assign(targets=targets, value=value):
-            for target in targets:
-                yield set(target_names(target)), value
-        case (
-            ast.AnnAssign(target=target, value=ast.expr() as value)
-            | ast.AugAssign(target=target, value=value)
-        ):
-            yield set(target_names(target)), value
-        case ast.NamedExpr(target=target, value=value):
-            yield set(target_names(target)), value
-        case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
-            yield set(target_names(target)), value
-        case ast.comprehension(target=target, iter=value):
-            yield set(target_names(target)), value
-        case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
-            yield set(target_names(target)), value
-        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-            yield {name}, node
-        case _:
-            return
-
-
-def _bound_names(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    for node in nodes:
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                yield name
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield name
-            case ast.ClassDef(name=name):
-                yield name
-                yield "__class__"
-            case ast.arg(arg=name):
-                yield name
-            case ast.alias(name=name, asname=asname):
-                yield asname or name.split(".", 1)[0]
-            case ast.ExceptHandler(name=str(name)):
-                yield name
-            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                yield name
-            case ast.MatchMapping(rest=str(name)):
-                yield name
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                yield from names
-            case _:
-                other = getattr(node, "name", None)  # of a type parameter, since 3.12
-                if isinstance(other, str):
-                    yield other
-
-
-def _loads(nodes: Sequence[ast.AST]) -> Iterator[ast.Name]:
-    for node in nodes:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            yield node

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from planner.findings import Finding, plan_finding, quoted
 from planner.interfaces.backing import Names
 from planner.interfaces.code_facts import CodeFacts
-from planner.interfaces.diagnosis import Scene, diagnose
+from planner.interfaces.diagnosis import Diagnosis, diagnose
+from planner.interfaces.scene import Scene
+from planner.interfaces.stores import stored_names
+from planner.interfaces.type_variables import without_type_variables
 from planner.step import Step
 from shared.commands import CodeRun
 from shared.field_path import FieldPath, at
 from shared.interfaces.checker import Diagnostic, FileBlocked, TypeChecker
 from shared.interfaces.modules import ANYTHING
+from shared.interfaces.mypy_messages import read_complaint, stops_for_standard_name
 from shared.interfaces.stubs import depth_exceeds
 from shared.interfaces.views import View, reachable
 from shared.interfaces.worker_process import CheckerFailed
@@ -28,6 +33,8 @@ _MAX_BLOCKED: Final = 8
 # A hundred orders with ten each. A hundred times that takes a quarter of an hour.
 _MAX_ASKED: Final = 1000
 _COMMANDS: Final = "llmch_commands/"
+# Errors about types, which the checker may have inferred from what a type variable stood for.
+_INFERRED: Final = frozenset({"E213", "E214"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +171,8 @@ def _ask(group: Sequence[tuple[_Question, View]], checker: TypeChecker) -> Itera
                 raise
             yield finding
         else:
-            yield from _findings(diagnostics, targets, view)
+            judged = list(_findings(diagnostics, targets, view))
+            yield from _confirmed(judged, files, view, checker)
             return
     raise CheckerFailed(f"{_MAX_BLOCKED} files stop the type checker, one after the other")
 
@@ -179,33 +187,80 @@ def _take_out(
         message = f"the code after `-c` cannot be judged: {blocked.reason}"
         return question.step.finding("E215", question.at, message)
     module = next((m for m in view.modules.values() if m.checked_path == blocked.path), None)
-    if module is None or module.contract is not None or "shadows" in blocked.reason:
+    if module is None or module.contract is not None or stops_for_standard_name(blocked.reason):
         return None
     del files[blocked.path]
     files[blocked.path.removesuffix(".py") + ".pyi"] = ANYTHING
     return _unreadable(module.path, blocked.reason)
 
 
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A diagnostic of a command with what it amounts to."""
+
+    question: _Question
+    diagnostic: Diagnostic
+    diagnosis: Diagnosis
+
+
 def _findings(
     diagnostics: Sequence[Diagnostic], targets: Mapping[str, _Question], view: View
-) -> Iterator[Finding]:
+) -> Iterator[_Judged]:
+    """Yield what the diagnostics of the commands amount to, each fault once."""
     names = Names(view)
-    scenes: dict[str, Scene] = {}
-    told: set[tuple[str, str, object]] = set()
+    by_path: dict[str, list[Diagnostic]] = {}
     for each in diagnostics:
-        question = targets.get(each.path)
+        by_path.setdefault(each.path, []).append(each)
+    for path, found in by_path.items():
+        question = targets.get(path)
         if question is None:
             continue
-        if each.path not in scenes:
-            scenes[each.path] = _scene(question, names)
-        found = diagnose(each, scenes[each.path])
-        if found is not None and (key := (each.path, found.code, found.about)) not in told:
-            told.add(key)
-            yield question.step.finding(found.code, question.at, found.message)
+        scene = _scene(question, names, found)
+        diagnosed = [(each, diagnose(each, scene)) for each in found]
+        miscounted = {each.call for _, each in diagnosed if each and each.code == "E212"} - {None}
+        told: set[tuple[str, object]] = set()
+        for each, diagnosis in diagnosed:
+            if diagnosis is None or (diagnosis.code == "E213" and diagnosis.call in miscounted):
+                continue
+            if (key := (diagnosis.code, diagnosis.about)) not in told:
+                told.add(key)
+                yield _Judged(question, each, diagnosis)
 
 
-def _scene(question: _Question, names: Names) -> Scene:
+def _confirmed(
+    judged: Sequence[_Judged],
+    files: Mapping[str, str],
+    view: View,
+    checker: TypeChecker,
+) -> Iterator[Finding]:
+    """Yield a finding for each fault; an error that hangs on what was inferred is a warning.
+
+    The commands that have such an error are judged a second time, with `Any` in the place of each
+    type variable.
+    """
+    doubtful = sorted({e.question.path for e in judged if e.diagnosis.code in _INFERRED})
+    erased = without_type_variables(view) if doubtful else {}
+    again: frozenset[tuple[str, int, int, str]] = frozenset()
+    if erased:
+        # Where a file that was rewritten stops the checker, nothing is confirmed.
+        with suppress(FileBlocked):
+            found = checker.check({**files, **erased}, doubtful, view.roots)
+            again = frozenset(map(_place, found))
+    for each in judged:
+        diagnosis = each.diagnosis
+        is_inferred = diagnosis.code in _INFERRED and _place(each.diagnostic) not in again
+        code = "W222" if erased and is_inferred else diagnosis.code
+        yield each.question.step.finding(code, each.question.at, diagnosis.message)
+
+
+def _place(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
+    return diagnostic.path, diagnostic.line, diagnostic.column, diagnostic.code
+
+
+def _scene(question: _Question, names: Names, diagnostics: Sequence[Diagnostic]) -> Scene:
     facts = CodeFacts(question.source, question.tree)
+    located = [(read_complaint(each), facts.locate(each)) for each in diagnostics]
+    stored = stored_names((complaint, spot) for complaint, spot in located if spot is not None)
     return Scene(
         facts=facts,
         view=names.view,
@@ -214,6 +269,7 @@ def _scene(question: _Question, names: Names) -> Scene:
         position=question.step.draft.position,
         source=question.step.source,
         derived=facts.derived(names.is_own),
+        stored=facts.made_of(stored | facts.swapped_names()),
         set_attributes=facts.set_attributes(),
         local_classes=facts.local_classes(),
     )

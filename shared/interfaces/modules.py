@@ -10,6 +10,7 @@ from typing import Final
 
 from shared.interfaces.declarations import Declaration, declarations, qualified
 from shared.interfaces.merge import loosened, merge
+from shared.interfaces.shadowing import with_outer_types
 from shared.interfaces.sources import Source
 from shared.python_code import CodeProblem
 
@@ -106,9 +107,8 @@ class Module:
             return ANYTHING
         if self.source is not None and self.contract is None and not self.loose:
             return self.source.text
-        if self.checked_path.endswith(".pyi"):
-            return render_stub(self.body)
-        return _unparse(self.body)
+        body = with_outer_types(self.body)
+        return render_stub(body) if self.checked_path.endswith(".pyi") else _unparse(body)
 
 
 def render_stub(body: Sequence[ast.stmt]) -> str:
@@ -136,4 +136,4 @@ def _own_name(name: str) -> str | None:
 
 
 def _unparse(body: Sequence[ast.stmt]) -> str:
-    return ast.unparse(ast.Module(list(body), [])) + "\n"
+    return ast.unparse(ast.fix_missing_locations(ast.Module(list(body), []))) + "\n"

@@ -248,7 +248,11 @@ def surely_incompatible(
     return any(
         one is not None
         and other is not None
-        and surely_differ(parse_type(normal(one)), parse_type(normal(other)), is_plain_class)
+        and surely_differ(
+            parse_type(normal(one)),
+            parse_type(normal(other)),
+            lambda each: is_plain_class(each.head),
+        )
         for one, other in pairs
     )
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 SCALARS: Final = frozenset({"str", "bytes", "int", "float", "bool", "complex"})
 CONTAINERS: Final = frozenset({"list", "dict", "set", "frozenset", "tuple", "range", "bytearray"})
-BUILTINS: Final = SCALARS | CONTAINERS
+BUILTINS: Final = SCALARS | CONTAINERS | {"slice"}
 
 # What a checker infers where it knows too little, or where more than one thing may be meant.
 _VAGUE: Final = frozenset({"object", "Any", "Never", "None", "NoReturn", "", "<nothing>"})
+_DICT_VIEWS: Final = frozenset({"dict_keys", "dict_values", "dict_items"})
+_ITERATORS: Final = frozenset({"Iterator", "Generator"})
 # Abstract types, and which of the built-in ones are such.
 _ABSTRACT: Final = {
-    "Sized": SCALARS - {"int", "float", "bool", "complex"} | CONTAINERS,
-    "Container": SCALARS - {"int", "float", "bool", "complex"} | CONTAINERS,
-    "Iterable": SCALARS - {"int", "float", "bool", "complex"} | CONTAINERS,
+    "Sized": SCALARS - {"int", "float", "bool", "complex"} | CONTAINERS | _DICT_VIEWS | {"deque"},
+    "Container": SCALARS - {"int", "float", "bool", "complex"} | CONTAINERS | _DICT_VIEWS,
+    "Iterable": SCALARS - {"int", "float", "bool", "complex"}
+    | CONTAINERS
+    | _DICT_VIEWS
+    | _ITERATORS
+    | {"deque"},
     "Collection": SCALARS - {"int", "float", "bool", "complex"} | CONTAINERS,
     "Reversible": CONTAINERS - {"set", "frozenset"} | {"str", "bytes"},
     "Sequence": frozenset({"str", "bytes", "bytearray", "list", "tuple", "range"}),
@@ -26,10 +33,30 @@ _ABSTRACT: Final = {
     "Set": frozenset({"set", "frozenset"}),
     "AbstractSet": frozenset({"set", "frozenset"}),
     "MutableSet": frozenset({"set"}),
-    "Iterator": frozenset[str](),
+    "Iterator": frozenset({"Generator"}),
     "Generator": frozenset[str](),
+    "Coroutine": frozenset[str](),
+    "Awaitable": frozenset({"Coroutine"}),
+    "PathLike": frozenset[str](),
     "SupportsIndex": frozenset({"int", "bool"}),
+    "SupportsInt": frozenset({"int", "bool", "float"}),
+    "SupportsFloat": frozenset({"int", "bool", "float"}),
+    "SupportsAbs": frozenset({"int", "bool", "float", "complex"}),
+    "SupportsKeysAndGetItem": frozenset({"dict"}),
+    "Buffer": frozenset({"bytes", "bytearray"}),
 }
+# What has their methods may be used as one of these, whatever it is derived from.
+_FILES: Final = frozenset({"IO", "TextIO", "BinaryIO"})
+_PARAMETERS: Final = "[]"
+"""The head of what a `Callable` holds: its parameters, each a type with a kind as its head."""
+_KINDS: Final = {
+    "DefaultArg": "optional",
+    "VarArg": "rest",
+    "NamedArg": "keyword",
+    "DefaultNamedArg": "",
+    "KwArg": "",
+}
+_WRITTEN_OUT = re.compile(r"def (?:\w+|<lambda>)?\((?P<parameters>.*)\)(?: -> .*)?", re.DOTALL)
 _PROMOTED: Final = {
     "bool": {"int", "float", "complex"},
     "int": {"bool", "float", "complex"},  # `0` and `1` are used as truth values
@@ -40,10 +67,19 @@ _PROMOTED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TypeText:
-    """A type: `head` is its last name, `|` for a union; `args` are its parameters or members."""
+    """A type: `head` is its last name, `|` for a union; `args` are its parameters or members.
+
+    `module` is the rest of a dotted name: a checker writes it where two types share their name.
+    """
 
     head: str
     args: tuple[TypeText, ...] = ()
+    module: str = ""
+
+    @property
+    def is_builtin(self) -> bool:
+        """True for a built-in type, unless the text says that another is meant."""
+        return self.head in BUILTINS and self.module in {"", "builtins"}
 
 
 def parse_type(text: str) -> TypeText:
@@ -55,17 +91,60 @@ def parse_type(text: str) -> TypeText:
     if len(members) > 1:
         return _union([parse_type(each) for each in members])
     text = text.strip().rstrip("?*")
+    if (written := _WRITTEN_OUT.fullmatch(text)) is not None:
+        return TypeText("Callable", (TypeText(_PARAMETERS, _written_out(written["parameters"])),))
     head, bracket, rest = text.partition("[")
-    name = head.strip().rsplit(".", 1)[-1]
+    module, _, name = head.strip().rpartition(".")
     if bracket and not rest.endswith("]"):
         return TypeText("")
-    if not name.isidentifier() and text != "...":
+    if text == "...":
+        return TypeText("...")
+    if not name.isidentifier():
         return TypeText("")
-    if name in {"Literal", "Callable"} or not bracket:
-        # What they hold are values and lists, no types.
-        return TypeText(name or text, (TypeText(rest),) if bracket else ())
-    args = tuple(parse_type(each) for each in _split(rest[:-1], ","))
-    return _union(args) if name == "Union" else TypeText(name, args)
+    if name == "Literal":
+        return TypeText(name, (TypeText(rest),) if bracket else (), module)
+    if name == "Callable":
+        return TypeText(name, _parameters(rest[:-1]) if bracket else (), module)
+    args = tuple(parse_type(each) for each in _split(rest[:-1], ",")) if bracket else ()
+    return _union(args) if name == "Union" else TypeText(name, args, module)
+
+
+def _parameters(text: str) -> tuple[TypeText, ...]:
+    """Return the parameters in the brackets of a `Callable`; none where they are not listed."""
+    listed = _split(text, ",")[0].strip()
+    if not listed.startswith("["):
+        return ()
+    parts = [each.strip() for each in _split(listed[1:-1], ",") if each.strip()]
+    kinds = (_KINDS.get(each.partition("(")[0], "required") for each in parts)
+    return (TypeText(_PARAMETERS, tuple(map(TypeText, kinds))),)
+
+
+def _written_out(text: str) -> tuple[TypeText, ...]:
+    """Return the kinds of the parameters of a function that is written as a `def`."""
+    return tuple(map(TypeText, _kinds([each.strip() for each in _split(text, ",")])))
+
+
+def _kinds(parts: Sequence[str]) -> Iterator[str]:
+    by_name = False
+    for each in parts:
+        has_default = "=" in each
+        if each in {"", "/"} or each.startswith("**"):
+            continue
+        if each.startswith("*"):
+            by_name = True
+            if each != "*":
+                yield "rest"
+        elif by_name:
+            yield "" if has_default else "keyword"
+        else:
+            yield "optional" if has_default else "required"
+
+
+def without_arguments(of: TypeText) -> TypeText:
+    """Return a type of which nothing is said about what is in it."""
+    if of.head == "|":
+        return replace(of, args=tuple(map(without_arguments, of.args)))
+    return replace(of, args=())
 
 
 def _union(members: Sequence[TypeText]) -> TypeText:
@@ -91,40 +170,74 @@ def _split(text: str, separator: str) -> list[str]:
     return [*parts, text[start:]]
 
 
+def _no_type(_: TypeText) -> bool:
+    return False
+
+
 def surely_differ(
-    actual: TypeText, expected: TypeText, is_plain_class: Callable[[str], bool]
+    actual: TypeText,
+    expected: TypeText,
+    is_plain_class: Callable[[TypeText], bool],
+    is_complete: Callable[[TypeText], bool] = _no_type,
 ) -> bool:
     """Say whether no value of the type `actual` is of the type `expected`.
 
     A checker has already said that one is not assignable to the other; this leaves out what that
     says of invariance, widened literals, unions and types it only half knows. `is_plain_class`
-    tells classes whose values are of no type but theirs and their bases'.
+    tells classes whose values are of no type but theirs and their bases'; `is_complete` those
+    that have no method beyond the ones that the checker knows.
     """
     if expected.head == "|":
-        return all(surely_differ(actual, each, is_plain_class) for each in expected.args)
+        return all(
+            surely_differ(actual, each, is_plain_class, is_complete) for each in expected.args
+        )
     if actual.head in _VAGUE or expected.head in _VAGUE or actual.head == "|":
         return False
     if "Literal" in (actual.head, expected.head):
         return actual.head == expected.head
-    if actual.head == expected.head:
+    if expected.head == "Callable":
+        if actual.head == "Callable":
+            return _parameters_differ(actual, expected)
+        return actual.is_builtin or is_complete(actual)
+    if actual.head == "Callable":
+        return expected.is_builtin or expected.head in _ABSTRACT or is_plain_class(expected)
+    if actual.head == expected.head and actual.module == expected.module:
         return _arguments_differ(actual, expected, is_plain_class)
+    if expected.head in _FILES:
+        return actual.is_builtin
     if expected.head in _ABSTRACT:
-        if actual.head in _ABSTRACT[expected.head]:
+        if actual.module in {"", "builtins"} and actual.head in _ABSTRACT[expected.head]:
             return _elements_differ(actual, expected, is_plain_class)
-        return actual.head in BUILTINS or actual.head == "Callable"
-    if expected.head in BUILTINS:
+        return actual.is_builtin or is_complete(actual)
+    if expected.is_builtin:
         return expected.head not in _PROMOTED.get(actual.head, ()) and _is_known(
-            actual.head, is_plain_class
+            actual, is_plain_class
         )
-    return is_plain_class(expected.head) and _is_known(actual.head, is_plain_class)
+    return is_plain_class(expected) and _is_known(actual, is_plain_class)
 
 
-def _is_known(head: str, is_plain_class: Callable[[str], bool]) -> bool:
-    return head in BUILTINS or head == "Callable" or is_plain_class(head)
+def _is_known(actual: TypeText, is_plain_class: Callable[[TypeText], bool]) -> bool:
+    return actual.is_builtin or is_plain_class(actual)
+
+
+def _parameters_differ(actual: TypeText, expected: TypeText) -> bool:
+    """Say whether a function cannot be called with as many arguments as are passed to it."""
+    if not actual.args or not expected.args:
+        return False
+    takes = [each.head for each in actual.args[0].args]
+    passed = [each.head for each in expected.args[0].args]
+    if any(each != "required" for each in passed):
+        return False
+    required, optional = takes.count("required"), takes.count("optional")
+    return (
+        "keyword" in takes
+        or required > len(passed)
+        or (required + optional < len(passed) and "rest" not in takes)
+    )
 
 
 def _arguments_differ(
-    actual: TypeText, expected: TypeText, is_plain_class: Callable[[str], bool]
+    actual: TypeText, expected: TypeText, is_plain_class: Callable[[TypeText], bool]
 ) -> bool:
     mine, theirs = actual.args, expected.args
     if actual.head == "tuple":
@@ -139,7 +252,7 @@ def _arguments_differ(
 
 
 def _elements_differ(
-    actual: TypeText, expected: TypeText, is_plain_class: Callable[[str], bool]
+    actual: TypeText, expected: TypeText, is_plain_class: Callable[[TypeText], bool]
 ) -> bool:
     """Compare the elements of a built-in container with those an abstract type asks for."""
     if actual.head in {"str", "bytes"} or not expected.args or not actual.args:
@@ -152,7 +265,7 @@ def _elements_differ(
 
 
 def _nested_differ(
-    actual: TypeText, expected: TypeText, is_plain_class: Callable[[str], bool]
+    actual: TypeText, expected: TypeText, is_plain_class: Callable[[TypeText], bool]
 ) -> bool:
     """Compare within a container: there nobody has said yet that the classes are unrelated."""
     if not {actual.head, expected.head} <= BUILTINS | _ABSTRACT.keys():

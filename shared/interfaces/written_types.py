@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from shared.interfaces.annotate import annotate
 from shared.interfaces.checker import Checker, Diagnostic, TypeChecker
+from shared.interfaces.complaints import NoReturn, WrongElement, WrongReturn, WrongStore
 from shared.interfaces.declarations import Declaration
+from shared.interfaces.mypy_messages import read_complaint
 from shared.interfaces.probe import Probe, ProbeModule, base_names, build_probe, constructor_of
 from shared.interfaces.signatures import normal, shown, surely_incompatible
 from shared.interfaces.subject import Subject
-from shared.interfaces.type_text import parse_type, surely_differ
+from shared.interfaces.type_text import TypeText, surely_differ
 from shared.interfaces.views import History, View, reachable
 from shared.interfaces.violations import Violation
 
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-_RETURNED = re.compile(r'got "(?P<actual>.+)", expected "(?P<expected>.+)"')
-_ELEMENT = re.compile(r'incompatible type "(?P<actual>.+)"; expected "(?P<expected>.+)"')
-_ASSIGNED = re.compile(
-    r'expression has type "(?P<actual>.+)", variable has type "(?P<expected>.+)"'
-)
 _STRUCTURAL: Final = frozenset({"Protocol", "TypedDict", "NamedTuple"})
 
 
@@ -119,19 +115,23 @@ def _is_violated(
     had: Declaration | None,
     classes: frozenset[str],
 ) -> bool:
+    complaint = read_complaint(diagnostic)
     match use.kind:
         case "shape":
-            return diagnostic.code == "assignment"
+            return isinstance(complaint, WrongStore)
         case "types":
             return had is not None and surely_incompatible(declared, had, classes.__contains__)
         case "attribute" | "value":
-            found = _ASSIGNED.search(diagnostic.message)
-            return diagnostic.code == "assignment" and found is not None and _differ(found)
+            return (
+                isinstance(complaint, WrongStore)
+                and complaint.actual is not None
+                and complaint.expected is not None
+                and _differ(complaint.actual, complaint.expected)
+            )
 
 
-def _differ(found: re.Match[str]) -> bool:
-    actual, expected = parse_type(found["actual"]), parse_type(found["expected"])
-    return surely_differ(actual, expected, lambda name: False)
+def _differ(actual: TypeText, expected: TypeText) -> bool:
+    return surely_differ(actual, expected, lambda _: False)
 
 
 def _find(declared: Mapping[str, Declaration], name: str) -> Declaration | None:
@@ -148,15 +148,25 @@ def _in_body(diagnostic: Diagnostic, subject: Subject, text: str) -> Iterator[Vi
         return
     if name.endswith("__init__") or _is_nested(node, diagnostic.line):
         return
-    found = _RETURNED.search(diagnostic.message)
-    if found is None and diagnostic.code in {"list-item", "dict-item"}:
-        found = _ELEMENT.search(diagnostic.message) if _in_return(node, diagnostic.line) else None
-    wrong = diagnostic.code != "return" and found is not None and _differ(found)
-    nothing = diagnostic.code == "return" and _returns_nothing(node) and _must_return(declared)
-    if wrong or nothing:
-        got = f"`{found['actual']}`" if found else "nothing"
+    got = _wrongly_returned(diagnostic, node, declared)
+    if got is not None:
         message = f"is declared as `{shown(declared)}` and returns {got}"
         yield Violation(subject.path, name, message)
+
+
+def _wrongly_returned(
+    diagnostic: Diagnostic, node: _FunctionNode, declared: Declaration
+) -> str | None:
+    """Return what a body returns that it may not; `None` where it keeps to its annotation."""
+    match read_complaint(diagnostic):
+        case WrongReturn(actual, expected, text) if _differ(actual, expected):
+            return f"`{text}`"
+        case WrongElement(pairs, text) if _in_return(node, diagnostic.line):
+            return f"`{text}`" if any(_differ(*each) for each in pairs) else None
+        case NoReturn() if _returns_nothing(node) and _must_return(declared):
+            return "nothing"
+        case _:
+            return None
 
 
 def _function_at(tree: ast.Module, line: int) -> tuple[str, _FunctionNode | None]:

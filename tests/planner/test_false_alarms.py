@@ -55,6 +55,29 @@ def test_nor_do_they_on_the_librarys_untyped_sources(
     assert alarms == []
 
 
+def test_nor_do_they_where_a_stub_lies_over_the_source(
+    checker: TypeChecker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its code is the repo's, and an order declares all of it."""
+
+    def judged(module: str, commands: list[str]) -> Iterator[Finding]:
+        path = f"{PACKAGE}/{module}.py"
+        written_in = next(source for source, name in MODULES.items() if name == module)
+        files = {f"{PACKAGE}/__init__.py": "", path: source_of(written_in)}
+        interface = {"path": path, "stub": stub_of(module)}
+        document = plan(
+            order(1, allowed_files=[path], interfaces=[interface]),
+            order(2, acceptance_commands=commands),
+        )
+        report = judge(parse_plan(document), files, files, checker=checker)
+        return (each for each in report.findings if each.position == 2)
+
+    number, alarms = false_alarms(judged)
+    tell(capsys, "with their stubs over their sources", number, alarms)
+    assert number >= 40
+    assert alarms == []
+
+
 def false_alarms(
     judged: Callable[[str, list[str]], Iterator[Finding]],
 ) -> tuple[int, list[str]]:
