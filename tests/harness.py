@@ -176,7 +176,8 @@ class Factory:
 
     def options(self, **changes: Any) -> RunOptions:
         """Return the options of a run, with `changes` to them and to the settings among them."""
-        names = {each.name for each in dataclasses.fields(Settings)}
+        own = {each.name for each in dataclasses.fields(RunOptions)}
+        names = {each.name for each in dataclasses.fields(Settings)} - own
         settings = Settings(
             artifacts_dir=self.artifacts, sandbox=SandboxSettings(backend=Backend.OFF)
         )

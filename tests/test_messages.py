@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from llmch.codes import CODES
 
 import llmch
-from llmch.verbs import VERBS
+from llmch.answers.codes import CODES
+from llmch.entry.verb_table import VERBS
 
 ROOT = Path(llmch.__file__).parents[1]
 FLOORS = ("llmch", "planner", "factory", "shared")

@@ -31,6 +31,11 @@ def is_living(pid: int) -> bool:
     return False
 
 
+def is_named(pid: int, name: str) -> bool:
+    """Say whether a process runs that program already: it may not have got its turn yet."""
+    return Path(f"/proc/{pid}/comm").read_text() == f"{name}\n"
+
+
 def comes_true(condition: Callable[[], bool]) -> None:
     """Wait for `condition`; on a machine under load that may take long."""
     until = time.monotonic() + 60
@@ -45,6 +50,7 @@ def test_a_test_that_leaves_a_process_fails_and_the_process_is_killed() -> None:
         processes.none_left(patience_seconds=0),
     ):
         left = subprocess.Popen(["sleep", "600"])
+        comes_true(lambda: is_named(left.pid, "sleep"))
     assert left.wait(20) != 0
 
 
@@ -64,6 +70,6 @@ def test_a_process_ends_with_the_pytest_that_started_it_also_where_that_is_kille
     ) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
-        comes_true(lambda: Path(f"/proc/{child}/comm").read_text() == "sleep\n")
+        comes_true(lambda: is_named(child, "sleep"))
         parent.kill()
     comes_true(lambda: not is_living(child))

@@ -157,7 +157,7 @@ def run_options(bench: Bench, repo: Path) -> RunOptions:
             artifacts_dir=bench.scratch / "artifacts",
             sandbox=SandboxSettings(backend=Backend.OFF),
         ),
-        models=ModelChoice(lambda attempt: "scripted", None, 0.0, None),
+        models=ModelChoice(lambda attempt: "scripted", temperature=None),
         python=Path(sys.executable),
     )
 

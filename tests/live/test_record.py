@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llmch.examples import Example, find_example
 
+from llmch.verbs.demo.examples import Example, find_example
 from shared.llm.transcript import Transcript
 from tests.live.model_server import KEY, MODEL, URL, named_server
 from tests.live.record import record
