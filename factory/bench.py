@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from factory.excerpt import python_paths
 from factory.sandbox import Sandbox
-from factory.sandbox.interpreter import interpreter_of
+from factory.sandbox.interpreter import interpreter_of, python_paths
 from factory.sandbox.linked import Linked
 from factory.workspace import Workspace, workspace_refused
 

@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from factory.llm import ModelChoice
+from factory.model_choice import ModelChoice
 from factory.options import RunOptions
 from factory.preflight import BranchPolicy
 from shared.declaration import FlagGroup

@@ -8,13 +8,10 @@ that differ from one Python version to the next.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 from factory.limits import MAX_EXCERPT_CHARACTERS
 
-# `/`, `/usr` and `/usr/local` are the prefix of far more than an interpreter.
-_PARTS_OF_A_COMMON_PREFIX = 3
 _CUT = "\n[... cut ...]\n"
 _CARETS = re.compile(r"^[ \t]*[\^~][\^~ ]*$")
 _DURATION = re.compile(r"\bin \d+(?:\.\d+)?s\b")
@@ -32,16 +29,6 @@ def stable_excerpt(output: str, paths: Iterable[tuple[str, str]] = ()) -> str:
     text = _without_paths(output, paths)
     text = "\n".join(_without_volatile_lines(text.splitlines())).strip()
     return cut(_ADDRESS.sub("0x...", _DURATION.sub("in ...s", text)))
-
-
-def python_paths(python: Path) -> Mapping[str, str]:
-    """Return the places of an interpreter that tracebacks show, and what stands for each."""
-    names = {str(python): "python"}
-    for prefix in {python.parent.parent, python.resolve().parent.parent}:
-        names[f"{prefix}/lib/python".replace("//", "/")] = "<python>/lib/python"
-        if len(prefix.parts) > _PARTS_OF_A_COMMON_PREFIX:
-            names[str(prefix)] = "<python>"
-    return names
 
 
 def cut(text: str, limit: int = MAX_EXCERPT_CHARACTERS) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from factory.llm import ModelChoice
+from factory.model_choice import ModelChoice
 from factory.preflight import BranchPolicy
 from shared.settings import Settings
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from factory.batch.coordinator import run_all
-from factory.llm import ModelChoice
+from factory.model_choice import ModelChoice
 from factory.options import RunOptions
 from factory.run import run_order
 from factory.sandbox import Backend

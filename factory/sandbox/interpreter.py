@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,8 @@ print(json.dumps([sys.executable, getattr(sys, "_base_executable", sys.executabl
 _ANSWER_SECONDS = 30.0
 # The kernel reads no more of a script's first line (BINPRM_BUF_SIZE).
 _SHEBANG_BYTES = 255
+# `/`, `/usr` and `/usr/local` are the prefix of far more than an interpreter.
+_PARTS_OF_A_COMMON_PREFIX = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +117,13 @@ def _module_script(python: Path, module: str) -> str:
 def _write_script(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", errors="surrogateescape")
     path.chmod(0o755)
+
+
+def python_paths(python: Path) -> Mapping[str, str]:
+    """Return the places of an interpreter that tracebacks show, and what stands for each."""
+    names = {str(python): "python"}
+    for prefix in {python.parent.parent, python.resolve().parent.parent}:
+        names[f"{prefix}/lib/python".replace("//", "/")] = "<python>/lib/python"
+        if len(prefix.parts) > _PARTS_OF_A_COMMON_PREFIX:
+            names[str(prefix)] = "<python>"
+    return names

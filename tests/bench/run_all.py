@@ -12,7 +12,7 @@ from pathlib import Path
 
 from factory.batch.coordinator import run_all
 from factory.graph import prepare
-from factory.llm import ModelChoice
+from factory.model_choice import ModelChoice
 from factory.options import RunOptions
 from factory.sandbox import Backend
 from shared.events import CommandEnded, CommandTried, Event, OrderStarted

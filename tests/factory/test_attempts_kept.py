@@ -10,7 +10,7 @@ import pytest
 
 import llmch
 from factory.batch.status import read_status, status_document
-from factory.llm import ModelChoice
+from factory.model_choice import ModelChoice
 from shared.errors import BudgetReached, Interrupted, LlmchError, ModelUnavailable
 from shared.events import CommandStarted, Event, StageStarted
 from shared.hashing import order_key

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from factory.excerpt import cut, python_paths, stable_excerpt
+from factory.excerpt import cut, stable_excerpt
+from factory.sandbox.interpreter import python_paths
 
 TRACEBACK = """\
 Traceback (most recent call last):

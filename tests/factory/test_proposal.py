@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.llm import ModelChoice
+from factory.model_choice import ModelChoice
 from factory.proposal import ParsedReply, ProposalInvalid, parse_proposal
 from factory.schemas import RunSummary, Stage
 from factory.scope import FileKind, FileState

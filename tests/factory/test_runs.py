@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from factory.llm import ModelChoice
+from factory.model_choice import ModelChoice
 from factory.schemas import RunSummary, Stage
 from shared.errors import BudgetReached, Busy, Interrupted, ModelUnavailable
 from shared.events import (

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from factory.batch.coordinator import run_all
-from factory.llm import ModelChoice
+from factory.model_choice import ModelChoice
 from factory.options import RunOptions
 from factory.sandbox import Backend
 from shared.errors import LlmchError

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from factory.batch.coordinator import run_all
-from factory.llm import ModelChoice
+from factory.model_choice import ModelChoice
 from factory.options import RunOptions
 from factory.schemas import BatchSummary
 from llmch.verbs.demo.examples import Example

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from factory.cli import model_choice
-from factory.llm import ModelChoice
+from factory.model_choice import ModelChoice
 from llmch.verbs.demo.examples import Example
 from llmch.wiring import live_source
 from planner.cli import planning_model
