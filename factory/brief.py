@@ -5,7 +5,7 @@ from __future__ import annotations
 from factory.excerpt import cut
 from factory.prompt import reminder
 from factory.schemas import FailureBrief, Stage
-from shared.schemas import WorkOrder
+from shared.work_order.schemas import WorkOrder
 
 
 def brief_of(

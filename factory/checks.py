@@ -21,9 +21,9 @@ from factory.task import OrderTask
 from factory.tree import Tree
 from factory.verification import Check, parse_check, verification_of
 from factory.wording import name_paths
-from shared.atomic_io import make_folder, write_json, write_refused
 from shared.events import CommandEnded, CommandStarted, Emit, Warned
-from shared.schemas import WorkOrder
+from shared.files.atomic_io import make_folder, write_json, write_refused
+from shared.work_order.schemas import WorkOrder
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from pathlib import Path
 from factory.model_choice import ModelChoice
 from factory.options import RunOptions
 from factory.preflight import BranchPolicy
-from shared.declaration import FlagGroup
 from shared.errors import InvalidInput
-from shared.llm.access import is_openai
 from shared.llm.ladder import model_for_attempt, parse_ladder
 from shared.llm.reply_format import ReplyFormat
-from shared.setting_flags import add_setting_flags
-from shared.settings import Settings
+from shared.llm.wire.access import is_openai
+from shared.settings.declaration import FlagGroup
+from shared.settings.flags import add_setting_flags
+from shared.settings.settings import Settings
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:

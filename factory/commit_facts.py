@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from shared.git import CommitFacts
-from shared.hashing import order_key
-from shared.schemas import WorkOrder
+from shared.git.client import CommitFacts
+from shared.work_order.hashing import order_key
+from shared.work_order.schemas import WorkOrder
 
 AUTHOR = "llmch"
 EMAIL = "llmch@localhost"

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from factory.scope import FileKind
 from factory.tree import NotReadable, Tree
-from shared.interfaces.violations import DOES_NOT_PARSE
-from shared.schemas import Interface, WorkOrder
+from shared.languages.python.conformance.violations import DOES_NOT_PARSE
+from shared.work_order.schemas import Interface, WorkOrder
 
 if TYPE_CHECKING:
     from factory.prompt import ShownFile
     from factory.schemas import WriteProposal
     from factory.warm_checker import WarmChecker
-    from shared.interfaces.violations import Violation
+    from shared.languages.python.conformance.violations import Violation
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def check_rewrites(
 ) -> tuple[Violation, ...]:
     """Return what existing files lose by a proposal although the order does not say so."""
     before = {each.path: each.text for each in shown if each.state.kind is FileKind.FILE}
-    from shared.interfaces.rewrite import check_rewrite
+    from shared.languages.python.conformance.rewrite import check_rewrite
 
     return tuple(
         violation
@@ -78,8 +78,8 @@ def check_declarations(
     """
     if not _declares(binding):
         return ContractResult()
-    from shared.interfaces.conformance import check_conformance
-    from shared.interfaces.worker_process import CheckerFailed
+    from shared.languages.python.checker.worker_process import CheckerFailed
+    from shared.languages.python.conformance.conformance import check_conformance
 
     declared = _in_force(binding, written)
     if not declared:
@@ -105,7 +105,7 @@ def _declares(binding: Sequence[WorkOrder]) -> bool:
 
 
 def _in_force(binding: Sequence[WorkOrder], written: Iterable[str]) -> tuple[Interface, ...]:
-    from shared.interfaces.contracts import contracts_in_force
+    from shared.languages.python.stubs.contracts import contracts_in_force
 
     paths = {*written, *(each.path for each in binding[-1].interfaces)}
     return tuple(each for each in contracts_in_force(binding) if each.path in paths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shared.schemas import Interface, WorkOrder
+from shared.work_order.schemas import Interface, WorkOrder
 
 
 def binding_on(order: WorkOrder, earlier: Sequence[WorkOrder]) -> Iterator[WorkOrder]:
@@ -29,7 +29,9 @@ def known_to(order: WorkOrder, earlier: Sequence[WorkOrder]) -> tuple[Interface,
     stale = changed.intersection(each.path for each in declared)
     if not stale:
         return tuple(declared)
-    from shared.interfaces.contracts import contracts_in_force  # most runs have no use for it
+    from shared.languages.python.stubs.contracts import (
+        contracts_in_force,  # most runs have no use for it
+    )
 
     still = [each for each in contracts_in_force(earlier) if each.path in stale]
     return (*(each for each in declared if each.path not in stale), *still)

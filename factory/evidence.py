@@ -22,8 +22,8 @@ from factory.progress import AnnouncedProgress
 from factory.schemas import CmdResult, Flag
 from factory.task import OrderTask
 from factory.tree import NotReadable, Tree
-from shared.atomic_io import make_folder, write_json, write_refused
 from shared.events import CommandTried, Emit
+from shared.files.atomic_io import make_folder, write_json, write_refused
 
 T = TypeVar("T")
 
@@ -89,7 +89,7 @@ class Gathering:
         return self._on_skeleton
 
     def _try_skeleton(self) -> tuple[str, ...]:
-        from shared.interfaces.skeleton import build_skeleton
+        from shared.languages.python.skeleton.skeleton import build_skeleton
 
         order = self._task.order
         # What an interface calls its path may be anything; what the order may write was checked.

@@ -17,9 +17,9 @@ from factory.summary import usage_record
 from factory.task import OrderResult, OrderTask
 from factory.verdict import Errored
 from factory.warm_checker import WarmChecker
-from shared.atomic_io import write_json
 from shared.errors import LlmchError
 from shared.events import Emit
+from shared.files.atomic_io import write_json
 from shared.llm.stack import Model
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from factory.limits import MAX_CONTEXT_BYTES, MAX_EXCERPT_CHARACTERS
-from shared.llm.budget import bound_of
+from shared.llm.cost.budget import bound_of
 from shared.llm.ladder import parse_ladder
-from shared.settings import Settings
+from shared.settings.settings import Settings
 
 # A prompt is the context files, at most this, the order's own text and what failed before.
 _ORDER_BYTES = 16_000

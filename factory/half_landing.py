@@ -14,7 +14,7 @@ from factory.commit_facts import NOTES_REF
 from factory.journal_entries import LandingBegun
 from factory.preflight import checkout_of
 from shared.errors import CommandFailed
-from shared.git import Git
+from shared.git.client import Git
 
 _SETTLED_SECONDS = 2.0
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from factory.schemas import AttemptStage, Stage, UsageRecord, VerdictWord
-from shared.llm.resume import Earlier
-from shared.run_context import Ending
+from shared.llm.record.earlier import Earlier
+from shared.run_record import Ending
 
 
 class Step(StrEnum):

@@ -28,8 +28,8 @@ from factory.journal_entries import (
     WorkspaceOpening,
 )
 from factory.schemas import AttemptStage, Stage, UsageRecord, VerdictWord
-from shared.llm.resume import Earlier
-from shared.run_context import Ending
+from shared.llm.record.earlier import Earlier
+from shared.run_record import Ending
 
 _FORMAT = 1
 _VERDICTS: tuple[VerdictWord, ...] = ("PASS", "FAIL", "ERROR")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from factory.preflight import checkout_of
 from shared.errors import CommandFailed
-from shared.git import Git, GitFailed
-from shared.git_answers import Checkout
+from shared.git.answers import Checkout
+from shared.git.client import Git, GitFailed
 from shared.git_heads import surely_not_checked_out
 
 _TRIES = 3  # each but the first because a user switched branches within some milliseconds

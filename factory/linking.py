@@ -13,9 +13,9 @@ from factory.sandbox.linked import Linked
 from factory.scope import FileState
 from factory.tree import Tree
 from factory.workspace import Workspace
-from shared.config_values import Links
 from shared.errors import PreflightRefused
-from shared.package_folders import PACKAGE_FOLDERS, PackageFolder
+from shared.settings.package_folders import PACKAGE_FOLDERS, PackageFolder
+from shared.settings.values import Links
 
 _Files = Mapping[str, FileState]
 

@@ -10,7 +10,7 @@ from factory.scope import FileState
 from shared.llm.client import Api, Place, ReplySchema, Request, Role
 from shared.llm.reply_format import ReplyFormat
 from shared.llm.reply_schema import reply_schema
-from shared.schemas import WorkOrder
+from shared.work_order.schemas import WorkOrder
 
 
 def build_request(

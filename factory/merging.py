@@ -17,8 +17,8 @@ from factory.summary import unjudged_warning
 from factory.task import OrderTask
 from factory.verdict import Passed
 from factory.warm_checker import WarmChecker
-from shared.atomic_io import make_folder, write_json
 from shared.events import Emit, Noted, Warned
+from shared.files.atomic_io import make_folder, write_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from factory.schemas import AttemptRecord, AttemptStage, FailureBrief
 from factory.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.summary import drift_warning
 from factory.verdict import Failed, Passed
-from shared.atomic_io import write_json
 from shared.events import Warned
+from shared.files.atomic_io import write_json
 
 
 def conclude(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:

@@ -19,9 +19,9 @@ from factory.conformance import (
 from factory.schemas import AttemptStage, Stage
 from factory.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.summary import unjudged_warning
-from shared.atomic_io import write_json
 from shared.events import Warned
-from shared.hashing import sha256_bytes
+from shared.files.atomic_io import write_json
+from shared.work_order.hashing import sha256_bytes
 
 
 def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:

@@ -18,11 +18,11 @@ from factory.scope import DESCRIPTIONS, FileKind, FileState
 from factory.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.tree import NotReadable, Tree
 from factory.verification import verification_of
-from shared.atomic_io import write_json, write_text
-from shared.hashing import EMPTY_SHA256, sha256_bytes
+from shared.files.atomic_io import write_json, write_text
 from shared.llm.client import Completion, ReplyFailed, Request
 from shared.llm.reply_format import ReplyFormat
-from shared.schemas import WorkOrder
+from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
+from shared.work_order.schemas import WorkOrder
 
 _SATISFYING = {
     "file_exists": frozenset({FileKind.FILE, FileKind.LINK}),

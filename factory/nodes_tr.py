@@ -13,8 +13,8 @@ from factory.scope import Violation, check_proposal
 from factory.staging import stage_proposal
 from factory.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.tree import NotReadable, Tree
-from shared.atomic_io import write_json
 from shared.events import WritesApplied
+from shared.files.atomic_io import write_json
 
 
 def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from factory.model_choice import ModelChoice
 from factory.preflight import BranchPolicy
-from shared.settings import Settings
+from shared.settings.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

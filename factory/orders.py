@@ -9,8 +9,8 @@ from pathlib import Path
 
 from factory.earlier_orders import binding_on, known_to
 from shared.errors import InvalidInput, PreflightRefused
-from shared.field_path import at
-from shared.paths import is_git_path
+from shared.files.paths import is_git_path
+from shared.files.strict_json import JsonObject, JsonValue
 from shared.plan_folder.names import MANIFEST_NAME
 from shared.plan_folder.read import (
     PlanFacts,
@@ -20,7 +20,9 @@ from shared.plan_folder.read import (
     read_manifest,
     read_stored_plan,
 )
-from shared.schemas import (
+from shared.shell_words import UnsplittableError, split_words
+from shared.work_order.field_path import at
+from shared.work_order.schemas import (
     DocumentInvalid,
     Interface,
     Manifest,
@@ -32,8 +34,6 @@ from shared.schemas import (
     parse_document,
     unknown_keys,
 )
-from shared.shell_words import UnsplittableError, split_words
-from shared.strict_json import JsonObject, JsonValue
 
 _PROBLEMS_SHOWN = 10
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from factory.wording import name_paths
 from shared.errors import CommandFailed, InvalidInput, PreflightRefused
-from shared.git import NO_COMMIT, Git
-from shared.git_answers import Changes, Checkout
-from shared.git_config import ConfigEntry, repo_filters, without_repo_filters
+from shared.git.answers import Changes, Checkout
+from shared.git.client import NO_COMMIT, Git
+from shared.git.config import ConfigEntry, repo_filters, without_repo_filters
 
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge",

@@ -17,7 +17,7 @@ from factory.journal_entries import FailedAttempt, FailureFacts, StageBegun
 from factory.schemas import AttemptStage, FailureBrief, UsageRecord
 from shared.errors import Interrupted
 from shared.events import AttemptFailed, AttemptStarted, Emit, StageStarted
-from shared.llm.redaction import redact, secret_values
+from shared.secrets.redaction import redact, secret_values
 
 _EXCERPT_LINES = 5
 _EXCERPT_CHARACTERS = 500

@@ -12,10 +12,10 @@ from importlib import resources
 
 from factory.schemas import FailureBrief, Stage
 from factory.scope import FileKind, FileState
+from shared.files.template import fill
 from shared.llm.files_format import NO_FINAL_NEWLINE, fence_for, render_files_example
 from shared.llm.reply_format import ReplyFormat
-from shared.schemas import Interface, WorkOrder
-from shared.template import fill
+from shared.work_order.schemas import Interface, WorkOrder
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,16 @@ from pydantic import ValidationError
 
 from factory.schemas import FileWrite, WriteProposal
 from factory.scope import FileState
-from shared.hashing import EMPTY_SHA256
+from shared.files.strict_json import JsonProblem, JsonValue, parse_json
 from shared.llm.files_format import (
     FilesReply,
     ProposedFile,
     parse_files_reply,
     unwrap_fenced_content,
 )
-from shared.llm.reply import ReplyMalformed, extract_json_object
+from shared.llm.json_in_reply import ReplyMalformed, extract_json_object
 from shared.llm.reply_format import ReplyFormat
-from shared.strict_json import JsonProblem, JsonValue, parse_json
+from shared.work_order.hashing import EMPTY_SHA256
 
 _PROBLEMS_SHOWN = 5
 _FENCED_BY_NATURE = (".md", ".markdown")

@@ -28,10 +28,10 @@ from factory.journal_entries import (
 )
 from factory.schemas import Stage
 from factory.workspace import close_workspace
-from shared.atomic_io import remove_drafts, write_json
 from shared.events import Emit, Noted
-from shared.git import Git
-from shared.llm.resume import Earlier
+from shared.files.atomic_io import remove_drafts, write_json
+from shared.git.client import Git
+from shared.llm.record.earlier import Earlier
 
 _RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
 _EARLIER_RUNS = 100  # whose replies are looked through; each was cut off before it was done

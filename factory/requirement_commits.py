@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from factory.commit_facts import covered_requirements, landed_orders
-from shared.coverage import CoveredRequirement, CoveringOrder
-from shared.git import Git
-from shared.hashing import order_key
-from shared.schemas import WorkOrder
+from shared.git.client import Git
+from shared.work_order.coverage import CoveredRequirement, CoveringOrder
+from shared.work_order.hashing import order_key
+from shared.work_order.schemas import WorkOrder
 
 _MAX_COMMITS = 10_000  # of a branch, newest first: far more than any plan has orders
 

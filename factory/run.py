@@ -28,14 +28,13 @@ from factory.schemas import RunSummary
 from factory.session import Session, open_session
 from factory.summary import public_json
 from factory.task import OrderTask
-from shared.atomic_io import make_folder, write_json
 from shared.errors import InvalidInput, LlmchError
 from shared.events import Emit, Warned
-from shared.hashing import order_key
-from shared.llm.resume import Earlier
+from shared.files.atomic_io import make_folder, write_json
+from shared.llm.record.earlier import Earlier
 from shared.llm.stack import ModelSource, open_model, transcript_of
 from shared.plan_folder.read import PlanFacts
-from shared.run_context import (
+from shared.run_record import (
     ModelSettings,
     Recording,
     RunFolder,
@@ -43,6 +42,7 @@ from shared.run_context import (
     new_run_id,
     recorded_run,
 )
+from shared.work_order.hashing import order_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from typing import Protocol
 
 from factory.limits import MAX_PROPOSAL_BYTES, MAX_WRITE_BYTES
 from factory.schemas import FileWrite, Stage, WriteProposal
-from shared.paths import PathProblem, check_path, fold_path, is_git_path
-from shared.schemas import WorkOrder
+from shared.files.paths import PathProblem, check_path, fold_path, is_git_path
+from shared.work_order.schemas import WorkOrder
 
 _MAX_NAME_BYTES = 255  # of one component, on every file system in common use
 

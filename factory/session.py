@@ -34,13 +34,13 @@ from factory.uninterrupted import uninterrupted
 from factory.verdict import Errored, Failed, Passed, Verdict
 from factory.warm_checker import WarmChecker
 from shared.at_once import at_once
-from shared.atomic_io import make_folder, write_json
 from shared.errors import CommandFailed, Interrupted, LlmchError
 from shared.events import CommandFlagged, Emit, Noted, OrderEnded, OrderStarted, Warned
-from shared.git import NO_COMMIT, GitFailed
+from shared.files.atomic_io import make_folder, write_json
+from shared.git.client import NO_COMMIT, GitFailed
+from shared.llm.cost.usage import usage_counted
 from shared.llm.stack import Model
-from shared.llm.usage import usage_counted
-from shared.run_context import RunFolder, commit_date
+from shared.run_record import RunFolder, commit_date
 
 _CREDENTIALS = re.compile(r"://[^/@\s]*@")
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from factory.schemas import FileWrite, Stage, WriteProposal
 from factory.scope import Violation
 from shared.at_once import at_once
-from shared.git import Git, GitFailed
-from shared.git_answers import TreeEntry
+from shared.git.answers import TreeEntry
+from shared.git.client import Git, GitFailed
 
 _REGULAR_MODES = frozenset({"100644", "100755"})
 _ATTRIBUTES = ("filter", "ident", "working-tree-encoding")

@@ -16,10 +16,10 @@ from factory.task import OrderTask
 from factory.verdict import Verdict
 from factory.warm_checker import WarmChecker
 from factory.workspace import Workspace
-from shared.atomic_io import make_folder
 from shared.events import Emit
+from shared.files.atomic_io import make_folder
 from shared.llm.client import LlmClient
-from shared.schemas import WorkOrder
+from shared.work_order.schemas import WorkOrder
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from factory.schemas import (
 )
 from factory.verdict import Errored, Failed, Passed, Verdict
 from factory.wording import name_paths
-from shared.llm.usage import Tally, usage_document
+from shared.llm.cost.usage import Tally, usage_document
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from factory.commit_facts import OrderIdentity, describe_commit, identify
 from factory.orders import LoadedOrder
 from factory.schemas import AttemptRecord, Flag
 from factory.verdict import Verdict
-from shared.git import CommitFacts
-from shared.hashing import order_key, sha256_text
-from shared.schemas import WorkOrder
+from shared.git.client import CommitFacts
+from shared.work_order.hashing import order_key, sha256_text
+from shared.work_order.schemas import WorkOrder
 
 
 @dataclass(frozen=True, slots=True)

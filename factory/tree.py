@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from factory.scope import FileKind, FileState
-from shared.hashing import EMPTY_SHA256, sha256_bytes
-from shared.paths import fold_path
+from shared.files.paths import fold_path
+from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Not blocking, or opening a FIFO would wait for a writer that never comes.

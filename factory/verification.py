@@ -7,8 +7,8 @@ import shlex
 from dataclasses import dataclass
 
 from factory.tree import Tree
-from shared.schemas import VERIFY_SCRIPT
 from shared.shell_words import split_words
+from shared.work_order.schemas import VERIFY_SCRIPT
 
 _NO_TESTS_COLLECTED = 5  # pytest's exit code where it finds no tests
 

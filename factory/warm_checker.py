@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from shared.interfaces.checker import Diagnostic, TypeChecker
+    from shared.languages.python.checker.checker import Diagnostic, TypeChecker
 
 _LOOK_EVERY_SECONDS: Final = 0.05
 
@@ -33,8 +33,8 @@ class WarmChecker:
         self, files: Mapping[str, str], targets: Sequence[str], roots: Sequence[str] = ("",)
     ) -> tuple[Diagnostic, ...]:
         """Return what is wrong in `targets`; see `TypeChecker.check`."""
-        from shared.interfaces.checker import TypeChecker
-        from shared.interfaces.worker_process import CheckerFailed
+        from shared.languages.python.checker.checker import TypeChecker
+        from shared.languages.python.checker.worker_process import CheckerFailed
 
         with self._lock:
             if self._closed:
@@ -49,8 +49,8 @@ class WarmChecker:
             threading.Thread(target=self._ask_nothing, name="type checker", daemon=True).start()
 
     def _ask_nothing(self) -> None:
-        from shared.interfaces.views import ROOTS
-        from shared.interfaces.worker_process import CheckerFailed
+        from shared.languages.python.checker.worker_process import CheckerFailed
+        from shared.languages.python.views.views import ROOTS
 
         # What is wrong with it, if anything, the first real question tells.
         with contextlib.suppress(CheckerFailed):

@@ -18,7 +18,7 @@ from factory.tree import Tree
 from factory.wording import printable
 from shared.at_once import at_once
 from shared.errors import CommandFailed
-from shared.git import CommitFacts, Git
+from shared.git.client import CommitFacts, Git
 
 _OWN_CONFIG = (
     # The whole tree is judged, and links are links, whatever the user's checkout makes of them.

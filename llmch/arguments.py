@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from shared.declaration import FlagGroup
-from shared.setting_flags import add_setting_flags
+from shared.settings.declaration import FlagGroup
+from shared.settings.flags import add_setting_flags
 
 
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from shared.coverage import CoveredRequirement
+from shared.work_order.coverage import CoveredRequirement
 
 
 def coverage_document(rows: Sequence[CoveredRequirement]) -> dict[str, Any]:

@@ -11,15 +11,15 @@ from pathlib import Path
 
 from shared.errors import InvalidInput, ModelUnavailable
 from shared.events import Emit, Warned
-from shared.llm.access import check_access
-from shared.llm.budget import Budget
-from shared.llm.by_role import ByRoleClient
 from shared.llm.client import LlmClient, Role
+from shared.llm.cost.budget import Budget
+from shared.llm.record.transcript import Transcript
+from shared.llm.role_client import ByRoleClient
 from shared.llm.stack import Mode, ModelSource
-from shared.llm.transcript import Transcript
-from shared.setting_flags import flags_given
-from shared.settings import RoleSettings, Settings
-from shared.settings_loading import load_settings
+from shared.llm.wire.access import check_access
+from shared.settings.flags import flags_given
+from shared.settings.loading import load_settings
+from shared.settings.settings import RoleSettings, Settings
 
 
 def settings_for(
@@ -117,7 +117,7 @@ def live_source(
     access = check_access(os.environ, role.base_url)
 
     def open_live(emit: Emit) -> LlmClient:
-        from shared.llm.live import LiveClient  # not needed to replay
+        from shared.llm.wire.live_client import LiveClient  # not needed to replay
 
         return LiveClient(access, emit)
 

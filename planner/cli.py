@@ -9,9 +9,9 @@ from pathlib import Path
 from planner.openai_client import PlannerModel
 from planner.options import PlanOptions
 from planner.target import Allowed
-from shared.declaration import FlagGroup
-from shared.setting_flags import add_setting_flags
-from shared.settings import RoleSettings, Settings
+from shared.settings.declaration import FlagGroup
+from shared.settings.flags import add_setting_flags
+from shared.settings.settings import RoleSettings, Settings
 
 
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:

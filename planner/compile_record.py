@@ -13,9 +13,9 @@ from planner.attempt import Judged
 from planner.response import Reply
 from planner.reviewer import Review
 from planner.summary import errors_document, succeeded, summary_document
-from shared.atomic_io import write_json, write_text
 from shared.errors import LlmchError
 from shared.events import Emit, PlanAttemptStarted, PlanJudged, PlanRepaired, PlanReviewed, Warned
+from shared.files.atomic_io import write_json, write_text
 from shared.llm.client import Completion
 
 _KEPT = "the plan stays as it was before the review"

@@ -19,7 +19,7 @@ from planner.reviewer import MAX_ROUNDS, Claim, Review, read_review, review_prom
 from planner.validation import Report
 from shared.errors import Interrupted, LlmchError
 from shared.llm.client import LlmClient, ReplyFailed, Role
-from shared.llm.recording import NotOnRecord
+from shared.llm.record.clients import NotOnRecord
 
 
 @dataclass(frozen=True, slots=True)

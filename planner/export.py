@@ -8,7 +8,7 @@ from pathlib import Path
 from shared.errors import CommandFailed, InvalidInput, LlmchError
 from shared.plan_folder.names import list_plan_files
 from shared.plan_folder.write import replace_plan
-from shared.schemas import Manifest
+from shared.work_order.schemas import Manifest
 
 
 def check_export(outdir: Path, *, overwrite: bool, repo: Path | None = None) -> None:

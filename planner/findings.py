@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from shared.field_path import FieldPath
 from shared.rule_text import Severity, severity_of
+from shared.work_order.field_path import FieldPath
 
 _MAX_QUOTED: Final = 120
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from planner.manifest import reseal
 from planner.plan import Plan
 from planner.projection import exempted_orders
+from shared.files.strict_json import JsonObject
 from shared.plan_folder.names import MANIFEST_NAME, list_plan_files
 from shared.plan_folder.write import rewrite_plan
-from shared.strict_json import JsonObject
 
 
 def rewrite_plan_folder(

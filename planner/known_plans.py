@@ -9,11 +9,11 @@ from pathlib import Path
 from planner.inputs import read_compile_hash
 from planner.options import PlanOptions
 from planner.run import PlanResult, run_plan
-from shared.atomic_io import make_folder, write_json
 from shared.events import Emit, Noted
-from shared.hashing import canonical_json, sha256_bytes
+from shared.files.atomic_io import make_folder, write_json
 from shared.llm.stack import ModelSource
 from shared.plan_folder.names import MANIFEST_NAME
+from shared.work_order.hashing import canonical_json, sha256_bytes
 
 
 @dataclass(frozen=True, slots=True)

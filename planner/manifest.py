@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass
 
 from planner.plan import Plan
 from planner.projection import exempted_orders
-from shared.hashing import canonical_json, manifest_sha256, sha256_bytes
-from shared.schemas import (
+from shared.files.strict_json import JsonObject, JsonValue
+from shared.work_order.hashing import canonical_json, manifest_sha256, sha256_bytes
+from shared.work_order.schemas import (
     Manifest,
     Provenance,
     RequirementEntry,
     WorkOrder,
     parse_document,
 )
-from shared.strict_json import JsonObject, JsonValue
 
 
 @dataclass(frozen=True, slots=True)

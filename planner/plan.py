@@ -13,9 +13,10 @@ from itertools import islice
 from pydantic import BaseModel
 
 from planner.requirements import Requirement
-from shared.field_path import FieldPath, at
-from shared.paths import glob_characters
-from shared.schemas import (
+from shared.files.paths import glob_characters
+from shared.files.strict_json import JsonValue
+from shared.work_order.field_path import FieldPath, at
+from shared.work_order.schemas import (
     MAX_COMMANDS,
     MAX_LISTED,
     MAX_ORDERS,
@@ -32,7 +33,6 @@ from shared.schemas import (
     parse_document,
     unknown_keys,
 )
-from shared.strict_json import JsonValue
 
 RawOrder = Mapping[str, JsonValue]
 

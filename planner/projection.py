@@ -13,7 +13,7 @@ from typing import Final
 
 from planner.plan import Draft, Plan
 from planner.promise import promise_of
-from shared.schemas import Condition, VerifyContract, WorkOrder
+from shared.work_order.schemas import Condition, VerifyContract, WorkOrder
 
 # Glob characters are a fault of their own; matching them only keeps its consequences quiet.
 _MAX_PATTERNS: Final = 100

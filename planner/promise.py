@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.plan import Draft, condition_paths, strings
-from shared.paths import PathProblem, check_path, glob_characters
+from shared.files.paths import PathProblem, check_path, glob_characters
 
 _PROMISING_FIELDS = ("postconditions", "allowed_files")
 

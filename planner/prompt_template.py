@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shared.errors import InvalidInput
-from shared.template import fill
-from shared.text_input import read_text_input
+from shared.files.template import fill
+from shared.files.text_input import read_text_input
 
 SPEC_PLACE = "PRODUCT_SPEC"
 PLACES = (SPEC_PLACE, "DOCTRINE", "REPO_HINTS", "REQUIREMENTS")

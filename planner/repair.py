@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from planner.findings import Finding, quoted
 from planner.plan import Plan, parse_plan
 from planner.validation import Report
-from shared.field_path import FieldPath, at
-from shared.paths import PathProblem, check_path
-from shared.schemas import order_id
-from shared.strict_json import JsonValue
+from shared.files.paths import PathProblem, check_path
+from shared.files.strict_json import JsonValue
+from shared.work_order.field_path import FieldPath, at
+from shared.work_order.schemas import order_id
 
 Judge = Callable[[Plan], Report]
 Entry = dict[str, JsonValue]

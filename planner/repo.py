@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from shared.errors import InvalidInput
-from shared.git import Git
+from shared.git.client import Git
 
 
 def open_repo(folder: Path) -> Git:

@@ -15,7 +15,7 @@ from planner.prompt_template import fenced
 from planner.relevance import definition_score, path_score, spec_stems
 from planner.repo_sources import RepoSources
 from planner.signatures import outline
-from shared.paths import PathProblem, check_path
+from shared.files.paths import PathProblem, check_path
 
 # Bounds on the work, whatever the repo holds. Reading 400 sources takes some 30 ms; the parser
 # does about a megabyte in a second, and the outlines of a usual budget need a fifth of that.

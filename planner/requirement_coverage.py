@@ -7,9 +7,9 @@ from pathlib import Path
 
 from planner.manifest_folder import read_plan_folder
 from planner.plan import Plan
-from shared.coverage import CoveredRequirement, CoveringOrder
 from shared.errors import InvalidInput
-from shared.schemas import WorkOrder
+from shared.work_order.coverage import CoveredRequirement, CoveringOrder
+from shared.work_order.schemas import WorkOrder
 
 
 def no_commits(order: WorkOrder) -> tuple[str, ...]:

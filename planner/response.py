@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from planner.plan import Plan, parse_plan, unreadable_plan
-from shared.field_path import at
-from shared.llm.reply import ReplyIsArray, ReplyMalformed, extract_json_object
-from shared.schemas import SchemaProblem
-from shared.strict_json import JsonProblem, parse_json
+from shared.files.strict_json import JsonProblem, parse_json
+from shared.llm.json_in_reply import ReplyIsArray, ReplyMalformed, extract_json_object
+from shared.work_order.field_path import at
+from shared.work_order.schemas import SchemaProblem
 
 
 @dataclass(frozen=True, slots=True)

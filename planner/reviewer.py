@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from planner.plan import Draft, Plan
 from planner.prompt_template import render_review
-from shared.llm.reply import ReplyMalformed, extract_json_array, extract_json_object
-from shared.strict_json import JsonProblem, JsonValue, parse_json
+from shared.files.strict_json import JsonProblem, JsonValue, parse_json
+from shared.llm.json_in_reply import ReplyMalformed, extract_json_array, extract_json_object
 
 MAX_ROUNDS: Final = 2
 # A plan with more contradictions than this shows the same misunderstanding over and over.

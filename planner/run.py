@@ -23,17 +23,17 @@ from planner.openai_client import PlannerModel
 from planner.options import PlanOptions, settings_document
 from planner.plan import Plan
 from planner.validation import Report, judge
-from shared.atomic_io import make_folder
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events import Emit, PlanEnded, PlanStarted
-from shared.hashing import order_key
-from shared.interfaces.checker import TypeChecker
+from shared.files.atomic_io import make_folder
+from shared.languages.python.checker.checker import TypeChecker
 from shared.llm.client import LlmClient
+from shared.llm.cost.usage import Tally, usage_counted, usage_document
 from shared.llm.stack import ModelSource, open_model
-from shared.llm.usage import Tally, usage_counted, usage_document
 from shared.plan_folder.write import write_plan
-from shared.run_context import ModelSettings, Recording, new_run_folder, new_run_id, recorded_run
-from shared.schemas import Manifest
+from shared.run_record import ModelSettings, Recording, new_run_folder, new_run_id, recorded_run
+from shared.work_order.hashing import order_key
+from shared.work_order.schemas import Manifest
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.requirements import Requirement, derive_requirements
 from shared.errors import InvalidInput
-from shared.text_input import read_text_input
+from shared.files.text_input import read_text_input
 
 if TYPE_CHECKING:
     from planner.spec_document import SpecDocument

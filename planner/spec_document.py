@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from planner.spec_syntax import NotText, Tree
 from shared.errors import InvalidInput
-from shared.schemas import MAX_LISTED
+from shared.work_order.schemas import MAX_LISTED
 
 # An id goes into commit trailers as one of a comma separated list.
 REQUIREMENT_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"

@@ -9,9 +9,9 @@ from planner.interfaces.declared import DeclaredInterface
 from planner.plan import Draft, Plan
 from planner.projection import Projection
 from planner.target import Target
-from shared.commands import Command
-from shared.field_path import FieldPath
-from shared.interfaces.views import History
+from shared.commands.commands import Command
+from shared.languages.python.views.views import History
+from shared.work_order.field_path import FieldPath
 
 
 @dataclass(frozen=True, slots=True)

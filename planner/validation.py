@@ -14,8 +14,8 @@ from planner.rules.catalogue import OWNERS, RULE_BY_CODE
 from planner.rules.model import PlanView, findings_of
 from planner.step import Step
 from planner.target import NOTHING_MORE, Allowed, Target
-from shared.commands import Command, analyse_command
-from shared.interfaces.checker import TypeChecker
+from shared.commands.commands import Command, analyse_command
+from shared.languages.python.checker.checker import TypeChecker
 from shared.rule_text import Severity
 
 _MAX_FINDINGS = 1000

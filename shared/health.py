@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from shared.errors import LlmchError
-from shared.git import Git
+from shared.git.client import Git
 
 # `git merge-tree --write-tree`, by which orders made side by side are brought together.
 _MERGING_GIT = (2, 38)

@@ -20,12 +20,12 @@ from llmch.verbs.demo.examples import Example, list_examples
 from llmch.verbs.demo.replies import recorded_models
 from shared.errors import LlmchError
 from shared.events import Emit, ignore
-from shared.hashing import EMPTY_SHA256
 from shared.llm.client import Completion, LlmClient, Request, Role, Usage
-from shared.llm.origin import Origin, OriginKind
-from shared.llm.recording import ReplayClient
+from shared.llm.record.clients import ReplayClient
+from shared.llm.record.origin import Origin, OriginKind
+from shared.llm.record.transcript import Transcript
 from shared.llm.stack import Mode, ModelSource
-from shared.llm.transcript import Transcript
+from shared.work_order.hashing import EMPTY_SHA256
 
 AUTHORED = Origin(OriginKind.AUTHORED, model="authored")
 _SHOWN = re.compile(r"^## (\S+).*\nbase_sha256: (\w+)", re.MULTILINE)

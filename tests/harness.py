@@ -22,10 +22,10 @@ from factory.run import run_order
 from factory.sandbox import Backend
 from factory.schemas import AttemptRecord, BatchSummary, RunSummary
 from shared.events import Event, StageStarted
-from shared.hashing import manifest_sha256
 from shared.llm.reply_format import ReplyFormat
 from shared.llm.stack import Mode, ModelSource
-from shared.settings import SandboxSettings, Settings
+from shared.settings.settings import SandboxSettings, Settings
+from shared.work_order.hashing import manifest_sha256
 from tests.fakes import Reply, ScriptedModel
 
 Json = dict[str, Any]

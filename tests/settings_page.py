@@ -6,9 +6,9 @@ import re
 import sys
 from pathlib import Path
 
-from shared.declaration import FlagKind, Key
-from shared.package_folders import PACKAGE_FOLDERS
-from shared.settings import KEYS
+from shared.settings.declaration import FlagKind, Key
+from shared.settings.package_folders import PACKAGE_FOLDERS
+from shared.settings.settings import KEYS
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 _SETTINGS = re.compile(r"\| key \| flag \|.*\n(?:\|.*\n)+")

@@ -119,8 +119,8 @@ def test_processes_are_started_in_one_place() -> None:
 
 
 def test_the_sdk_is_imported_in_one_place_and_only_when_a_call_is_made() -> None:
-    assert importers("openai", "httpx") == {"shared.llm.transport"}
-    transport = BY_NAME["shared.llm.transport"]
+    assert importers("openai", "httpx") == {"shared.llm.wire.transport"}
+    transport = BY_NAME["shared.llm.wire.transport"]
     assert not [name for name in transport.imports(at_work=False) if name.startswith("openai")]
 
 
@@ -191,28 +191,28 @@ PURE = {
     "planner.step",
     "planner.summary",
     "planner.validation",
-    "shared.commands",
-    "shared.coverage",
+    "shared.commands.commands",
+    "shared.work_order.coverage",
     "shared.errors",
-    "shared.field_path",
-    "shared.hashing",
+    "shared.work_order.field_path",
+    "shared.work_order.hashing",
     "shared.llm.client",
-    "shared.llm.faults",
+    "shared.llm.wire.refusals",
     "shared.llm.files_format",
-    "shared.llm.records",
-    "shared.llm.reply",
-    "shared.paths",
-    "shared.python_grammar",
-    "shared.schemas",
+    "shared.llm.record.lines",
+    "shared.llm.json_in_reply",
+    "shared.files.paths",
+    "shared.languages.python.grammar",
+    "shared.work_order.schemas",
     "shared.shell_words",
-    "shared.strict_json",
-    "shared.template",
+    "shared.files.strict_json",
+    "shared.files.template",
     *(name for name in BY_NAME if name.startswith("planner.rules.")),
 }
 WORLD = (
     *("os", "io", "shutil", "tempfile", "socket", "time", "datetime", "random", "secrets", "uuid"),
     *("subprocess", "threading", "signal", "sys", "pathlib", "glob", "fcntl", "logging", "urllib"),
-    *("shared.git", "shared.process", "shared.atomic_io", "shared.run_context"),
+    *("shared.git.client", "shared.process", "shared.files.atomic_io", "shared.run_record"),
 )
 # What is there by nature and touches nothing: names of the standard library, path arithmetic.
 HARMLESS = {"os.path", "pathlib.Path", "pathlib.PurePosixPath", "sys.stdlib_module_names"}

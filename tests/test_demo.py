@@ -15,10 +15,10 @@ import pytest
 
 from llmch.verbs.demo.examples import find_example, list_examples
 from shared.llm.client import Request
-from shared.llm.origin import describe_origin
-from shared.llm.recording import RecordingClient
-from shared.llm.records import Intent, parse_record
-from shared.llm.transcript import Transcript
+from shared.llm.record.clients import RecordingClient
+from shared.llm.record.lines import Intent, parse_record
+from shared.llm.record.origin import describe_origin
+from shared.llm.record.transcript import Transcript
 from tests.authoring import AuthoredPlanner, factory_of, make_transcript
 from tests.harness import git
 from tests.llmch.command_line import Said, Say, run, say_in

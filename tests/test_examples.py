@@ -11,10 +11,10 @@ import pytest
 from llmch.verbs.demo.examples import find_example
 from planner.response import read_reply
 from planner.validation import judge
-from shared.interfaces.checker import TypeChecker
-from shared.interfaces.conformance import check_conformance
-from shared.interfaces.contracts import contracts_in_force
-from shared.schemas import WorkOrder
+from shared.languages.python.checker.checker import TypeChecker
+from shared.languages.python.conformance.conformance import check_conformance
+from shared.languages.python.stubs.contracts import contracts_in_force
+from shared.work_order.schemas import WorkOrder
 
 # The factory's replies of `hello` are a model's own, to prompts that had no interfaces.
 DECLARED = pytest.mark.parametrize("name", ["maze", "wordgame"])

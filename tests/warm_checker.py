@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.interfaces.checker import TypeChecker
+from shared.languages.python.checker.checker import TypeChecker
 from tests import processes
 
 

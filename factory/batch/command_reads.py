@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 
-from shared.commands import CodeRun, Command, ModuleRun, analyse_command
-from shared.schemas import WorkOrder
+from shared.commands.commands import CodeRun, Command, ModuleRun, analyse_command
+from shared.work_order.schemas import WorkOrder
 
 _ROOTS = ("", "src/")
 

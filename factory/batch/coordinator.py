@@ -31,12 +31,12 @@ from factory.summary import (
 from factory.task import OrderResult, OrderTask
 from factory.uninterrupted import uninterrupted
 from factory.verdict import Passed
-from shared.atomic_io import write_json
 from shared.errors import LlmchError
 from shared.events import BatchEnded, BatchStarted, Emit, Noted, OrderSkipped
+from shared.files.atomic_io import write_json
+from shared.llm.cost.usage import usage_counted
 from shared.llm.stack import ModelSource
-from shared.llm.usage import usage_counted
-from shared.run_context import Recording
+from shared.run_record import Recording
 
 
 def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit) -> BatchSummary:

@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from factory.commit_facts import OrderIdentity, landed_orders
 from factory.preflight import Target
-from shared.git import Git
+from shared.git.client import Git
 
 _SEARCHED = 10_000  # commits of the branch, newest first
 

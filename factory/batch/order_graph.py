@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from factory.batch.command_reads import named_paths
-from shared.schemas import VERIFY_SCRIPT, WorkOrder
+from shared.work_order.schemas import VERIFY_SCRIPT, WorkOrder
 
 # Files that tools rewrite as a whole, from everything else in the repo.
 _GENERATED = frozenset(

@@ -23,7 +23,7 @@ from factory.journal_entries import (
     WorkspaceOpening,
 )
 from factory.schemas import AttemptStage, UsageRecord
-from shared.run_context import Ending
+from shared.run_record import Ending
 
 
 class Activity(StrEnum):

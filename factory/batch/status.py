@@ -24,7 +24,7 @@ from factory.journal import journal_path, read_journal
 from factory.journal_entries import Entry, FailureFacts, RunConcluded
 from factory.lock import holder
 from shared.errors import Busy
-from shared.run_context import Ending
+from shared.run_record import Ending
 
 # Often enough for anyone who looks, and orders whose stages take milliseconds don't wait for it.
 _MOMENT_SECONDS = 0.1

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from shared.errors import InvalidInput
-from shared.secret_names import names_a_secret
+from shared.secrets.names import names_a_secret
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BYTECODE = "pycache"  # in the private /tmp

@@ -12,7 +12,7 @@ from llmch.console.document import Outcome
 from llmch.entry.interruption import Interruption, signals_as_exceptions
 from llmch.entry.parsing import find_verb, output_arguments, parser_of
 from shared.errors import CommandFailed, ExitCode, Interrupted, LlmchError
-from shared.llm.redaction import redact, secret_values
+from shared.secrets.redaction import redact, secret_values
 
 _BUG_HINT = "this is a bug in llmch; the traceback is in the run's folder, or set LLMCH_DEBUG=1"
 

@@ -43,7 +43,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     )
     from planner.known_plans import plan_once
     from planner.spec import read_spec
-    from shared.llm.budget import Purse
+    from shared.llm.cost.budget import Purse
 
     settings = settings_for(args, console, repo=args.repo, spec=args.spec)
     review = reviews_plan(args)

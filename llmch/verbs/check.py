@@ -65,7 +65,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from planner.repo import open_repo
     from planner.repo_sources import RepoSources
     from planner.validation import judge
-    from shared.interfaces.checker import TypeChecker
+    from shared.languages.python.checker.checker import TypeChecker
 
     plan = read_plan_folder(args.dir)
     allowed = allowed_by(settings_for(args, console, repo=args.repo))

@@ -15,7 +15,7 @@ from shared.errors import ExitCode
 
 if TYPE_CHECKING:
     from shared.health import Checkup
-    from shared.settings import RoleSettings, Settings
+    from shared.settings.settings import RoleSettings, Settings
 
 _MARKS = {"well": "ok", "limited": "warn", "broken": "no"}
 
@@ -73,7 +73,7 @@ def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator
     """Yield what was found, in a fixed order. Changes nothing."""
     from factory import health as factory_health
     from shared.health import check_folder, check_git
-    from shared.llm.health import check_model
+    from shared.llm.wire.health import check_model
 
     yield check_git()
     yield factory_health.check_interpreter(settings.python)

@@ -48,7 +48,7 @@ class GraphDocument:
             render_mermaid,
             render_tree,
         )
-        from shared.atomic_io import render_json
+        from shared.files.atomic_io import render_json
 
         match self.format:
             case GraphFormat.MERMAID:

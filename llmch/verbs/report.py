@@ -13,7 +13,7 @@ from llmch.console.document import Block, Outcome, Paragraph, Remark
 from llmch.console.figures import count
 
 if TYPE_CHECKING:
-    from shared.coverage import CoveredRequirement
+    from shared.work_order.coverage import CoveredRequirement
 
 _NONE = (
     "no order names a requirement; orders do where the specification gives its requirements ids, "

@@ -6,8 +6,8 @@ import ast
 import re
 
 from planner.interfaces.scene import DOUBT, Place, Verdict
-from shared.interfaces.complaints import ModuleLacks, ValueLacks
-from shared.interfaces.type_text import TypeText
+from shared.languages.python.checker.complaints import ModuleLacks, ValueLacks
+from shared.languages.python.stubs.type_text import TypeText
 
 _PROTOCOL_ATTRIBUTE = re.compile(r"__(?:a?iter|a?next|a?enter|a?exit|len|getitem|call|contains)__")
 

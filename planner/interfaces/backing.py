@@ -11,12 +11,12 @@ from functools import cached_property
 from typing import Final
 
 from planner.interfaces.bound_names import Imported
-from shared.interfaces.declarations import Declaration
-from shared.interfaces.modules import Module
-from shared.interfaces.probe import base_names, decorator_names, last_name
-from shared.interfaces.signatures import normal
-from shared.interfaces.type_text import BUILTINS, TypeText, parse_type
-from shared.interfaces.views import View
+from shared.languages.python.conformance.probe import base_names, decorator_names, last_name
+from shared.languages.python.stubs.declarations import Declaration
+from shared.languages.python.stubs.signatures import normal
+from shared.languages.python.stubs.type_text import BUILTINS, TypeText, parse_type
+from shared.languages.python.views.modules import Module
+from shared.languages.python.views.views import View
 
 # Class decorators that a checker knows, or that leave a class as it is.
 _KNOWN_DECORATORS: Final = frozenset(

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from shared.interfaces.declarations import target_names
+from shared.languages.python.stubs.declarations import target_names
 
 
 @dataclass(frozen=True, slots=True)

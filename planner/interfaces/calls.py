@@ -10,7 +10,7 @@ from planner.interfaces.backing import Backing
 from planner.interfaces.certainty import DATA_ATTRIBUTES
 from planner.interfaces.scene import DOUBT, Place, Verdict
 from planner.interfaces.spots import mentions
-from shared.interfaces.complaints import (
+from shared.languages.python.checker.complaints import (
     Callee,
     MadeAbstract,
     NoVariant,
@@ -18,7 +18,7 @@ from shared.interfaces.complaints import (
     WrongArity,
     WrongElement,
 )
-from shared.interfaces.type_text import SCALARS, TypeText, without_arguments
+from shared.languages.python.stubs.type_text import SCALARS, TypeText, without_arguments
 
 CallComplaint = WrongArity | MadeAbstract | WrongArgument | WrongElement | NoVariant
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from planner.interfaces.backing import Names
-from shared.interfaces.type_text import BUILTINS, TypeText, surely_differ
+from shared.languages.python.stubs.type_text import BUILTINS, TypeText, surely_differ
 
 # Classes of the standard library: no value of another type is taken for one of these.
 _PLAIN_STANDARD: Final = frozenset(

@@ -12,9 +12,9 @@ from typing import Final
 
 from planner.interfaces.bound_names import Imported, bound_names, imports, loads, value_bindings
 from planner.interfaces.spots import Spot, names_read
-from shared.interfaces.checker import Diagnostic
-from shared.interfaces.declarations import target_names
-from shared.interfaces.mypy_messages import checkers_column
+from shared.languages.python.checker.checker import Diagnostic
+from shared.languages.python.checker.mypy_messages import checkers_column
+from shared.languages.python.stubs.declarations import target_names
 
 # As context managers, these expect what is in them to raise.
 _EXPECTS: Final = frozenset(

@@ -9,10 +9,10 @@ from typing import Final
 
 from planner.plan import Draft
 from planner.promise import promise_of
-from shared.interfaces.contracts import normal_changes
-from shared.interfaces.merge import merge
-from shared.interfaces.stubs import Stub, StubProblem, parse_stub
-from shared.interfaces.views import Change, History
+from shared.languages.python.stubs.contracts import normal_changes
+from shared.languages.python.stubs.merge import merge
+from shared.languages.python.stubs.stubs import Stub, StubProblem, parse_stub
+from shared.languages.python.views.views import Change, History
 
 # No model's reply holds more, with all else that a plan needs.
 MAX_PLAN_BYTES: Final = 256 * 1024

@@ -13,8 +13,8 @@ from typing import Final
 from planner.interfaces.scene import DOUBT, Place, Scene, Verdict
 from planner.interfaces.spots import Spot, mentions
 from planner.interfaces.verdicts import judge_complaint
-from shared.interfaces.checker import Diagnostic
-from shared.interfaces.complaints import (
+from shared.languages.python.checker.checker import Diagnostic
+from shared.languages.python.checker.complaints import (
     Complaint,
     MadeAbstract,
     ReadOnly,
@@ -22,7 +22,7 @@ from shared.interfaces.complaints import (
     WrongArity,
     WrongElement,
 )
-from shared.interfaces.mypy_messages import read_complaint
+from shared.languages.python.checker.mypy_messages import read_complaint
 
 # These are about the call itself, the others about one of its arguments.
 _OF_THE_CALL: Final = (WrongArity, MadeAbstract)

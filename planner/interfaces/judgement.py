@@ -16,15 +16,15 @@ from planner.interfaces.scene import Scene
 from planner.interfaces.stores import stored_names
 from planner.interfaces.type_variables import without_type_variables
 from planner.step import Step
-from shared.commands import CodeRun
-from shared.field_path import FieldPath, at
-from shared.interfaces.checker import Diagnostic, FileBlocked, TypeChecker
-from shared.interfaces.modules import ANYTHING
-from shared.interfaces.mypy_messages import read_complaint, stops_for_standard_name
-from shared.interfaces.stubs import depth_exceeds
-from shared.interfaces.views import View, reachable
-from shared.interfaces.worker_process import CheckerFailed
-from shared.python_code import PythonCode, parse_code
+from shared.commands.commands import CodeRun
+from shared.languages.python.checker.checker import Diagnostic, FileBlocked, TypeChecker
+from shared.languages.python.checker.mypy_messages import read_complaint, stops_for_standard_name
+from shared.languages.python.checker.worker_process import CheckerFailed
+from shared.languages.python.code import PythonCode, parse_code
+from shared.languages.python.stubs.stubs import depth_exceeds
+from shared.languages.python.views.modules import ANYTHING
+from shared.languages.python.views.views import View, reachable
+from shared.work_order.field_path import FieldPath, at
 
 # Deeper code ends the checker's process instead of being judged.
 _MAX_DEPTH: Final = 200

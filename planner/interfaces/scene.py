@@ -11,7 +11,7 @@ from planner.interfaces.backing import Names
 from planner.interfaces.certainty import Certainty
 from planner.interfaces.code_facts import CodeFacts
 from planner.interfaces.spots import Spot, mentions
-from shared.interfaces.views import History, View
+from shared.languages.python.views.views import History, View
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Final
 
 from planner.interfaces.certainty import DATA_ATTRIBUTES
 from planner.interfaces.spots import Spot
-from shared.interfaces.complaints import (
+from shared.languages.python.checker.complaints import (
     Complaint,
     NoVariant,
     WrongArgument,
@@ -21,7 +21,7 @@ from shared.interfaces.complaints import (
     WrongReturn,
     WrongStore,
 )
-from shared.interfaces.type_text import CONTAINERS, TypeText
+from shared.languages.python.stubs.type_text import CONTAINERS, TypeText
 
 _ABSTRACT: Final = frozenset({"MutableMapping", "MutableSequence", "MutableSet"})
 _STANDARD: Final = frozenset({"deque", "Counter", "OrderedDict", "defaultdict"})

@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from shared.interfaces.modules import Module
-from shared.interfaces.probe import last_name
-from shared.interfaces.views import View
+from shared.languages.python.conformance.probe import last_name
+from shared.languages.python.views.modules import Module
+from shared.languages.python.views.views import View
 
 _MAKERS: Final = frozenset({"TypeVar", "ParamSpec", "TypeVarTuple"})
 _READY_MADE: Final = "AnyStr"

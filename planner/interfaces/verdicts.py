@@ -11,7 +11,7 @@ import ast
 from planner.interfaces.attributes import judge_attribute
 from planner.interfaces.calls import judge_call
 from planner.interfaces.scene import DOUBT, Place, Verdict
-from shared.interfaces.complaints import (
+from shared.languages.python.checker.complaints import (
     Beside,
     Complaint,
     MadeAbstract,
@@ -38,7 +38,7 @@ from shared.interfaces.complaints import (
     WrongStore,
     WrongUnpacking,
 )
-from shared.interfaces.type_text import SCALARS
+from shared.languages.python.stubs.type_text import SCALARS
 
 _Misuse = (
     WrongOperands

@@ -10,8 +10,15 @@ from planner.findings import Finding
 from planner.rules.model import Rule
 from planner.rules.weak_code import Weakness, weakness_of_code
 from planner.step import Step
-from shared.commands import CodeRun, Command, ModuleRun, ProgramRun, ScriptRun, ShellCodeRun
-from shared.field_path import at
+from shared.commands.commands import (
+    CodeRun,
+    Command,
+    ModuleRun,
+    ProgramRun,
+    ScriptRun,
+    ShellCodeRun,
+)
+from shared.work_order.field_path import at
 
 _READS_ONLY: Final = frozenset({"cat", "head", "tail", "wc", "sort", "ls"})
 _FILE_TESTS: Final = frozenset({"-a", "-b", "-c", "-d", "-e", "-f", "-r", "-s", "-w", "-x"})

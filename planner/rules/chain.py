@@ -9,9 +9,9 @@ from planner.projection import matches_any
 from planner.rules.model import PlanView, Rule, each_order
 from planner.rules.verify_runs import runs_verify_script
 from planner.step import Step
-from shared.field_path import at
-from shared.paths import glob_characters
-from shared.schemas import Condition, WorkOrder
+from shared.files.paths import glob_characters
+from shared.work_order.field_path import at
+from shared.work_order.schemas import Condition, WorkOrder
 
 
 def unmet_preconditions(step: Step, order: WorkOrder) -> Iterator[Finding]:

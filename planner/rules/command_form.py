@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from planner.findings import Finding
 from planner.rules.model import Rule, each_step
 from planner.step import Step
-from shared.commands import CodeRun
-from shared.field_path import FieldPath, at
-from shared.python_code import CodeProblem
+from shared.commands.commands import CodeRun
+from shared.languages.python.code import CodeProblem
+from shared.work_order.field_path import FieldPath, at
 
 
 def shell_operators(step: Step) -> Iterator[Finding]:

@@ -8,8 +8,8 @@ from planner.findings import Finding, plan_finding, quoted
 from planner.requirements import Requirement
 from planner.rules.model import PlanView, Rule, each_order
 from planner.step import Step
-from shared.field_path import at
-from shared.schemas import WorkOrder
+from shared.work_order.field_path import at
+from shared.work_order.schemas import WorkOrder
 
 
 def unknown_requirements(step: Step, order: WorkOrder) -> Iterator[Finding]:

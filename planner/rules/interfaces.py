@@ -10,15 +10,15 @@ from planner.findings import Finding, quoted
 from planner.interfaces.declared import DeclaredInterface, changed_names
 from planner.rules.model import Rule, each_order
 from planner.step import Step
-from shared.field_path import at
-from shared.interfaces.contracts import is_meant
-from shared.interfaces.merge import merge
-from shared.interfaces.signatures import conflicts
-from shared.interfaces.stubs import Stub, StubProblem
-from shared.interfaces.undefined import undefined_names
-from shared.paths import PathProblem, check_path, glob_characters
-from shared.python_files import has_names_to_declare
-from shared.schemas import WorkOrder
+from shared.files.paths import PathProblem, check_path, glob_characters
+from shared.languages.python.files import has_names_to_declare
+from shared.languages.python.stubs.contracts import is_meant
+from shared.languages.python.stubs.merge import merge
+from shared.languages.python.stubs.signatures import conflicts
+from shared.languages.python.stubs.stubs import Stub, StubProblem
+from shared.languages.python.stubs.undefined import undefined_names
+from shared.work_order.field_path import at
+from shared.work_order.schemas import WorkOrder
 
 _PYTHON_SUFFIXES: Final = (".py", ".pyi")
 

@@ -10,9 +10,9 @@ from planner.findings import Finding
 from planner.plan import Plan
 from planner.projection import Projection
 from planner.step import Step
-from shared.interfaces.checker import TypeChecker
+from shared.languages.python.checker.checker import TypeChecker
 from shared.rule_text import RuleText
-from shared.schemas import WorkOrder
+from shared.work_order.schemas import WorkOrder
 
 
 @dataclass(frozen=True, slots=True)

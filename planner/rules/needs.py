@@ -19,11 +19,11 @@ from planner.projection import Projection
 from planner.rules.dependencies import Dependencies, read_dependencies
 from planner.rules.verify_runs import runs_verify_script
 from planner.step import Step
-from shared.commands import CodeRun, Command, ModuleRun, ScriptRun, pytest_paths
-from shared.field_path import at
-from shared.paths import PathProblem, check_path
-from shared.python_code import Import
+from shared.commands.commands import CodeRun, Command, ModuleRun, ScriptRun, pytest_paths
+from shared.files.paths import PathProblem, check_path
+from shared.languages.python.code import Import
 from shared.rule_text import severity_of
+from shared.work_order.field_path import at
 
 # Acceptance runs where pytest and pip are installed, whatever the project depends on.
 _ALWAYS_THERE: Final = sys.stdlib_module_names | {"pytest", "_pytest", "pip", "__main__"}

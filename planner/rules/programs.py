@@ -11,8 +11,8 @@ from planner.findings import Finding, quoted
 from planner.projection import Projection
 from planner.rules.model import PlanView, Rule
 from planner.step import Step
-from shared.commands import SHELLS, Command, ScriptRun
-from shared.field_path import at
+from shared.commands.commands import SHELLS, Command, ScriptRun
+from shared.work_order.field_path import at
 
 _PYTHON = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
 _ALWAYS: Final = frozenset(

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from planner.findings import Finding, quoted
 from planner.rules.model import PlanView, Rule, each_order
 from planner.step import Step
-from shared.field_path import at
-from shared.paths import glob_characters
-from shared.python_files import has_names_to_declare, is_test_file
-from shared.schemas import WorkOrder
+from shared.files.paths import glob_characters
+from shared.languages.python.files import has_names_to_declare, is_test_file
+from shared.work_order.field_path import at
+from shared.work_order.schemas import WorkOrder
 
 _WORD = re.compile(r"\w+")
 

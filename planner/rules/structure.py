@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from planner.findings import Finding, plan_finding, quoted
 from planner.rules.model import PlanView, Rule, each_step
 from planner.step import Step
-from shared.field_path import at
-from shared.paths import glob_characters
-from shared.schemas import order_id, order_number
+from shared.files.paths import glob_characters
+from shared.work_order.field_path import at
+from shared.work_order.schemas import order_id, order_number
 
 
 def malformed_parts(view: PlanView) -> Iterator[Finding]:

@@ -5,8 +5,15 @@ from __future__ import annotations
 import posixpath
 import re
 
-from shared.commands import SHELLS, Command, ProgramRun, ScriptRun, ShellCodeRun, analyse_command
-from shared.schemas import VERIFY_SCRIPT
+from shared.commands.commands import (
+    SHELLS,
+    Command,
+    ProgramRun,
+    ScriptRun,
+    ShellCodeRun,
+    analyse_command,
+)
+from shared.work_order.schemas import VERIFY_SCRIPT
 
 _BETWEEN_COMMANDS = re.compile(r"[;&|\n]+")
 _FILE_NAME = posixpath.basename(VERIFY_SCRIPT)

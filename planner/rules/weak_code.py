@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from shared.python_code import CodeProblem, parse_code
+from shared.languages.python.code import CodeProblem, parse_code
 
 # By their last name: these fail where what they look at is wrong.
 _FAILING_CALLS: Final = frozenset(

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from shared.llm.reply import ReplyMalformed, strip_reasoning
+from shared.llm.json_in_reply import ReplyMalformed, strip_reasoning
 
 NO_FINAL_NEWLINE = "\\ No newline at end of file"
 

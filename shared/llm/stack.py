@@ -12,17 +12,17 @@ from enum import StrEnum
 from pathlib import Path
 
 from shared.events import Emit, Noted, Warned
-from shared.llm.budget import Budget, CappedClient, Purse
 from shared.llm.client import LlmClient
-from shared.llm.origin import LIVE, Origin, describe_origin
-from shared.llm.prices import KNOWN_PRICES, Prices
-from shared.llm.recording import RecordingClient, ReplayClient
-from shared.llm.redaction import secret_values
-from shared.llm.resume import Earlier, EarlierReplies, ResumingClient
-from shared.llm.retry import Patience, RetryPolicy, SystemClock
-from shared.llm.second_chance import SecondChanceClient
-from shared.llm.transcript import Transcript
-from shared.llm.usage import Meter, MeteredClient
+from shared.llm.cost.budget import Budget, CappedClient, Purse
+from shared.llm.cost.prices import KNOWN_PRICES, Prices
+from shared.llm.cost.usage import Meter, MeteredClient
+from shared.llm.record.clients import RecordingClient, ReplayClient
+from shared.llm.record.earlier import Earlier, EarlierReplies, ResumingClient
+from shared.llm.record.origin import LIVE, Origin, describe_origin
+from shared.llm.record.transcript import Transcript
+from shared.llm.wire.ask_again import SecondChanceClient
+from shared.llm.wire.retry import Patience, RetryPolicy, SystemClock
+from shared.secrets.redaction import secret_values
 
 
 class Mode(StrEnum):

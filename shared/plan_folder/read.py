@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shared.errors import InvalidInput
-from shared.hashing import manifest_sha256
+from shared.files.strict_json import MAX_DOCUMENT_BYTES, JsonProblem, JsonValue, parse_json
+from shared.files.text_input import read_regular_file
 from shared.plan_folder.names import MANIFEST_NAME, list_plan_files, order_file_name
-from shared.schemas import order_number
-from shared.strict_json import MAX_DOCUMENT_BYTES, JsonProblem, JsonValue, parse_json
-from shared.text_input import read_regular_file
+from shared.work_order.hashing import manifest_sha256
+from shared.work_order.schemas import order_number
 
 
 class FileMalformed(InvalidInput):

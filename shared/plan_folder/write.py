@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from shared.atomic_io import (
+from shared.errors import CommandFailed
+from shared.files.atomic_io import (
     make_folder,
     render_json,
     replace_files,
@@ -13,10 +14,9 @@ from shared.atomic_io import (
     write_folder,
     write_refused,
 )
-from shared.errors import CommandFailed
+from shared.files.strict_json import JsonObject, JsonValue
 from shared.plan_folder.names import MANIFEST_NAME, list_plan_files, order_file_name
-from shared.schemas import Manifest
-from shared.strict_json import JsonObject, JsonValue
+from shared.work_order.schemas import Manifest
 
 
 def plan_files(manifest: Manifest) -> dict[str, bytes]:

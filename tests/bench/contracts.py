@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from planner.plan import parse_plan
 from planner.validation import Report, judge
-from shared.interfaces.checker import TypeChecker
+from shared.languages.python.checker.checker import TypeChecker
 from tests.bench.measure import Samples, interleave, run_child, seconds_of
 from tests.bench.rows import Aim, Row, Section
 from tests.bench.setting import Bench

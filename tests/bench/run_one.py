@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from shared.hashing import EMPTY_SHA256
+from shared.work_order.hashing import EMPTY_SHA256
 from tests.bench.measure import ChildCost, Samples, run_child
 from tests.bench.rows import Aim, Row, Section
 from tests.bench.setting import Bench, chain, make_repo, module_path, write_orders

@@ -13,10 +13,10 @@ from factory.batch.status import read_status, status_document
 from factory.model_choice import ModelChoice
 from shared.errors import BudgetReached, Interrupted, LlmchError, ModelUnavailable
 from shared.events import CommandStarted, Event, StageStarted
-from shared.hashing import order_key
 from shared.llm.client import Request
 from shared.llm.ladder import model_for_attempt, parse_ladder
-from shared.schemas import WorkOrder
+from shared.work_order.hashing import order_key
+from shared.work_order.schemas import WorkOrder
 from tests.factory.batch.batching import each_writes, step
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, Json, git, manifest, order

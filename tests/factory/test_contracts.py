@@ -270,7 +270,7 @@ def checker_processes() -> Iterator[str]:
             parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
         except OSError:
             continue
-        if "shared/interfaces/worker.py" in line and parent == str(os.getpid()):
+        if "shared/languages/python/checker/worker.py" in line and parent == str(os.getpid()):
             yield folder.name
 
 

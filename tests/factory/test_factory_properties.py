@@ -20,9 +20,9 @@ from factory.schemas import FileWrite, WriteProposal
 from factory.scope import check_proposal
 from factory.tree import Tree
 from factory.wording import name_paths, printable
-from shared.git import CommitFacts, Git
-from shared.hashing import EMPTY_SHA256
-from shared.schemas import WorkOrder, parse_document
+from shared.git.client import CommitFacts, Git
+from shared.work_order.hashing import EMPTY_SHA256
+from shared.work_order.schemas import WorkOrder, parse_document
 from tests.harness import fingerprint, git, order
 
 EXAMPLES = settings(

@@ -15,9 +15,9 @@ import pytest
 from factory.schemas import FileWrite, RunSummary, Stage, WriteProposal
 from factory.scope import check_proposal
 from factory.tree import NotReadable, Tree
-from shared.hashing import EMPTY_SHA256
 from shared.llm.client import Request
-from shared.schemas import WorkOrder, parse_document
+from shared.work_order.hashing import EMPTY_SHA256
+from shared.work_order.schemas import WorkOrder, parse_document
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, commit_all, fingerprint, git, order, stages
 

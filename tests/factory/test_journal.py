@@ -34,8 +34,8 @@ from factory.journal_entries import (
 from factory.journal_format import parse_entry, render_entry
 from factory.schemas import AttemptStage, Stage, UsageRecord
 from shared.errors import Busy, CommandFailed
-from shared.llm.resume import Earlier
-from shared.run_context import Ending
+from shared.llm.record.earlier import Earlier
+from shared.run_record import Ending
 
 # Lone surrogates are how Python holds a path that is not UTF-8; titles come from a model.
 texts = st.text(st.characters(codec=None), max_size=20)

@@ -9,10 +9,10 @@ import pytest
 from factory.prompt import ShownFile, reminder, render_prompt
 from factory.schemas import FailureBrief, Stage
 from factory.scope import FileKind, FileState
-from shared.hashing import EMPTY_SHA256, sha256_text
 from shared.llm.files_format import NO_FINAL_NEWLINE
 from shared.llm.reply_format import ReplyFormat
-from shared.schemas import WorkOrder, parse_document
+from shared.work_order.hashing import EMPTY_SHA256, sha256_text
+from shared.work_order.schemas import WorkOrder, parse_document
 from tests.harness import order
 
 

@@ -13,9 +13,9 @@ from factory.model_choice import ModelChoice
 from factory.proposal import ParsedReply, ProposalInvalid, parse_proposal
 from factory.schemas import RunSummary, Stage
 from factory.scope import FileKind, FileState
-from shared.hashing import EMPTY_SHA256, sha256_text
 from shared.llm.files_format import ProposedFile, render_files_reply
 from shared.llm.reply_format import ReplyFormat
+from shared.work_order.hashing import EMPTY_SHA256, sha256_text
 from tests.harness import Factory, blob, order, stages
 
 FORMATS = tuple(ReplyFormat)

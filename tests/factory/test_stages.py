@@ -12,9 +12,9 @@ from factory.sandbox import Backend, Found, Guarantee, Limits, find_backends
 from factory.schemas import FailureBrief, RunSummary, Stage
 from shared.errors import ModelUnavailable
 from shared.events import AttemptFailed, Event, StageStarted
-from shared.hashing import EMPTY_SHA256, sha256_text
 from shared.llm.client import ReplyFailed, Request
-from shared.settings import SandboxSettings
+from shared.settings.settings import SandboxSettings
+from shared.work_order.hashing import EMPTY_SHA256, sha256_text
 from tests.fakes import proposal
 from tests.harness import Factory, blob, commit_all, order, stages, writing
 

@@ -12,7 +12,7 @@ import pytest
 
 from factory.workspace import Workspace, close_workspace, open_workspace, workspaces_root
 from shared.errors import CommandFailed
-from shared.git import CommitFacts, Git, GitFailed
+from shared.git.client import CommitFacts, Git, GitFailed
 from tests.bench.measure import counting
 from tests.harness import as_ordinary_user, commit_all, fingerprint, git
 

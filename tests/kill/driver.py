@@ -24,7 +24,7 @@ from shared.events import Event, Warned
 from shared.llm.client import Completion, Request, Usage
 from shared.llm.reply_format import ReplyFormat
 from shared.llm.stack import Mode, ModelSource
-from shared.settings import SandboxSettings, Settings
+from shared.settings.settings import SandboxSettings, Settings
 from tests.fakes import proposal
 from tests.kill.faults import TELL
 

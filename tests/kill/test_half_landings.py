@@ -15,7 +15,7 @@ import pytest
 
 from factory.half_landing import forget_half_known_trees, undo_half_landing
 from factory.journal_entries import LandingBegun
-from shared.git import NO_COMMIT, Git
+from shared.git.client import NO_COMMIT, Git
 from tests.harness import fingerprint, git
 from tests.kill.scale import FULL
 from tests.kill.scenario import Files

@@ -24,10 +24,10 @@ from factory.schemas import Stage, WriteProposal
 from llmch.verbs.demo.build import make_repo
 from llmch.verbs.demo.examples import find_example
 from shared.events import Event, ModelTextArrived, Noted
-from shared.hashing import EMPTY_SHA256
 from shared.llm.client import Api, Place, ReplyCutShort, Request, Role
-from shared.llm.live import LiveClient
 from shared.llm.reply_schema import reply_schema
+from shared.llm.wire.live_client import LiveClient
+from shared.work_order.hashing import EMPTY_SHA256
 from tests.harness import git, manifest, write_plan
 from tests.live.model_server import ModelServer
 

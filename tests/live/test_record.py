@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from llmch.verbs.demo.examples import Example, find_example
-from shared.llm.transcript import Transcript
+from shared.llm.record.transcript import Transcript
 from tests.live.model_server import KEY, MODEL, URL, named_server
 from tests.live.record import record
 from tests.llmch.command_line import ROOT, own_environment

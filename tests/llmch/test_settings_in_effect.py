@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from factory.sandbox import find_backends
-from shared.settings import KEYS
+from shared.settings.settings import KEYS
 from tests.harness import commit_all, order
 from tests.llmch.command_line import Said, Say, model_server, plan_reply, write_reply
 from tests.planner import plans

@@ -5,8 +5,8 @@ An example may have a `repo`, texts by path: what the plan is for.
 
 from __future__ import annotations
 
-from shared.schemas import order_id
-from shared.strict_json import JsonValue, parse_json
+from shared.files.strict_json import JsonValue, parse_json
+from shared.work_order.schemas import order_id
 
 
 def example_plan(example: str) -> JsonValue:

@@ -5,7 +5,7 @@ from typing import Any
 from planner.bootstrap import left_out, render_left_out, skip_bootstrap
 from planner.plan import Plan, parse_plan
 from planner.validation import judge
-from shared.schemas import VERIFY_SCRIPT
+from shared.work_order.schemas import VERIFY_SCRIPT
 from tests.planner.plans import creating, exists, order, plan
 
 REPO = [VERIFY_SCRIPT]

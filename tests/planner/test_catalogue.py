@@ -6,8 +6,8 @@ from planner.plan import parse_plan
 from planner.rules.catalogue import RULE_BY_CODE, RULES
 from planner.rules.model import Rule
 from planner.validation import judge
-from shared.interfaces.checker import TypeChecker
-from shared.strict_json import parse_json
+from shared.files.strict_json import parse_json
+from shared.languages.python.checker.checker import TypeChecker
 from tests.planner.rule_examples import example_plan, example_repo
 
 EVERY_RULE = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)

@@ -12,7 +12,7 @@ import pytest
 from planner.findings import Finding
 from planner.plan import parse_plan
 from planner.validation import judge
-from shared.interfaces.checker import TypeChecker
+from shared.languages.python.checker.checker import TypeChecker
 from tests.planner import tricky_commands
 from tests.planner.labelled_commands import CONTRACTS, SOURCES, VALID, WRONG, project
 from tests.planner.plans import QUALITY, creating, order, plan

@@ -9,7 +9,7 @@ import pytest
 
 from planner.export import check_export, export_plan
 from shared.errors import CommandFailed, InvalidInput
-from shared.schemas import Manifest, parse_document
+from shared.work_order.schemas import Manifest, parse_document
 from tests.planner.plans import order, plan
 
 NAMES = ["WO-01.json", "WO-02.json", "WORK_ORDERS_MANIFEST.json"]

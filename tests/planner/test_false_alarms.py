@@ -10,7 +10,7 @@ import pytest
 from planner.findings import Finding
 from planner.plan import parse_plan
 from planner.validation import judge
-from shared.interfaces.checker import TypeChecker
+from shared.languages.python.checker.checker import TypeChecker
 from tests.planner.doctest_corpus import ALL, PACKAGE, SMALL, commands_of, source_of, stub_of
 from tests.planner.plans import creating, order, plan
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from planner.manifest import Origin, build_manifest, compile_hash
 from planner.plan import parse_plan
-from shared.hashing import manifest_sha256
 from shared.plan_folder.write import plan_files
-from shared.schemas import Manifest, parse_document
+from shared.work_order.hashing import manifest_sha256
+from shared.work_order.schemas import Manifest, parse_document
 from tests.planner.plans import creating, order, plan, requiring
 
 ORIGIN = Origin("01RUN", "c" * 64)

@@ -7,7 +7,7 @@ import pytest
 from planner.plan import parse_plan
 from planner.rules.model import Finding
 from planner.validation import judge
-from shared.interfaces.checker import TypeChecker
+from shared.languages.python.checker.checker import TypeChecker
 from tests.planner import everyday_commands
 from tests.planner.paired_commands import CONTRACTS, PAIRS, RIGHT, SOURCES
 from tests.planner.plans import creating, order, plan

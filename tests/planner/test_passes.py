@@ -13,7 +13,7 @@ from planner.projection import project
 from planner.rules.catalogue import OWNERS, RULE_BY_CODE, RULES
 from planner.rules.model import CodeNotOwned, Pass, PlanView, findings_of, passes_of
 from planner.rules.passes import PASSES
-from shared.field_path import at
+from shared.work_order.field_path import at
 
 PLAN = parse_plan({"work_orders": []})
 VIEW = PlanView(PLAN, (), project((), ()))

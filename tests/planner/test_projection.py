@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from planner.plan import Plan, parse_plan
 from planner.projection import exempted_orders, project
-from shared.schemas import Condition
+from shared.work_order.schemas import Condition
 from tests.planner.plans import absent, creating, exists, order, plan, requiring
 
 PATHS = st.sampled_from(["a", "b", "d/a", "d/b", "d/e/a", "./a", "d//a"])

@@ -12,7 +12,7 @@ from planner.plan import parse_plan
 from planner.repair import mend
 from planner.validation import judge
 from shared.events import PlanJudged, PlanRepaired
-from shared.interfaces.checker import TypeChecker
+from shared.languages.python.checker.checker import TypeChecker
 from tests.planner.planning import Planner
 from tests.planner.plans import absent, creating, exists, order, plan
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from planner.rules.catalogue import RULES
 from planner.rules.model import Rule
+from shared.files.strict_json import JsonValue
 from shared.llm.client import Request
-from shared.strict_json import JsonValue
 from tests.planner.planning import Planner
 from tests.planner.rule_examples import example_plan
 

@@ -13,7 +13,7 @@ from planner.openai_client import PlannerModel
 from planner.run import PlanResult, plan_document
 from planner.target import Allowed
 from shared.errors import CommandFailed, InvalidInput
-from shared.hashing import manifest_sha256
+from shared.work_order.hashing import manifest_sha256
 from tests.harness import commit_all, git
 from tests.planner.planning import Planner
 from tests.planner.plans import creating, exists, order, plan

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.schemas import order_id
+from shared.work_order.schemas import order_id
 from tests.planner.plans import creating, exists, findings, messages, order, plan, requiring
 
 

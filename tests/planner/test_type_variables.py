@@ -3,8 +3,8 @@ from __future__ import annotations
 import ast
 
 from planner.interfaces.type_variables import without_type_variables
-from shared.interfaces.modules import Module
-from shared.interfaces.views import View
+from shared.languages.python.views.modules import Module
+from shared.languages.python.views.views import View
 
 STACK = """
 from __future__ import annotations

@@ -12,9 +12,9 @@ from planner.plan import parse_plan
 from planner.projection import exempted_orders
 from planner.rules.catalogue import RULE_BY_CODE
 from planner.validation import Report, judge
-from shared.interfaces.checker import TypeChecker
-from shared.schemas import WorkOrder
-from shared.strict_json import JsonValue
+from shared.files.strict_json import JsonValue
+from shared.languages.python.checker.checker import TypeChecker
+from shared.work_order.schemas import WorkOrder
 from tests.planner.planning import judge_text
 from tests.planner.plans import absent, exists, order, plan, requiring
 

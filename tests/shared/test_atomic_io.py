@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.atomic_io import (
+from shared.errors import CommandFailed
+from shared.files.atomic_io import (
     make_folder,
     remove_drafts,
     render_json,
@@ -26,7 +27,6 @@ from shared.atomic_io import (
     write_json,
     write_text,
 )
-from shared.errors import CommandFailed
 from tests.harness import as_ordinary_user
 
 
@@ -95,7 +95,7 @@ def test_those_who_write_one_file_at_once_do_not_meet(tmp_path: Path) -> None:
 DIES_BEFORE_ITS_RENAME = """
 import os, signal, sys
 from pathlib import Path
-from shared.atomic_io import write_bytes
+from shared.files.atomic_io import write_bytes
 os.replace = lambda *arguments: os.kill(os.getpid(), signal.SIGKILL)
 write_bytes(Path(sys.argv[1]), b"whole")
 """

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.commands import (
+from shared.commands.commands import (
     CodeRun,
     ModuleRun,
     ProgramRun,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from shared.errors import CommandFailed
-from shared.git import NO_COMMIT, CommitFacts, Git, GitFailed
-from shared.git_config import ConfigEntry, clean_environment, repo_filters, without_repo_filters
+from shared.git.client import NO_COMMIT, CommitFacts, Git, GitFailed
+from shared.git.config import ConfigEntry, clean_environment, repo_filters, without_repo_filters
 from tests.harness import as_ordinary_user, commit_all, git
 
 FACTS = CommitFacts("subject\n\nbody\n", "A Name", "a@example.org", "@1 +0000")

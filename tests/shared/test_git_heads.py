@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.git import Git
+from shared.git.client import Git
 from shared.git_heads import surely_not_checked_out
 from tests.harness import git
 

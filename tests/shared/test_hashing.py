@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.hashing import (
+from shared.work_order.hashing import (
     EMPTY_SHA256,
     canonical_json,
     manifest_sha256,
@@ -13,7 +13,7 @@ from shared.hashing import (
     sha256_bytes,
     sha256_text,
 )
-from shared.schemas import Interface, Provenance, WorkOrder
+from shared.work_order.schemas import Interface, Provenance, WorkOrder
 
 ORDER = WorkOrder(
     id="WO-01",

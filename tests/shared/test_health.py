@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shared.health import Health, check_folder, check_git
-from shared.llm.health import check_model
+from shared.llm.wire.health import check_model
 
 
 def install_git(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:

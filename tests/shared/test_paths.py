@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.paths import PathProblem, check_path, fold_path, glob_characters, is_git_path
+from shared.files.paths import PathProblem, check_path, fold_path, glob_characters, is_git_path
 
 PIECES = st.sampled_from(
     ["a", "b.py", "..", ".", "/", "//", "", ".git", " ", "-x", "\\", "C:", "\0", "\x7f", "é", "*"]

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.errors import CommandFailed, InvalidInput
-from shared.hashing import manifest_sha256
 from shared.plan_folder.names import MANIFEST_NAME, holds_plan, list_plan_files, plan_file_names
 from shared.plan_folder.read import (
     FileMalformed,
@@ -21,7 +20,8 @@ from shared.plan_folder.read import (
     read_stored_plan,
 )
 from shared.plan_folder.write import plan_files, replace_plan, write_plan
-from shared.schemas import Manifest, parse_document
+from shared.work_order.hashing import manifest_sha256
+from shared.work_order.schemas import Manifest, parse_document
 from tests.planner.plans import order, plan
 
 NAMES = ["WO-01.json", "WO-02.json", MANIFEST_NAME]

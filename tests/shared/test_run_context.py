@@ -12,7 +12,7 @@ import pytest
 
 from shared.errors import CommandFailed, ExitCode, Interrupted, InvalidInput
 from shared.events import Event, Noted, Warned
-from shared.run_context import (
+from shared.run_record import (
     EventLog,
     RunFolder,
     commit_date,

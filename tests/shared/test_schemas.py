@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from shared.field_path import at
-from shared.schemas import (
+from shared.work_order.field_path import at
+from shared.work_order.schemas import (
     DocumentInvalid,
     Manifest,
     WorkOrder,

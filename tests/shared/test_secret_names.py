@@ -8,9 +8,9 @@ import pytest
 
 from factory.sandbox import environment
 from shared.errors import InvalidInput
-from shared.llm.redaction import secret_values
-from shared.secret_names import names_a_secret
-from shared.settings_loading import load_settings
+from shared.secrets.names import names_a_secret
+from shared.secrets.redaction import secret_values
+from shared.settings.loading import load_settings
 
 SECRET = [
     *("OPENAI_API_KEY", "MY_APIKEY", "GITHUB_TOKEN", "npmToken", "AWS_SECRET_ACCESS_KEY"),

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import shared
 from shared.errors import ExitCode, InvalidInput
-from shared.llm.prices import KNOWN_PRICES, Price
-from shared.settings import (
+from shared.llm.cost.prices import KNOWN_PRICES, Price
+from shared.settings.loading import LoadedSettings, load_settings
+from shared.settings.settings import (
     ATTEMPTS,
     KEYS,
     FactorySettings,
@@ -27,7 +28,6 @@ from shared.settings import (
     SandboxSettings,
     Settings,
 )
-from shared.settings_loading import LoadedSettings, load_settings
 from tests.settings_page import PAGE, render_page
 
 
@@ -685,7 +685,7 @@ def test_any_file_is_taken_or_refused_in_words(
 
 def test_without_config_files_nothing_heavy_is_imported(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from shared.settings_loading import load_settings; "
+        "import sys; from pathlib import Path; from shared.settings.loading import load_settings; "
         f"load_settings(cwd=Path({str(tmp_path)!r}), environ={{}}); "
         "print({'tomllib', 'pydantic', 'openai', 'difflib'} & sys.modules.keys())"
     )

@@ -15,13 +15,13 @@ from llmch.verbs.demo.examples import Example
 from planner.openai_client import PlannerModel
 from planner.options import PlanOptions
 from planner.run import PlanResult, run_plan
-from shared.atomic_io import make_folder, write_bytes
 from shared.errors import InvalidInput
 from shared.events import Emit
-from shared.git import Git
-from shared.git_config import clean_environment
+from shared.files.atomic_io import make_folder, write_bytes
+from shared.git.client import Git
+from shared.git.config import clean_environment
 from shared.llm.stack import ModelSource
-from shared.settings import SandboxSettings, Settings
+from shared.settings.settings import SandboxSettings, Settings
 
 _README = "# {title}\n\nBuilt by llmch from its specification.\n"
 _IGNORED = "__pycache__/\n.pytest_cache/\n"

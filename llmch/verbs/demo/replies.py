@@ -8,11 +8,11 @@ from llmch.verbs.demo.examples import Example
 from llmch.wiring import live_source
 from planner.cli import planning_model
 from planner.openai_client import PlannerModel
-from shared.llm.origin import Origin
+from shared.llm.record.origin import Origin
+from shared.llm.record.transcript import Transcript
 from shared.llm.reply_format import ReplyFormat
 from shared.llm.stack import Mode, ModelSource
-from shared.llm.transcript import Transcript
-from shared.settings import Settings
+from shared.settings.settings import Settings
 
 
 def demo_source(mode: str, example: Example, settings: Settings) -> ModelSource:

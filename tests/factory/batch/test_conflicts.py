@@ -204,7 +204,7 @@ def test_no_merge_driver_is_ever_run(
         "two": lines.replace("8", "eight"),
         "three": lines.replace("8", "drei"),
     }
-    from shared.git import Git
+    from shared.git.client import Git
 
     for name, content in branches.items():
         git(factory.repo, "switch", "--quiet", "-c", name, "main")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.interfaces.checker import Diagnostic, FileBlocked, TypeChecker
-from shared.interfaces.worker_process import CheckerFailed
+from shared.languages.python.checker.checker import Diagnostic, FileBlocked, TypeChecker
+from shared.languages.python.checker.worker_process import CheckerFailed
 
 MODULE = "def f(x: int) -> str: ..."
 

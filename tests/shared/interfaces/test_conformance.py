@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from shared.interfaces.checker import TypeChecker
-from shared.interfaces.conformance import check_conformance
-from shared.interfaces.worker_process import CheckerFailed
-from shared.schemas import Interface
+from shared.languages.python.checker.checker import TypeChecker
+from shared.languages.python.checker.worker_process import CheckerFailed
+from shared.languages.python.conformance.conformance import check_conformance
+from shared.work_order.schemas import Interface
 
 GRID = "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Maze:\n    width: int\n"
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from shared.interfaces import complaints as says
-from shared.interfaces.checker import Diagnostic, TypeChecker
-from shared.interfaces.complaints import Callee, Complaint
-from shared.interfaces.mypy_messages import checkers_column, read_complaint
-from shared.interfaces.type_text import TypeText, parse_type
+from shared.languages.python.checker import complaints as says
+from shared.languages.python.checker.checker import Diagnostic, TypeChecker
+from shared.languages.python.checker.complaints import Callee, Complaint
+from shared.languages.python.checker.mypy_messages import checkers_column, read_complaint
+from shared.languages.python.stubs.type_text import TypeText, parse_type
 
 INT, STR = TypeText("int"), TypeText("str")
 STUB = """

@@ -4,9 +4,9 @@ import ast
 
 import pytest
 
-from shared.interfaces.checker import TypeChecker
-from shared.interfaces.modules import Module
-from shared.interfaces.shadowing import with_outer_types
+from shared.languages.python.checker.checker import TypeChecker
+from shared.languages.python.stubs.shadowing import with_outer_types
+from shared.languages.python.views.modules import Module
 
 HIDDEN = """
 from __future__ import annotations

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from shared.interfaces.views import Change, History, reachable
+from shared.languages.python.views.views import Change, History, reachable
 
 SOURCE = '''"""Doc."""
 from __future__ import annotations

@@ -16,11 +16,11 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from shared.events import Event, ModelRetryScheduled, ModelTextArrived
-from shared.llm.access import ModelAccess
 from shared.llm.client import Api, Completion, Place, ReplySchema, Request, Role
-from shared.llm.live import LiveClient
-from shared.llm.retry import Patience, RetryPolicy
-from shared.llm.second_chance import SecondChanceClient
+from shared.llm.wire.access import ModelAccess
+from shared.llm.wire.ask_again import SecondChanceClient
+from shared.llm.wire.live_client import LiveClient
+from shared.llm.wire.retry import Patience, RetryPolicy
 from tests.shared.llm.scripted_server import Act, ScriptedServer, Send, Stream, scripted_server
 
 FACTORY_PLACE = Place(Role.FACTORY, 1, "WO-01")

@@ -17,7 +17,7 @@ from shared.llm.files_format import (
     render_files_reply,
     unwrap_fenced_content,
 )
-from shared.llm.reply import ReplyMalformed
+from shared.llm.json_in_reply import ReplyMalformed
 
 # Lines that are made to confuse, beside whatever hypothesis thinks of.
 confusing = st.lists(

@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.llm.answer import Answer
-from shared.llm.chat import read_chat
 from shared.llm.client import ReplyFailed
-from shared.llm.faults import ErrorBody, Refused, parse_error_body
-from shared.llm.quirks import adjusted, initial_quirks
-from shared.llm.responses import ResponseStream, read_response
+from shared.llm.wire.chat import read_chat
+from shared.llm.wire.quirks import adjusted, initial_quirks
+from shared.llm.wire.refusals import ErrorBody, Refused, parse_error_body
+from shared.llm.wire.reply_reading import Answer
+from shared.llm.wire.responses import ResponseStream, read_response
 from tests.shared.llm.edge import SCHEMA, chat_request, planner_request
 
 # The words that the readers look for, so that documents get past the first look.

@@ -9,7 +9,6 @@ import pytest
 
 from shared.errors import BudgetReached
 from shared.events import Event, ModelRetryScheduled, Warned
-from shared.llm.budget import Budget, CappedClient, Purse
 from shared.llm.client import (
     Completion,
     LlmClient,
@@ -19,12 +18,13 @@ from shared.llm.client import (
     Request,
     Usage,
 )
-from shared.llm.origin import AUTHORED
-from shared.llm.prices import Price
-from shared.llm.retry import Patience
-from shared.llm.second_chance import SecondChanceClient
+from shared.llm.cost.budget import Budget, CappedClient, Purse
+from shared.llm.cost.prices import Price
+from shared.llm.record.origin import AUTHORED
+from shared.llm.record.transcript import Transcript
 from shared.llm.stack import Mode, ModelSource, open_model
-from shared.llm.transcript import Transcript
+from shared.llm.wire.ask_again import SecondChanceClient
+from shared.llm.wire.retry import Patience
 from tests.shared.llm.edge import POLICY, FakeClock, chat_request
 
 TAKEN = Usage(1, 10, 0, 5)

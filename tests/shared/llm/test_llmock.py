@@ -20,11 +20,11 @@ from typing import Any
 import pytest
 
 from shared.events import ignore
-from shared.llm.access import ModelAccess
 from shared.llm.client import Completion, Request
-from shared.llm.live import LiveClient
-from shared.llm.retry import Patience, RetryPolicy, SystemClock
-from shared.llm.second_chance import SecondChanceClient
+from shared.llm.wire.access import ModelAccess
+from shared.llm.wire.ask_again import SecondChanceClient
+from shared.llm.wire.live_client import LiveClient
+from shared.llm.wire.retry import Patience, RetryPolicy, SystemClock
 from tests import processes
 from tests.shared.llm.edge import SCHEMA, chat_request, outcome, planner_request
 from tests.shared.llm.scripted_server import refused_port

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from factory.schemas import WriteProposal
 from shared.llm.reply_schema import reply_schema, strict_schema
-from shared.schemas import Manifest
+from shared.work_order.schemas import Manifest
 
 # What OpenAI's structured outputs document as supported.
 SUPPORTED = {

@@ -8,9 +8,9 @@ import pytest
 
 from shared.errors import ModelUnavailable
 from shared.events import Event, Noted
-from shared.llm.access import ModelAccess
 from shared.llm.client import ReplyBroken, ReplyCutShort, ReplyFailed, Usage
-from shared.llm.live import LiveClient
+from shared.llm.wire.access import ModelAccess
+from shared.llm.wire.live_client import LiveClient
 from tests.shared.llm.edge import (
     SCHEMA,
     chat_stream,

@@ -31,9 +31,8 @@ from shared.llm.client import (
     Role,
     Usage,
 )
-from shared.llm.origin import AUTHORED, Origin, OriginKind, describe_origin
-from shared.llm.recording import NotOnRecord, RecordingClient, ReplayClient
-from shared.llm.records import (
+from shared.llm.record.clients import NotOnRecord, RecordingClient, ReplayClient
+from shared.llm.record.lines import (
     Failure,
     Header,
     Intent,
@@ -42,8 +41,9 @@ from shared.llm.records import (
     parse_record,
     render_record,
 )
-from shared.llm.request_json import request_key
-from shared.llm.transcript import Transcript
+from shared.llm.record.origin import AUTHORED, Origin, OriginKind, describe_origin
+from shared.llm.record.request_json import request_key
+from shared.llm.record.transcript import Transcript
 from tests import processes
 from tests.shared.llm.edge import SCHEMA, chat_document, chat_request
 from tests.shared.llm.scripted_server import Send, scripted_server
@@ -330,8 +330,8 @@ WRITER = """
     import sys
     from pathlib import Path
     from shared.llm.client import *
-    from shared.llm.origin import AUTHORED
-    from shared.llm.transcript import Transcript
+    from shared.llm.record.origin import AUTHORED
+    from shared.llm.record.transcript import Transcript
 
     with Transcript.open(Path(sys.argv[1]), AUTHORED) as transcript:
         for n in range(40):
@@ -376,12 +376,12 @@ def test_threads_share_a_transcript(path: Path) -> None:
 RUN = """
     import os, signal, sys
     from pathlib import Path
-    from shared.llm.access import ModelAccess
+    from shared.llm.wire.access import ModelAccess
     from shared.llm.client import *
-    from shared.llm.live import LiveClient
-    from shared.llm.origin import AUTHORED
-    from shared.llm.recording import RecordingClient
-    from shared.llm.transcript import Transcript
+    from shared.llm.wire.live_client import LiveClient
+    from shared.llm.record.origin import AUTHORED
+    from shared.llm.record.clients import RecordingClient
+    from shared.llm.record.transcript import Transcript
 
     url, path, at, number = sys.argv[1:]
 

@@ -10,12 +10,12 @@ import pytest
 
 from shared.errors import BudgetReached, ModelUnavailable
 from shared.events import Event, Noted, ignore
-from shared.llm.access import ModelAccess
-from shared.llm.budget import Budget
 from shared.llm.client import Request, Usage
-from shared.llm.live import LiveClient
-from shared.llm.prices import Price
+from shared.llm.cost.budget import Budget
+from shared.llm.cost.prices import Price
 from shared.llm.stack import Mode, ModelSource, open_model
+from shared.llm.wire.access import ModelAccess
+from shared.llm.wire.live_client import LiveClient
 from tests.shared.llm.edge import (
     SCHEMA,
     chat_document,

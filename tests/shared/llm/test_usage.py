@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from shared.errors import BudgetReached, InvalidInput
 from shared.events import Event, ModelCallEnded, ModelCallStarted
-from shared.llm.budget import Budget, CappedClient, Purse, bound_of
 from shared.llm.client import Completion, Place, ReplyFailed, Request, Role, Usage
-from shared.llm.prices import KNOWN_PRICES, Price, cost_of, extend_prices, price_of
-from shared.llm.tokens import DEFAULT_OUTPUT_LIMIT, estimate_tokens, worst_case
-from shared.llm.usage import Meter, MeteredClient, Tally
+from shared.llm.cost.budget import Budget, CappedClient, Purse, bound_of
+from shared.llm.cost.estimates import DEFAULT_OUTPUT_LIMIT, estimate_tokens, worst_case
+from shared.llm.cost.prices import KNOWN_PRICES, Price, cost_of, extend_prices, price_of
+from shared.llm.cost.usage import Meter, MeteredClient, Tally
 from tests.shared.llm.edge import SCHEMA, chat_request
 
 PRICES = {"small-1": Price(Decimal(1), Decimal("0.5"), Decimal(10))}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from shared.errors import ModelUnavailable
 from shared.events import Event, ModelRetryScheduled
-from shared.llm.faults import ErrorBody, Refused, Unreachable, parse_error_body
-from shared.llm.retry import Patience, RetryPolicy, parse_retry_after, with_retries
+from shared.llm.wire.refusals import ErrorBody, Refused, Unreachable, parse_error_body
+from shared.llm.wire.retry import Patience, RetryPolicy, parse_retry_after, with_retries
 from tests.shared.llm.edge import FakeClock
 
 NOW = 1_800_000_000.0

@@ -1,0 +1,1 @@
+"""Reads acceptance commands as text; runs none."""

@@ -1,0 +1,195 @@
+"""Files that are there whole or not at all, also after a crash.
+
+A write goes to a temporary name in the same folder, is synced, and takes its place by rename.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from shared.errors import CommandFailed
+from shared.secrets.redaction import redact, secret_values
+
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_DRAFT = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
+
+
+def render_json(value: Any) -> str:
+    """Return `value` as the indented JSON text that all artifacts use, newline included."""
+    from pydantic_core import PydanticSerializationError, to_json
+
+    # Takes a tenth of the time of `json`, which indents in Python, and spells the same but for
+    # the exponents of tiny numbers. Only lone surrogates are beyond it.
+    try:
+        text = to_json(value, indent=2, inf_nan_mode="constants").decode()
+    except PydanticSerializationError:
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+    return text + "\n"
+
+
+def write_bytes(path: Path, data: bytes, *, sync: bool = True) -> None:
+    """Put `data` at `path` atomically; with `sync`, not even a power loss leaves a torn file.
+
+    Raises `CommandFailed` naming the path where the disk refuses, and leaves nothing behind.
+    """
+    temporary = _draft_of(path)
+    try:
+        descriptor = os.open(temporary, _NEW_FILE, 0o666)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                if sync:
+                    os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise write_refused(path, error) from error
+
+
+def write_text(path: Path, text: str, *, sync: bool = True) -> None:
+    """Put `text` at `path` as UTF-8; a lone surrogate is kept as its escape, never refused.
+
+    What the environment's secrets are is masked: whatever prints one, no record keeps it.
+    """
+    text = redact(text, secret_values(os.environ))
+    write_bytes(path, text.encode("utf-8", "backslashreplace"), sync=sync)
+
+
+def write_json(path: Path, value: Any, *, sync: bool = True) -> None:
+    """Put `value` at `path` as indented JSON."""
+    write_text(path, render_json(value), sync=sync)
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Put a new folder of flat files in place with one rename, synced once as a whole.
+
+    `folder` must not exist yet. All files are written to a temporary folder beside it first, so
+    nobody ever sees half of them. Raises `CommandFailed` where the disk refuses.
+    """
+    staging = _draft_of(folder)
+    try:
+        staging.mkdir()
+        for name, data in files.items():
+            (staging / name).write_bytes(data)
+        _sync_all(staging, files)
+        staging.rename(folder)
+        sync_folder(folder.parent)
+    except OSError as error:
+        raise write_refused(folder, error) from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove the temporary files that a process which was killed has left below `folder`.
+
+    Nobody may be writing there. What the system keeps from us stays.
+    """
+    with suppress(OSError):
+        for draft in folder.rglob(".*.tmp"):
+            if _DRAFT.fullmatch(draft.name):
+                draft.unlink()
+
+
+def replace_files(folder: Path, files: Mapping[str, bytes], gone: Collection[str] = ()) -> None:
+    """Put `files` into `folder` and take `gone` out of it: all of that, or nothing of it.
+
+    Raises `CommandFailed` where the disk refuses, with everything as it was before. Only a crash
+    among the last renames can leave a part; what stood there then lies in the hidden folder.
+    """
+    staging = folder / f".{os.getpid()}.tmp"
+    new, old = staging / "new", staging / "old"
+    try:
+        with ExitStack() as undo:
+            undo.callback(_discard, staging, new, old)
+            new.mkdir(parents=True)
+            old.mkdir()
+            for name, data in files.items():
+                (new / name).write_bytes(data)
+            _sync_all(new, files)
+            for name in (*files, *gone):
+                place = folder / name
+                if place.exists() or place.is_symlink():
+                    place.rename(old / name)
+                    undo.callback((old / name).rename, place)
+                if name in files:
+                    (new / name).rename(place)
+                    undo.callback(place.unlink)
+            sync_folder(folder)
+            undo.pop_all()
+    except OSError as error:
+        raise write_refused(folder, error) from error
+    shutil.rmtree(staging, ignore_errors=True)
+
+
+def _discard(staging: Path, new: Path, old: Path) -> None:
+    """Remove the staging folder, but never what could not be put back in its place."""
+    shutil.rmtree(new, ignore_errors=True)
+    with suppress(OSError):
+        old.rmdir()
+        staging.rmdir()
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames within `folder` durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path) -> Path:
+    """Create `folder` and its parents, and return it. Raises `CommandFailed` where refused."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_refused(folder, error) from error
+    return folder
+
+
+def write_refused(path: Path, error: OSError) -> CommandFailed:
+    """Return the error that names the path and the system's reason."""
+    return CommandFailed(
+        f"cannot write {path}: {error.strerror or error}",
+        "free space or make the folder writable, or choose another with --artifacts-dir",
+    )
+
+
+def _draft_of(path: Path) -> Path:
+    # A name that nobody can foresee, so that nothing of anyone's is there or gets there first.
+    return path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
+
+
+def _sync_all(folder: Path, names: Mapping[str, bytes]) -> None:
+    # One syncfs is a single wait for the device, where an fsync a file would be one each.
+    if not _syncfs(folder):
+        for name in names:
+            with (folder / name).open("rb") as file:
+                os.fsync(file.fileno())
+    sync_folder(folder)
+
+
+def _syncfs(folder: Path) -> bool:
+    try:
+        import ctypes
+
+        libc = ctypes.CDLL(None, use_errno=True)
+        call = libc.syncfs
+    except (ImportError, OSError, AttributeError):
+        return False
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        return bool(call(descriptor) == 0)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Asks git, and reads what it answers."""

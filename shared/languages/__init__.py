@@ -1,0 +1,1 @@
+"""The languages that llmch knows something about, each behind one protocol."""

@@ -1,0 +1,1 @@
+"""Python: its syntax, stubs, type checker, conformance and skeletons."""

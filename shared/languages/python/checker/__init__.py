@@ -1,0 +1,1 @@
+"""The type checker in a process of its own, and what it says."""

@@ -1,0 +1,217 @@
+"""The type checker: mypy, in a process of its own that stays warm from one question to the next."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
+
+from shared.languages.python.checker.worker_process import CheckerFailed, WorkerProcess
+
+# A first question takes some three seconds on two cores; a loaded machine may need ten times that.
+DEADLINE_SECONDS: Final = 120.0
+
+FILES: Final = "llmch_view/"
+"""Where the project's files lie in the checker's folder, with a trailing slash."""
+
+# Relative paths throughout: a cache that meets a file under another absolute path replays its
+# errors under the old one.
+_FLAGS: Final = (
+    "--config-file=",
+    "--no-site-packages",
+    "--python-version=3.11",
+    "--platform=linux",
+    "--follow-imports=silent",
+    "--explicit-package-bases",
+    "--namespace-packages",
+    "--check-untyped-defs",
+    "--allow-redefinition",
+    "--no-strict-optional",
+    "--disable-error-code=var-annotated",
+    "--disable-error-code=import-untyped",
+    "--show-column-numbers",
+    "--no-error-summary",
+    "--output=json",
+    "--hide-error-context",
+)
+_FOUND_NOTHING, _FOUND_ERRORS = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One complaint: `line` counts from 1, columns from 0 in UTF-8 bytes, as in Python's `ast`."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    code: str
+    message: str
+    hint: str
+
+
+class FileBlocked(CheckerFailed):
+    """One file keeps the checker from judging any: `path` as it was given, and why."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"the type checker stops at {path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class Checker(Protocol):
+    """What answers questions about types: a `TypeChecker`, or what shares one."""
+
+    def check(
+        self, files: Mapping[str, str], targets: Sequence[str], roots: Sequence[str] = ("",)
+    ) -> tuple[Diagnostic, ...]:
+        """Return what is wrong in `targets`; see `TypeChecker.check`."""
+
+
+class TypeChecker:
+    """A type checker that starts with its first question and keeps what it learnt till closed.
+
+    Not for several threads at once.
+    """
+
+    def __init__(self, deadline_seconds: float = DEADLINE_SECONDS) -> None:
+        """Allow `deadline_seconds` for each question."""
+        self._deadline = deadline_seconds
+        self._folder: Path | None = None
+        self._worker: WorkerProcess | None = None
+        self._written: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def is_running(self) -> bool:
+        """True once a question has been asked, until it is closed."""
+        return self._worker is not None
+
+    def check(
+        self,
+        files: Mapping[str, str],
+        targets: Sequence[str],
+        roots: Sequence[str] = ("",),
+    ) -> tuple[Diagnostic, ...]:
+        """Return what is wrong in `targets`, some of `files`, all by relative path.
+
+        `roots` are the folders, each with its trailing slash, that imports start from. Raises
+        `FileBlocked` where a single file stops the checker, else `CheckerFailed` where there is
+        no answer; the next question then starts anew.
+        """
+        if not targets:
+            return ()
+        try:
+            worker = self._start()
+            self._write(files)
+            reply = worker.ask(_request(targets, roots), self._deadline)
+        except OSError as error:
+            self.close()
+            raise CheckerFailed(f"the type checker's files cannot be written: {error}") from error
+        except BaseException:
+            self.close()
+            raise
+        return _read_reply(reply)
+
+    def abort(self) -> None:
+        """End the process from another thread; the question under way fails."""
+        if (worker := self._worker) is not None:
+            worker.abort()
+
+    def close(self) -> None:
+        """End the process and remove its files; a later question starts another."""
+        if self._worker is not None:
+            self._worker.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._worker = self._folder = None
+        self._written.clear()
+
+    def _start(self) -> WorkerProcess:
+        if self._worker is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="llmch-types-"))
+            self._worker = WorkerProcess(self._folder)
+        return self._worker
+
+    def _write(self, files: Mapping[str, str]) -> None:
+        """Make the folder hold exactly `files`, touching only what differs."""
+        assert self._folder is not None, "the worker runs in it"
+        root = self._folder / FILES
+        for path in [each for each in self._written if each not in files]:
+            (root / path).unlink()
+            del self._written[path]
+            _remove_empty_folders((root / path).parent, root)
+        for path, text in files.items():
+            if self._written.get(path) != text:
+                target = root / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                data = text.encode("utf-8", "replace")
+                target.write_bytes(data)
+                os.utime(target, (0, _time_of(data)))
+                self._written[path] = text
+
+
+def _time_of(data: bytes) -> int:
+    """Return a modification time that tells contents apart.
+
+    mypy takes a file of the same size and the same second for unchanged.
+    """
+    return int.from_bytes(hashlib.sha256(data).digest()[:4], "big") // 2
+
+
+def _remove_empty_folders(folder: Path, root: Path) -> None:
+    while folder != root and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent
+
+
+def _request(targets: Sequence[str], roots: Sequence[str]) -> dict[str, Any]:
+    search = ":".join((FILES + root).rstrip("/") for root in roots)
+    # A cached result belongs to one way of finding modules.
+    cache = "cache" + "".join(f"-{each.strip('/')}" for each in roots)
+    paths = [FILES + each for each in targets]
+    return {"path": search, "arguments": [*_FLAGS, f"--cache-dir={cache}", "--", *paths]}
+
+
+def _read_reply(reply: Any) -> tuple[Diagnostic, ...]:
+    try:
+        status, errors = reply["status"], reply["stderr"]
+        found = tuple(_diagnostic(json.loads(line)) for line in reply["stdout"].splitlines())
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckerFailed(f"the type checker's answer cannot be read: {error!r}") from error
+    if status in (_FOUND_NOTHING, _FOUND_ERRORS):
+        return tuple(each for each in found if each.code != "note")
+    if found:
+        raise FileBlocked(found[-1].path, found[-1].message)
+    raise CheckerFailed(f"the type checker failed: {errors.strip()[-500:] or status}")
+
+
+def _diagnostic(entry: Any) -> Diagnostic:
+    return Diagnostic(
+        path=entry["file"].removeprefix(FILES),
+        line=entry["line"],
+        column=entry["column"],
+        end_line=entry["end_line"],
+        end_column=entry["end_column"],
+        code="note" if entry["severity"] != "error" else entry["code"] or "",
+        message=entry["message"],
+        hint=entry["hint"] or "",
+    )

@@ -1,0 +1,242 @@
+"""Reads what mypy says: each of its messages becomes a complaint whose parts have types.
+
+All that depends on mypy's wording, its error codes and its way of counting columns stands in this
+file, so that a new release of mypy is met here alone. The patterns follow `messages.py` and
+`message_registry.py` of mypy 2.4.1; a message that none of them fits is `Unclear`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from shared.languages.python.checker.checker import Diagnostic
+from shared.languages.python.checker.complaints import (
+    Beside,
+    Callee,
+    Complaint,
+    MadeAbstract,
+    ModuleLacks,
+    NoResult,
+    NoReturn,
+    NotAwaitable,
+    NotCallable,
+    NotIndexable,
+    NotIterable,
+    NotUnpackable,
+    NoVariant,
+    ReadOnly,
+    Unclear,
+    ValueLacks,
+    WrongArgument,
+    WrongArity,
+    WrongElement,
+    WrongFormat,
+    WrongIndex,
+    WrongOperand,
+    WrongOperands,
+    WrongReturn,
+    WrongStore,
+    WrongUnpacking,
+)
+from shared.languages.python.stubs.type_text import TypeText, parse_type
+
+_BESIDE: Final = frozenset(
+    {"import-not-found", "import-untyped", "import", "name-defined", "no-redef", "has-type",
+     "var-annotated", "valid-type", "syntax", "annotation-unchecked", "misc",
+     "used-before-def", "method-assign", "truthy-bool", "unused-coroutine", "str-unpack"}
+)  # fmt: skip
+
+_CALLEE: Final = r'"(?P<name>[^"]+)"(?: of "(?P<owner>[^"]+)")?'
+_ELEMENT_TYPES = re.compile(
+    r"(?P<kind>List|Set|Dict|Tuple|Unpacked dict) (?:item|entry) \d+ has incompatible type "
+    r'(?P<actual>".+"); expected (?P<expected>".+")'
+)
+_OVERLOAD = re.compile(
+    rf"^No overload variant of {_CALLEE} matches argument types? "
+    r'(?P<types>"[^"]+"(?:, "[^"]+")*)'
+)
+_QUOTED = re.compile(r'"([^"]+)"')
+
+
+def _optional_type(text: str | None) -> TypeText | None:
+    return parse_type(text) if text else None
+
+
+def _callee(found: re.Match[str]) -> Callee | None:
+    return Callee(found["name"], _optional_type(found["owner"])) if found["name"] else None
+
+
+def _quoted_types(text: str) -> tuple[TypeText, ...]:
+    return tuple(map(parse_type, _QUOTED.findall(text)))
+
+
+def _element(found: re.Match[str]) -> WrongElement:
+    if found["kind"] == "Dict":
+        actual, expected = _quoted_types(found["actual"]), _quoted_types(found["expected"])
+    else:
+        actual = (parse_type(found["actual"].strip('"')),)
+        expected = (parse_type(found["expected"].strip('"')),)
+    return WrongElement(tuple(zip(actual, expected, strict=False)), found["actual"].strip('"'))
+
+
+def _no_variant(found: re.Match[str]) -> NoVariant:
+    callee = Callee(found["name"], _optional_type(found["owner"]))
+    return NoVariant(callee, _quoted_types(found["types"]))
+
+
+def _operands(found: re.Match[str]) -> WrongOperands:
+    left, right = parse_type(found["left"]), parse_type(found["right"])
+    return WrongOperands(found["operator"], left, right, of_union=False)
+
+
+_Reader = Callable[[re.Match[str]], Complaint]
+# For each of mypy's codes the patterns of its messages; the first that is found counts.
+_PATTERNS: Final[dict[str, Sequence[tuple[re.Pattern[str], _Reader]]]] = {
+    "attr-defined": (
+        (
+            re.compile(r'^Module(?: "(?P<module>[^"]+)")? has no attribute "(?P<name>[^"]+)"'),
+            lambda m: ModuleLacks(m["module"], m["name"]),
+        ),
+        (
+            re.compile(r'^"(?P<type>.+?)" has no attribute "(?P<name>[^"]+)"'),
+            lambda m: ValueLacks(parse_type(m["type"]), m["name"]),
+        ),
+    ),
+    "call-arg": (
+        (
+            re.compile(rf"(?:for|to|in call to|class) {_CALLEE}"),
+            lambda m: WrongArity(_callee(m)),
+        ),
+        (re.compile(rf"^{_CALLEE} gets multiple values"), lambda m: WrongArity(_callee(m))),
+        (re.compile(""), lambda m: WrongArity(None)),
+    ),
+    "abstract": (
+        (re.compile(r'abstract class "(?P<name>[^"]+)"'), lambda m: MadeAbstract(m["name"])),
+    ),
+    "arg-type": (
+        (
+            re.compile(
+                rf'^Argument (?:\d+|"[^"]+")(?: to {_CALLEE})? has incompatible type '
+                r'"(?P<actual>.+)"; expected "(?P<expected>.+)"'
+            ),
+            lambda m: WrongArgument(_callee(m), parse_type(m["actual"]), parse_type(m["expected"])),
+        ),
+        (_ELEMENT_TYPES, _element),
+    ),
+    "list-item": ((_ELEMENT_TYPES, _element),),
+    "dict-item": ((_ELEMENT_TYPES, _element),),
+    "call-overload": ((_OVERLOAD, _no_variant),),
+    "operator": (
+        (_OVERLOAD, _no_variant),
+        (
+            re.compile(r'^"(?P<type>.+)" not callable'),
+            lambda m: NotCallable(parse_type(m["type"])),
+        ),
+        (
+            re.compile(r'operand types for (?P<operator>\S+) \("(?P<left>.+)" and "(?P<right>.+)"'),
+            _operands,
+        ),
+        (
+            re.compile(r'operand type for \S+(?: \S)? \("(?P<type>.+)"\)'),
+            lambda m: WrongOperand(parse_type(m["type"])),
+        ),
+    ),
+    "index": (
+        (
+            re.compile(r'^Value of type "(?P<type>.+)" is not indexable'),
+            lambda m: NotIndexable(parse_type(m["type"])),
+        ),
+        (
+            re.compile(r'indexed assignment \("(?P<type>.+)"\)'),
+            lambda m: WrongOperand(parse_type(m["type"])),
+        ),
+        (
+            re.compile(
+                r'^Invalid index type "(?P<actual>.+)" for ".+"; expected type "(?P<expected>.+)"'
+            ),
+            lambda m: WrongIndex(parse_type(m["actual"]), parse_type(m["expected"])),
+        ),
+    ),
+    "str-format": (
+        (
+            re.compile(
+                r'expression has type "(?P<actual>.+)", placeholder has type "(?P<expected>.+)"'
+            ),
+            lambda m: WrongFormat(parse_type(m["actual"]), parse_type(m["expected"])),
+        ),
+    ),
+    "misc": (
+        (re.compile(rf"^{_CALLEE} gets multiple values"), lambda m: WrongArity(_callee(m))),
+        (
+            re.compile(
+                r"^(?:Need more than \d+ values? to unpack|Too many values to unpack"
+                r"|Tuple index out of range)"
+            ),
+            lambda m: WrongUnpacking(),
+        ),
+        (
+            re.compile(r'^"(?P<type>.+)" object is not iterable'),
+            lambda m: NotIterable(parse_type(m["type"])),
+        ),
+        (re.compile(r"^Expected iterable as variadic argument"), lambda m: NotUnpackable()),
+        (
+            re.compile(r'^Incompatible types in "await" \(actual type "(?P<type>.+?)", expected'),
+            lambda m: NotAwaitable(parse_type(m["type"])),
+        ),
+        (
+            re.compile(r'^Property "(?P<name>[^"]+)" defined in "(?P<owner>[^"]+)" is read-only'),
+            lambda m: ReadOnly(m["name"], m["owner"]),
+        ),
+    ),
+    "assignment": (
+        (
+            re.compile(
+                r'expression has type "(?P<actual>.+)", (?:variable|target) has type '
+                r'"(?P<expected>.+)"'
+            ),
+            lambda m: WrongStore(parse_type(m["actual"]), parse_type(m["expected"])),
+        ),
+        (re.compile(""), lambda m: WrongStore()),
+    ),
+    "return": ((re.compile(""), lambda m: NoReturn()),),
+    "func-returns-value": ((re.compile(""), lambda m: NoResult()),),
+}
+# These stand in messages of several codes.
+_ANY_CODE: Final[Sequence[tuple[re.Pattern[str], _Reader]]] = (
+    (
+        re.compile(r'got "(?P<actual>.+)", expected "(?P<expected>.+)"'),
+        lambda m: WrongReturn(parse_type(m["actual"]), parse_type(m["expected"]), m["actual"]),
+    ),
+)
+
+
+def read_complaint(diagnostic: Diagnostic) -> Complaint:
+    """Return what a diagnostic says."""
+    for pattern, read in (*_PATTERNS.get(diagnostic.code, ()), *_ANY_CODE):
+        found = pattern.search(diagnostic.message)
+        if found is None:
+            continue
+        complaint = read(found)
+        if isinstance(complaint, WrongOperands) and "operand is of type" in diagnostic.hint:
+            return replace(complaint, of_union=True)
+        return complaint
+    return Beside() if diagnostic.code in _BESIDE else Unclear()
+
+
+def stops_for_standard_name(reason: str) -> bool:
+    """Say whether mypy stops because a file has the name of a standard module."""
+    return "shadows" in reason
+
+
+def checkers_column(line: str, offset: int) -> int:
+    """Return mypy's number for the column that Python counts as `offset` bytes into `line`.
+
+    mypy 2.4.1 subtracts twice what the bytes are more than the characters.
+    """
+    if line.isascii():
+        return offset
+    characters = len(line.encode()[:offset].decode())
+    return 2 * characters - offset

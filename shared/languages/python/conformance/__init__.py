@@ -1,0 +1,1 @@
+"""Whether code keeps its declared interfaces."""

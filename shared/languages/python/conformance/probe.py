@@ -1,0 +1,355 @@
+"""A module that uses an implementation exactly as its stub declares it, for a type checker to read.
+
+For each function, method and constructor it has a callback protocol made from the stub, to which
+the implementation is assigned; for each variable and attribute, an assignment to its type. Where
+the checker objects, the implementation does not keep to the stub. Nothing of it ever runs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from shared.languages.python.stubs.declarations import Declaration
+from shared.languages.python.stubs.signatures import quoted_type
+
+_FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+Kind = Literal["shape", "types", "value", "attribute"]
+
+_TRANSPARENT: Final = frozenset(
+    {"staticmethod", "classmethod", "abstractmethod", "override", "final", "overload", "cache",
+     "lru_cache", "property", "cached_property"}
+)  # fmt: skip
+_TYPE_VARIABLES: Final = frozenset({"TypeVar", "ParamSpec", "TypeVarTuple"})
+_QUALIFIERS: Final = frozenset({"Final", "ClassVar", "Required", "NotRequired", "ReadOnly"})
+# Classes that are not made by calling them, or not in a way that their body tells.
+_SPECIAL_BASES: Final = frozenset(
+    {"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "Protocol", "TypedDict", "ABC"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One use of a declared name. `shape` looks at number and names of parameters alone."""
+
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeModule:
+    """The text, and which probe stands on which of its lines."""
+
+    text: str
+    probes: Mapping[int, Probe]
+
+
+def build_probe(
+    module: str, stub: Mapping[str, Declaration], imports: Sequence[str], present: Collection[str]
+) -> ProbeModule:
+    """Return the probe of the module with that dotted name.
+
+    `stub` is what is declared of it, `imports` are the import statements of the stub, made
+    absolute, and `present` the declared names that the implementation has.
+    """
+    return _Builder(module, stub, imports, present).build()
+
+
+class _Builder:
+    def __init__(
+        self,
+        module: str,
+        stub: Mapping[str, Declaration],
+        imports: Sequence[str],
+        present: Collection[str],
+    ) -> None:
+        self._stub = {name: each for name, each in stub.items() if name in present}
+        self._variables = type_variables(stub)
+        self._lines = [
+            "from __future__ import annotations",
+            "from typing import Any, Protocol, overload",
+        ]
+        self._lines += [*imports, f"import {module} as _m"]
+        types = sorted(name for name in self._stub if name not in self._variables)
+        if types:
+            self._lines.append(f"from {module} import {', '.join(types)}")
+        self._probes: dict[int, Probe] = {}
+        self._count = 0
+
+    def build(self) -> ProbeModule:
+        for name, declaration in self._stub.items():
+            match declaration.kind:
+                case "function":
+                    self._function(name, declaration, f"_m.{name}", skip_first=False)
+                case "class":
+                    self._class(name, declaration)
+                case "variable" if name not in self._variables:
+                    self._value(name, declaration.nodes[-1], f"_m.{name}", "value")
+                case _:
+                    pass
+        return ProbeModule("\n".join(self._lines) + "\n", self._probes)
+
+    def _class(self, name: str, declaration: Declaration) -> None:
+        self._constructor(name, declaration)
+        for member, each in declaration.members.items():
+            qualified = f"{name}.{member}"
+            if member in {"__init__", "__new__"} or (each.kind == "import"):
+                continue
+            node = each.nodes[-1]
+            if each.kind == "function" and isinstance(node, _FunctionNode):
+                self._method(name, member, each, node)
+            elif each.kind == "variable":
+                self._on_instance(name, qualified, member, node)
+
+    def _method(
+        self, owner: str, member: str, declaration: Declaration, node: _FunctionNode
+    ) -> None:
+        qualified, decorators = f"{owner}.{member}", decorator_names(node)
+        if decorators & {"property", "cached_property", "setter"}:
+            first = declaration.nodes[0]
+            self._on_instance(owner, qualified, member, first)
+        elif decorators & {"staticmethod", "classmethod"}:
+            skip = "classmethod" in decorators
+            self._function(qualified, declaration, f"_m.{owner}.{member}", skip_first=skip)
+        else:
+            self._function(
+                qualified, declaration, f"_x.{member}", skip_first=True, owner=f"_m.{owner}"
+            )
+
+    def _function(
+        self,
+        name: str,
+        declaration: Declaration,
+        target: str,
+        *,
+        skip_first: bool,
+        owner: str | None = None,
+    ) -> None:
+        nodes = [each for each in declaration.nodes if isinstance(each, _FunctionNode)]
+        if not all(decorator_names(each) <= _TRANSPARENT for each in nodes):
+            return  # what such a decorator makes of it cannot be written down
+        for kind in ("shape", "types"):
+            self._count += 1
+            protocol = f"_P{self._count}"
+            self._lines.append(f"class {protocol}(Protocol):")
+            for node in nodes:
+                if len(nodes) > 1:
+                    self._lines.append("    @overload")
+                method = self._callback(node, typed=kind == "types", skip_first=skip_first)
+                self._lines += [f"    {line}" for line in ast.unparse(method).split("\n")]
+            self._assign(Probe(name, kind), protocol, target, owner)
+
+    def _assign(self, probe: Probe, annotation: str, target: str, owner: str | None) -> None:
+        if owner is None:
+            self._lines.append(f"_v{self._count}: {annotation} = {target}")
+        else:
+            self._lines.append(f"def _f{self._count}(_x: {owner}) -> None:")
+            self._lines.append(f"    _v{self._count}: {annotation} = {target}")
+        self._probes[len(self._lines)] = probe
+
+    def _callback(self, node: _FunctionNode, *, typed: bool, skip_first: bool) -> _FunctionNode:
+        args = node.args
+        positional = [*args.posonlyargs, *args.args][skip_first:]
+        # An operator's operands are never given by name.
+        is_special = node.name.startswith("__") and node.name not in {"__init__", "__call__"}
+        only = len(positional) if is_special else len(args.posonlyargs) - skip_first
+        me = ast.arg("_self")
+
+        def part(parameter: ast.arg) -> ast.arg:
+            annotation = self._type(parameter.annotation) if typed else ast.Name("Any")
+            return ast.arg(parameter.arg, annotation)
+
+        first = [part(each) for each in positional[: max(only, 0)]]
+        plain = [part(each) for each in positional[max(only, 0) :]]
+        signature = ast.arguments(
+            posonlyargs=[me, *first] if first else [],
+            args=plain if first else [me, *plain],
+            vararg=part(args.vararg) if args.vararg else None,
+            kwonlyargs=[part(each) for each in args.kwonlyargs],
+            kw_defaults=[None if each is None else ast.Constant(...) for each in args.kw_defaults],
+            kwarg=part(args.kwarg) if args.kwarg else None,
+            defaults=[ast.Constant(...) for _ in args.defaults],
+        )
+        returns = self._type(node.returns) if typed else ast.Name("Any")
+        body: list[ast.stmt] = [ast.Expr(ast.Constant(...))]
+        kind = type(node) if typed else ast.FunctionDef
+        method = kind("__call__", signature, body, [], returns, None)
+        return ast.fix_missing_locations(method)
+
+    def _constructor(self, name: str, declaration: Declaration) -> None:
+        node = declaration.nodes[-1]
+        assert isinstance(node, ast.ClassDef), "the kind says so"
+        made_by = constructor_of(declaration)
+        if made_by is None or _is_abstract(declaration):
+            return
+        init = Declaration(name, "function", node.lineno, [made_by])
+        self._function(name, init, f"_m.{name}", skip_first=True)
+
+    def _on_instance(self, owner: str, qualified: str, member: str, node: ast.stmt) -> None:
+        annotation = node.returns if isinstance(node, _FunctionNode) else _annotation_of(node)
+        text = self._text(annotation)
+        self._count += 1
+        self._assign(Probe(qualified, "attribute"), text, f"_x.{member}", f"_m.{owner}")
+
+    def _value(self, name: str, node: ast.stmt, target: str, kind: Kind) -> None:
+        annotation = _annotation_of(node)
+        if annotation is None or last_name(annotation) == "TypeAlias":
+            return
+        self._count += 1
+        self._assign(Probe(name, kind), self._text(annotation), target, None)
+
+    def _text(self, annotation: ast.expr | None) -> str:
+        return ast.unparse(self._type(annotation))
+
+    def _type(self, annotation: ast.expr | None) -> ast.expr:
+        return ast.Name("Any") if annotation is None else erase(annotation, self._variables)
+
+
+def erase(annotation: ast.expr, variables: Collection[str] = ()) -> ast.expr:
+    """Return a type fit to stand anywhere: without qualifiers, quotes and type variables."""
+    erased: object = _Erased(variables).visit(_deep(annotation))
+    assert isinstance(erased, ast.expr), "expressions are replaced by expressions"
+    return erased
+
+
+class _Erased(ast.NodeTransformer):
+    """Puts `Any` for type variables and what only has a meaning inside a class."""
+
+    def __init__(self, variables: Collection[str]) -> None:
+        self._variables = variables
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Name("Any") if node.id in {*self._variables, "Self", "AnyStr"} else node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        inner = quoted_type(node.value) if isinstance(node.value, str) else None
+        return node if inner is None else self._erased(_deep(inner))
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        name, inner = last_name(node.value), node.slice
+        if name == "Literal":
+            return node  # what it lists are values
+        if name == "Annotated" and isinstance(inner, ast.Tuple):
+            return self._erased(inner.elts[0])
+        if name in _QUALIFIERS:
+            return self._erased(inner)
+        self.generic_visit(node)
+        return node
+
+    def _erased(self, node: ast.expr) -> ast.expr:
+        found: ast.expr = self.visit(node)
+        return found
+
+
+def constructor_of(declaration: Declaration) -> ast.FunctionDef | None:
+    """Return the signature that makes a value of a class, as a method; `None`: it is not told."""
+    node = declaration.nodes[-1]
+    if not isinstance(node, ast.ClassDef) or base_names(node) & _SPECIAL_BASES:
+        return None
+    init = declaration.members.get("__init__")
+    if init is not None and len(init.nodes) == 1 and isinstance(init.nodes[0], ast.FunctionDef):
+        args = init.nodes[0].args
+    elif _made_of_fields(node):
+        args = _fields(node)
+    else:
+        return None
+    return ast.FunctionDef("__init__", args, [], [], ast.Name(node.name), None)
+
+
+def type_variables(stub: Mapping[str, Declaration]) -> frozenset[str]:
+    """Return the type variables that a stub defines."""
+    return frozenset(
+        name
+        for name, each in stub.items()
+        if isinstance(node := each.nodes[-1], ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and last_name(node.value.func) in _TYPE_VARIABLES
+    )
+
+
+def decorator_names(node: ast.stmt) -> frozenset[str]:
+    """Return the last names of what decorates a function or class."""
+    decorators: Sequence[ast.expr] = getattr(node, "decorator_list", ())
+    return frozenset(last_name(each) for each in decorators)
+
+
+def _is_abstract(declaration: Declaration) -> bool:
+    return any(
+        "abstractmethod" in decorator_names(node)
+        for member in declaration.members.values()
+        for node in member.nodes
+    )
+
+
+def base_names(node: ast.stmt) -> frozenset[str]:
+    """Return the last names of a class's bases; none of what is no class."""
+    bases = node.bases if isinstance(node, ast.ClassDef) else []
+    return frozenset(map(last_name, bases))
+
+
+def _made_of_fields(node: ast.ClassDef) -> bool:
+    """Say whether a class takes its own fields, one after the other, and nothing else."""
+    if "NamedTuple" in base_names(node):
+        return base_names(node) == {"NamedTuple"}
+    plain = [each for each in node.decorator_list if last_name(each) == "dataclass"]
+    options = {
+        option.arg for each in plain if isinstance(each, ast.Call) for option in each.keywords
+    }
+    special = any(isinstance(each.value, ast.Call) for each in node.body if _is_field(each))  # type: ignore[attr-defined]
+    return (
+        bool(plain) and not base_names(node) and not options & {"init", "kw_only"} and not special
+    )
+
+
+def _fields(node: ast.ClassDef) -> ast.arguments:
+    """Return the parameters that a dataclass or a named tuple takes for its fields."""
+    fields = [each for each in node.body if _is_field(each)]
+    given = [ast.arg("self"), *(ast.arg(each.target.id, each.annotation) for each in fields)]  # type: ignore[attr-defined]
+    defaults = [each.value for each in fields if each.value is not None]  # type: ignore[attr-defined]
+    return ast.arguments([], given, None, [], [], None, defaults)
+
+
+def _is_field(node: ast.stmt) -> bool:
+    if not (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)):
+        return False
+    return last_name(node.annotation) != "ClassVar"
+
+
+def _annotation_of(node: ast.stmt) -> ast.expr | None:
+    """Return the type that a variable is declared with; a bare `Final` is none."""
+    found = node.annotation if isinstance(node, ast.AnnAssign) else None
+    while found is not None and last_name(found) in _QUALIFIERS:
+        found = found.slice if isinstance(found, ast.Subscript) else None
+    return found
+
+
+def last_name(node: ast.expr) -> str:
+    """Return the last part of a dotted name, without call or subscript; empty for all else."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Call(func=inner) | ast.Subscript(value=inner):
+            return last_name(inner)
+        case _:
+            return ""
+
+
+def _deep(node: ast.expr) -> ast.expr:
+    return ast.parse(ast.unparse(node), mode="eval").body
+
+
+def absolute_imports(body: Sequence[ast.stmt], package: Sequence[str]) -> Iterator[str]:
+    """Yield the import statements of a stub, relative ones made absolute from `package`."""
+    for statement in body:
+        match statement:
+            case ast.Import():
+                yield ast.unparse(statement)
+            case ast.ImportFrom(module=base, names=names, level=level) if base != "__future__":
+                start = list(package[: len(package) - level + 1]) if level else []
+                module = ".".join([*start, *([base] if base else [])])
+                if module:
+                    yield ast.unparse(ast.ImportFrom(module, names, 0))
+            case _:
+                continue

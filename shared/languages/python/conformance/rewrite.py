@@ -1,0 +1,192 @@
+"""Does a rewrite of an existing file lose what nobody asked it to lose?"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from shared.languages.python.conformance.violations import Violation
+from shared.languages.python.files import is_test_file
+from shared.languages.python.stubs.contracts import is_meant, normal_changes
+from shared.languages.python.stubs.declarations import (
+    BINDING_BLOCKS,
+    Declaration,
+    bindings,
+    declarations,
+    flat,
+)
+from shared.languages.python.views.sources import Source
+
+# A shorter file can lose half of itself by an honest change of a few lines.
+_MIN_LINES: Final = 20
+
+
+def check_rewrite(
+    path: str, before: str, after: str, changes: Sequence[str] = ()
+) -> tuple[Violation, ...]:
+    """Return what the file at `path` loses by a rewrite and `changes` do not name.
+
+    That is a public name of a Python file that is no test, or more than half of the text of any
+    file of twenty lines and more. Names that moved to another file and are imported from there
+    are not lost, nor does their text count. Where `changes` name the file itself, nothing is.
+    """
+    changed = normal_changes(changes)
+    is_python = path.endswith((".py", ".pyi"))
+    if path in changed:
+        return ()
+    old = Source(before).parsed if is_python else None
+    new = Source(after).parsed if is_python else None
+    if not (isinstance(old, ast.Module) and isinstance(new, ast.Module)):
+        return tuple(_shrunk(path, before, after))
+    had, has = declarations(old.body), declarations(new.body)
+    lost = () if is_test_file(path) else tuple(_lost(path, old, new, changed))
+    rest = _without_text(before, [had[name] for name in had if _may_go(name, path, has, changed)])
+    return (*lost, *_shrunk(path, rest, after))
+
+
+def _shrunk(path: str, before: str, after: str) -> Iterator[Violation]:
+    old, new = _size(before), _size(after)
+    if new * 2 < old and len(before.splitlines()) >= _MIN_LINES:
+        message = (
+            f"shrinks to {100 * new // old}% of what it was: keep what the order does not change, "
+            "and write the whole file"
+        )
+        yield Violation(path, "", message)
+
+
+def _size(text: str) -> int:
+    """Return the number of characters that are not blank."""
+    return len("".join(text.split()))
+
+
+def _may_go(name: str, path: str, has: dict[str, Declaration], changed: Collection[str]) -> bool:
+    moved = name in has and has[name].kind == "import"
+    return moved or is_meant(name, path, changed)
+
+
+def _without_text(text: str, declared: Sequence[Declaration]) -> str:
+    lines: list[str | None] = list(text.splitlines())
+    for each in declared:
+        for node in each.nodes:
+            if each.kind in ("function", "class"):
+                last = node.end_lineno or node.lineno
+                lines[node.lineno - 1 : last] = [None] * (last - node.lineno + 1)
+    return "\n".join(line for line in lines if line is not None)
+
+
+def _lost(
+    path: str, old: ast.Module, new: ast.Module, changed: Collection[str]
+) -> Iterator[Violation]:
+    if any(_is_star(each) for each in ast.walk(new)):
+        return  # it may bring any name back
+    had, has = declarations(old.body), declarations(new.body)
+    for name in _public(old, path):
+        if is_meant(name, path, changed):
+            continue
+        owner, _, member = name.partition(".")
+        kept = owner in has
+        if member:  # of a class that is gone itself, nothing more is told
+            kept = not kept or _has_member(has[owner], member, had[owner])
+        if not kept:
+            yield Violation(path, name, f"`{name}` is gone, and no interface says so")
+
+
+def _is_star(node: ast.AST) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+
+
+def _public(tree: ast.Module, path: str) -> Iterator[str]:
+    exported = _exported(tree)
+    is_package = path.endswith(("/__init__.py", "/__init__.pyi")) or path == "__init__.py"
+    seen = [each for each in tree.body if not _is_run_alone(each)]
+    passing = _passing(seen)
+    for name, declared in declarations(seen).items():
+        if exported is not None:
+            is_public = name in exported
+        else:
+            relative = is_package and any(_is_relative(each) for each in declared.nodes)
+            is_public = (
+                name[0] != "_"
+                and (declared.kind != "import" or relative)
+                and (declared.kind != "variable" or name not in passing)
+            )
+        if is_public:
+            yield name
+            yield from (
+                f"{name}.{member}"
+                for member, each in declared.members.items()
+                if member[0] != "_" and each.kind == "function"
+            )
+
+
+def _is_run_alone(statement: ast.stmt) -> bool:
+    """Say whether it is `if __name__ == "__main__":`; who imports the module never sees that."""
+    match statement:
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"), ops=[ast.Eq()]), orelse=[]):
+            return True
+        case _:
+            return False
+
+
+def _passing(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Return the variables that are there by the way: nobody imports them.
+
+    Those are the variables of loops and `with`, what stands in for an import from elsewhere that
+    failed, and those of a script: a module that declares nothing else and ends by doing something.
+    """
+    declared = declarations(body)
+    imported = {
+        name
+        for each in flat(body)
+        if isinstance(each, ast.Import | ast.ImportFrom) and not _is_relative(each)
+        for name, _ in bindings(each)
+    }
+    defines = any(each.kind in ("function", "class") for each in declared.values())
+    is_script = not defines and any(map(_acts, body[-1:]))
+    return frozenset(
+        name
+        for name, each in declared.items()
+        if name in imported
+        or all(isinstance(node, BINDING_BLOCKS) for node in each.nodes)
+        or (is_script and not name.isupper())
+    )
+
+
+def _acts(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Expr):
+        return not isinstance(statement.value, ast.Constant)
+    return isinstance(statement, ast.While | ast.For | ast.With)
+
+
+def _is_relative(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.level > 0
+
+
+def _exported(tree: ast.Module) -> frozenset[str] | None:
+    """Return the names in `__all__`, `None` where it does not list them plainly."""
+    found: frozenset[str] | None = None
+    for statement in tree.body:
+        match statement:
+            case ast.Assign(
+                targets=[ast.Name(id="__all__")], value=ast.List(elts=names) | ast.Tuple(elts=names)
+            ) if all(isinstance(each, ast.Constant) for each in names):
+                found = frozenset(
+                    each.value
+                    for each in names
+                    if isinstance(each, ast.Constant) and isinstance(each.value, str)
+                )
+            case ast.AugAssign(target=ast.Name(id="__all__")):
+                return None
+            case _:
+                pass
+    return found
+
+
+def _has_member(now: Declaration, member: str, before: Declaration) -> bool:
+    """Say whether a class still has a member, or may have it by another base or by a decorator."""
+    new, old = now.nodes[-1], before.nodes[-1]
+    if not (isinstance(new, ast.ClassDef) and isinstance(old, ast.ClassDef)):
+        return True
+    same_bases = [ast.dump(each) for each in new.bases] == [ast.dump(each) for each in old.bases]
+    return member in now.members or not same_bases

@@ -1,0 +1,51 @@
+"""One file of a project: what is declared of it, and what it has."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from shared.languages.python.conformance.probe import absolute_imports
+from shared.languages.python.stubs.declarations import Declaration, declarations, plain_declarations
+from shared.languages.python.views.views import ROOTS
+
+_PROBES: Final = "llmch_probes/"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One file with what is declared of it and what it has."""
+
+    path: str
+    module: str
+    stub: Mapping[str, Declaration]
+    imports: tuple[str, ...]
+    tree: ast.Module
+    had: Mapping[str, Declaration]
+    is_open: bool
+
+    @property
+    def probe_path(self) -> str:
+        return f"{_PROBES}{self.module.replace('.', '__')}.py"
+
+
+def subject_of(path: str, body: Sequence[ast.stmt], tree: ast.Module, *, is_open: bool) -> Subject:
+    """Return the file at `path`, declared by the statements of `body` and written as `tree`.
+
+    One that `is_open` may have names that nobody sees, as by a star import.
+    """
+    stem = path.removesuffix(".pyi").removesuffix(".py").removesuffix("/__init__")
+    module = stem.removeprefix(ROOTS[1]).replace("/", ".")
+    is_package = path.endswith(("/__init__.py", "/__init__.pyi"))
+    package = module.split(".") if is_package else module.split(".")[:-1]
+    return Subject(
+        path,
+        module,
+        plain_declarations(body),
+        tuple(absolute_imports(body, package)),
+        tree,
+        declarations(tree.body),
+        is_open,
+    )

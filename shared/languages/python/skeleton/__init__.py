@@ -1,0 +1,1 @@
+"""Code that keeps an interface and does nothing."""

@@ -1,0 +1,1 @@
+"""Interface stubs: read, merged, compared."""

@@ -1,0 +1,289 @@
+"""When do two declarations of one name contradict each other?
+
+Only what both of them say is compared: a delta may leave out an annotation, a base class or a
+decorator that the first declaration has, and add one that it lacks.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from shared.languages.python.code import CodeProblem, parse_code
+from shared.languages.python.stubs.declarations import Declaration, declarations
+from shared.languages.python.stubs.stubs import MAX_DEPTH, depth_exceeds
+from shared.languages.python.stubs.type_text import parse_type, surely_differ
+
+_FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+_BUILTIN_FORMS: Final = {
+    "List": "list",
+    "Dict": "dict",
+    "Set": "set",
+    "FrozenSet": "frozenset",
+    "Tuple": "tuple",
+    "Type": "type",
+}
+_TYPING: Final = frozenset({"typing", "t", "typing_extensions", "collections", "abc"})
+# These say how a function is bound to its class, which callers see.
+_BINDING_DECORATORS: Final = frozenset({"staticmethod", "classmethod"})
+# Of a dataclass: how its values are stored and shown.
+_UNSEEN: Final = frozenset({"slots", "repr", "match_args", "weakref_slot"})
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A name declared anew with another meaning: both declarations on one line each."""
+
+    name: str
+    line: int
+    before: str
+    after: str
+
+
+def conflicts(earlier: Sequence[ast.stmt], later: Sequence[ast.stmt]) -> tuple[Conflict, ...]:
+    """Return each name (`play`, `Game.play`) that `later` declares against `earlier`."""
+    return tuple(_conflicts(declarations(earlier), declarations(later), ""))
+
+
+def _conflicts(
+    earlier: dict[str, Declaration], later: dict[str, Declaration], prefix: str
+) -> Iterator[Conflict]:
+    for name, after in later.items():
+        before = earlier.get(name)
+        if before is None or "import" in (before.kind, after.kind):
+            continue
+        if not _compatible(before, after, in_class=bool(prefix)):
+            yield Conflict(f"{prefix}{name}", after.line, shown(before), shown(after))
+        elif before.kind == after.kind == "class":
+            yield from _conflicts(before.members, after.members, f"{prefix}{name}.")
+
+
+def _compatible(before: Declaration, after: Declaration, *, in_class: bool) -> bool:
+    if before.kind != after.kind:
+        # A property and an attribute read alike.
+        return (
+            in_class
+            and {before.kind, after.kind} == {"function", "variable"}
+            and any(_is_property(node) for each in (before, after) for node in each.nodes)
+        )
+    match before.kind:
+        case "function":
+            return _same_functions(before.nodes, after.nodes, in_class=in_class)
+        case "class":
+            return _same_heads(before.nodes[-1], after.nodes[-1])
+        case _:
+            return _same_variables(before.nodes[-1], after.nodes[-1])
+
+
+def _same_functions(
+    before: Sequence[ast.stmt], after: Sequence[ast.stmt], *, in_class: bool
+) -> bool:
+    if len(before) != len(after):
+        return False
+    return all(
+        isinstance(one, _FunctionNode)
+        and isinstance(other, _FunctionNode)
+        and type(one) is type(other)
+        and _binding(one) == _binding(other)
+        and _same_parameters(one.args, other.args, skip_first=in_class)
+        and _agree(one.returns, other.returns)
+        for one, other in zip(before, after, strict=True)
+    )
+
+
+def _binding(node: _FunctionNode) -> frozenset[str]:
+    names = frozenset(each.id for each in node.decorator_list if isinstance(each, ast.Name))
+    accessor = {"property"} if _is_property(node) else set()
+    return (names & _BINDING_DECORATORS) | accessor
+
+
+def _is_property(node: ast.stmt) -> bool:
+    if not isinstance(node, _FunctionNode):
+        return False
+    return any(
+        (isinstance(each, ast.Name) and each.id in {"property", "cached_property"})
+        or (isinstance(each, ast.Attribute) and each.attr in {"setter", "cached_property"})
+        for each in node.decorator_list
+    )
+
+
+def _same_parameters(one: ast.arguments, other: ast.arguments, *, skip_first: bool) -> bool:
+    left, right = _parameters(one), _parameters(other)
+    if len(left) != len(right):
+        return False
+    for index, (mine, theirs) in enumerate(zip(left, right, strict=True)):
+        if skip_first and index == 0:
+            continue  # `self`, whatever it is called and however it is annotated
+        if mine[:3] != theirs[:3] or not _agree(mine[3], theirs[3]):
+            return False
+    return True
+
+
+def _parameters(args: ast.arguments) -> list[tuple[str, str, bool, ast.expr | None]]:
+    """Return kind, name, whether there is a default, and annotation of each parameter."""
+    plain = [*(("position", each) for each in args.posonlyargs), *(("any", a) for a in args.args)]
+    optional = len(plain) - len(args.defaults)
+    found = [
+        (kind, each.arg, index >= optional, each.annotation)
+        for index, (kind, each) in enumerate(plain)
+    ]
+    if args.vararg:
+        found.append(("*", "", False, args.vararg.annotation))
+    found += sorted(
+        ("keyword", each.arg, default is not None, each.annotation)
+        for each, default in zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    )
+    if args.kwarg:
+        found.append(("**", "", False, args.kwarg.annotation))
+    return found
+
+
+def _same_heads(before: ast.stmt, after: ast.stmt) -> bool:
+    if not (isinstance(before, ast.ClassDef) and isinstance(after, ast.ClassDef)):
+        return False
+    return _same_where_both(before.bases, after.bases) and _same_where_both(
+        [_seen(each) for each in before.decorator_list],
+        [_seen(each) for each in after.decorator_list],
+    )
+
+
+def _seen(decorator: ast.expr) -> ast.expr:
+    """Return a decorator by its last name, without what no other file can see of it."""
+    if isinstance(decorator, ast.Attribute):
+        return ast.Name(decorator.attr)
+    if not isinstance(decorator, ast.Call):
+        return decorator
+    keywords = [each for each in decorator.keywords if each.arg not in _UNSEEN]
+    function = _seen(decorator.func)
+    if not decorator.args and not keywords:
+        return function
+    return ast.Call(function, decorator.args, keywords)
+
+
+def _same_where_both(before: Sequence[ast.expr], after: Sequence[ast.expr]) -> bool:
+    if not before or not after:
+        return True
+    return [normal(each) for each in before] == [normal(each) for each in after]
+
+
+def _same_variables(before: ast.stmt, after: ast.stmt) -> bool:
+    if not _agree(_annotation(before), _annotation(after)):
+        return False
+    one, other = _constant(before), _constant(after)
+    return one is None or other is None or one == other
+
+
+def _annotation(node: ast.stmt) -> ast.expr | None:
+    """Return the type of a variable; a bare `Final` or `ClassVar` says nothing of it."""
+    found = node.annotation if isinstance(node, ast.AnnAssign) else None
+    while found is not None and _last_name(found) in {"Final", "ClassVar"}:
+        found = found.slice if isinstance(found, ast.Subscript) else None
+    return found
+
+
+def _last_name(node: ast.expr) -> str:
+    match node:
+        case ast.Subscript(value=value):
+            return _last_name(value)
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case _:
+            return ""
+
+
+def _constant(node: ast.stmt) -> str | None:
+    """Return the written value of a variable, `None` where none is written (`...`)."""
+    value = node.value if isinstance(node, ast.AnnAssign | ast.Assign) else None
+    if value is None or (isinstance(value, ast.Constant) and value.value is ...):
+        return None
+    return ast.dump(value)
+
+
+def _agree(one: ast.expr | None, other: ast.expr | None) -> bool:
+    return one is None or other is None or normal(one) == normal(other)
+
+
+def normal(annotation: ast.expr) -> str:
+    """Return one spelling of a type: `Optional[List[int]]` and `list[int] | None` are equal."""
+    match annotation:
+        case ast.Constant(value=str(text)):
+            inner = quoted_type(text)
+            return repr(text) if inner is None else normal(inner)
+        case ast.Constant(value=value):
+            return repr(value)
+        case ast.Name(id=name):
+            return _BUILTIN_FORMS.get(name, name)
+        case ast.Attribute(value=ast.Name(id=module), attr=name) if module in _TYPING:
+            return _BUILTIN_FORMS.get(name, name)
+        case ast.BinOp(op=ast.BitOr(), left=left, right=right):
+            return _union([left, right])
+        case ast.Subscript(value=value, slice=inner) if _last_name(value) == "Optional":
+            return _union([inner, ast.Constant(None)])
+        case ast.Subscript(value=value, slice=inner) if _last_name(value) == "Union":
+            return _union(inner.elts if isinstance(inner, ast.Tuple) else [inner])
+        case ast.Subscript(value=value, slice=inner) if _last_name(value) != "Literal":
+            return f"{normal(value)}[{normal(inner)}]"
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            return ", ".join(normal(each) for each in elements)
+        case _:
+            return ast.unparse(annotation)
+
+
+def surely_incompatible(
+    declared: Declaration, written: Declaration, is_plain_class: Callable[[str], bool]
+) -> bool:
+    """Say whether two functions differ in a type for certain (see `surely_differ`).
+
+    A parameter that takes more than is declared is no difference, nor is a result that is less.
+    """
+    told, here = declared.nodes[-1], written.nodes[-1]
+    if not (isinstance(told, _FunctionNode) and isinstance(here, _FunctionNode)):
+        return False
+    theirs = {each.arg: each.annotation for each in _every(here.args)}
+    pairs = [(each.annotation, theirs.get(each.arg)) for each in _every(told.args)]
+    pairs.append((here.returns, told.returns))
+    return any(
+        one is not None
+        and other is not None
+        and surely_differ(
+            parse_type(normal(one)),
+            parse_type(normal(other)),
+            lambda each: is_plain_class(each.head),
+        )
+        for one, other in pairs
+    )
+
+
+def _every(args: ast.arguments) -> list[ast.arg]:
+    return [*args.posonlyargs, *args.args, *args.kwonlyargs]
+
+
+def quoted_type(text: str) -> ast.expr | None:
+    """Return the expression in a quoted annotation; `None` where there is none to follow."""
+    tree = parse_code(text.strip())
+    if isinstance(tree, CodeProblem) or len(tree.body) != 1 or depth_exceeds(tree, MAX_DEPTH):
+        return None
+    only = tree.body[0]
+    return only.value if isinstance(only, ast.Expr) else None
+
+
+def _union(members: Sequence[ast.expr]) -> str:
+    parts = {part for each in members for part in normal(each).split(" | ")}
+    return " | ".join(sorted(parts))
+
+
+def shown(declaration: Declaration) -> str:
+    """Return the head of a declaration, as code on one line."""
+    node = declaration.nodes[-1]
+    if isinstance(node, ast.ClassDef):
+        bases = ", ".join(ast.unparse(each) for each in node.bases)
+        head = f"class {node.name}({bases})" if bases else f"class {node.name}"
+        return " ".join([*(f"@{ast.unparse(each)}" for each in node.decorator_list), head])
+    if isinstance(node, _FunctionNode):
+        keyword = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
+        returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+        return f"{keyword} {node.name}({ast.unparse(node.args)}){returns}"
+    return " ".join(ast.unparse(node).split())

@@ -1,0 +1,1 @@
+"""What modules offer at each point of a plan."""

@@ -1,0 +1,139 @@
+"""One Python file, as far as it is known before it is written: by its source and its contracts."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+from shared.languages.python.code import CodeProblem
+from shared.languages.python.stubs.declarations import Declaration, declarations, qualified
+from shared.languages.python.stubs.merge import loosened, merge
+from shared.languages.python.stubs.shadowing import with_outer_types
+from shared.languages.python.views.sources import Source
+
+ANYTHING: Final = "from typing import Any\ndef __getattr__(name: str) -> Any: ...\n"
+
+
+@dataclass(frozen=True)
+class Module:
+    """A file at one point of the chain.
+
+    `contract` has what interfaces declare of it, `loose` the qualified names that an order says it
+    changes without saying how. `is_written` says that an order wrote to it without declaring what:
+    it may have more names than are known, and what only the source tells may have changed.
+    """
+
+    path: str
+    source: Source | None = None
+    contract: tuple[ast.stmt, ...] | None = None
+    loose: frozenset[str] = frozenset()
+    is_written: bool = False
+
+    def declare(self, stub: Sequence[ast.stmt]) -> Module:
+        """Return the file after an order that declares `stub` of it."""
+        contract = tuple(merge(self.contract or (), stub))
+        told = qualified(declarations(stub))
+        return replace(self, contract=contract, loose=self.loose - told)
+
+    def loosen(self, names: frozenset[str]) -> Module:
+        """Return the file after an order that changes these names, or takes them away."""
+        return replace(self, loose=self.loose | names)
+
+    def write(self) -> Module:
+        """Return the file after an order that may have written anything to it."""
+        return replace(self, is_written=True)
+
+    @cached_property
+    def body(self) -> Sequence[ast.stmt] | None:
+        """The statements known of it; `None` where nothing is."""
+        parsed = self.source.parsed if self.source else None
+        source = parsed.body if isinstance(parsed, ast.Module) else None
+        if source is None and self.contract is None:
+            return None
+        body = merge(source, self.contract or ()) if source is not None else self.contract or ()
+        return loosened(body, self.loose) if self.loose else body
+
+    @cached_property
+    def declared(self) -> dict[str, Declaration]:
+        """All names that are known of it."""
+        return declarations(self.body or ())
+
+    @cached_property
+    def contracted(self) -> frozenset[str]:
+        """The qualified names that a contract declares."""
+        return qualified(declarations(self.contract or ())) - self.loose
+
+    @cached_property
+    def is_open(self) -> bool:
+        """True where it may have names beyond those that are known."""
+        dynamic = self.source is not None and self.source.is_dynamic
+        return self.body is None or self.is_written or dynamic or "__getattr__" in self.declared
+
+    @cached_property
+    def imports(self) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
+        """Level, module and names of each import in it; a plain import has no names."""
+        found: list[tuple[int, str, tuple[str, ...]]] = []
+        for statement in self.body or ():
+            for node in ast.walk(statement):
+                match node:
+                    case ast.Import(names=names):
+                        found += [(0, each.name, ()) for each in names]
+                    case ast.ImportFrom(module=base, names=names, level=level):
+                        found.append((level, base or "", tuple(each.name for each in names)))
+                    case _:
+                        pass
+        return tuple(found)
+
+    @property
+    def problem(self) -> CodeProblem | None:
+        """Why its source cannot be read, where it cannot."""
+        parsed = self.source.parsed if self.source else None
+        return parsed if isinstance(parsed, CodeProblem) else None
+
+    @property
+    def checked_path(self) -> str:
+        """Where a type checker reads it: as a stub, unless there is source to keep."""
+        if self.source is not None and isinstance(self.source.parsed, ast.Module):
+            return self.path
+        return self.path.removesuffix(".pyi").removesuffix(".py") + ".pyi"
+
+    @cached_property
+    def text(self) -> str:
+        """What a type checker reads there."""
+        if self.body is None:
+            return ANYTHING
+        if self.source is not None and self.contract is None and not self.loose:
+            return self.source.text
+        body = with_outer_types(self.body)
+        return render_stub(body) if self.checked_path.endswith(".pyi") else _unparse(body)
+
+
+def render_stub(body: Sequence[ast.stmt]) -> str:
+    """Return stub code in which each import is visible from outside.
+
+    PEP 484 hides `from .a import f` in a stub, whereas the module it stands for will have `f`.
+    """
+    return _unparse([_visible(each) for each in body])
+
+
+def _visible(statement: ast.stmt) -> ast.stmt:
+    match statement:
+        case ast.ImportFrom(module=module, names=names, level=level) if module != "__future__":
+            shown = [ast.alias(each.name, each.asname or _own_name(each.name)) for each in names]
+            return ast.ImportFrom(module, shown, level)
+        case ast.Import(names=names):
+            shown = [ast.alias(each.name, each.asname or _own_name(each.name)) for each in names]
+            return ast.Import(shown)
+        case _:
+            return statement
+
+
+def _own_name(name: str) -> str | None:
+    return name if name.isidentifier() else None
+
+
+def _unparse(body: Sequence[ast.stmt]) -> str:
+    return ast.unparse(ast.fix_missing_locations(ast.Module(list(body), []))) + "\n"

@@ -1,0 +1,1 @@
+"""The transcript of model calls: written, replayed, resumed."""

@@ -1,0 +1,1 @@
+"""Talks to model servers: requests, streams, retries."""

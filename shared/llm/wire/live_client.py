@@ -1,0 +1,218 @@
+"""The live client: one request, brought through whatever a server does, to one completion.
+
+Here the parts meet: the form of the request (`quirks`), the wire (`transport`), the reading of
+replies (`chat`, `responses`), patience (`retry`) and recovery (`polling`).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from shared.errors import ModelUnavailable
+from shared.events import Channel, Emit, ModelTextArrived, Noted, ignore
+from shared.llm.client import Api, Completion, ReplyBroken, ReplyFailed, Request
+from shared.llm.wire.access import ModelAccess
+from shared.llm.wire.chat import chat_body, read_chat
+from shared.llm.wire.polling import cancel, recover
+from shared.llm.wire.quirks import Quirks, adjusted, initial_quirks
+from shared.llm.wire.refusals import Refused, Unreachable, final_error
+from shared.llm.wire.reply_reading import Answer, Watch, answer_usage
+from shared.llm.wire.responses import ResponseStream, read_response, response_body
+from shared.llm.wire.retry import Clock, Patience, RetryPolicy, SystemClock, with_retries
+from shared.llm.wire.sse import Document, NotJson, iter_documents
+from shared.llm.wire.transport import Transport
+from shared.llm.wire.well_formed import well_formed
+
+_USAGE_ESTIMATED = "the server reports no usage; tokens are estimated"
+
+
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """The form that a model takes, and in words each change that led to it."""
+
+    quirks: Quirks
+    words: tuple[str, ...] = ()
+
+
+class LiveClient:
+    """Asks one model server, and remembers what its models refuse. Safe for threads.
+
+    Nothing is sent, or loaded, before a call; close it after use. What happens on the way (text
+    arriving, waits, changes of form) goes to `emit`; with a sink other than `ignore`, chat replies
+    are streamed.
+    """
+
+    def __init__(
+        self,
+        access: ModelAccess,
+        emit: Emit = ignore,
+        *,
+        policy: RetryPolicy | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._access = access
+        self._emit = emit
+        self._watched = emit is not ignore
+        clock = clock or SystemClock()
+        self._patience = Patience(policy or RetryPolicy(), clock, emit)
+        self._transport = Transport(access, clock)
+        self._lock = threading.Lock()
+        self._learned: dict[tuple[str, Api], _Learned] = {}
+
+    def complete(self, request: Request) -> Completion:
+        """Return the model's reply; see `LlmClient`."""
+        try:
+            answer = self._in_accepted_form(request)
+        except NotJson as fault:
+            raise ModelUnavailable(
+                f"the server at {self._access.display_url} answered with {fault.what}, "
+                "not with a model's reply",
+                hint="check OPENAI_BASE_URL: it usually ends in /v1",
+            ) from None
+        adjustments = self._learned_of(request).words
+        if answer.usage is None:
+            adjustments = (*adjustments, _USAGE_ESTIMATED)
+        return Completion(
+            text=well_formed(answer.text),
+            model=well_formed(answer.model),
+            usage=answer_usage(answer, request),
+            reasoning=well_formed(answer.reasoning),
+            adjustments=adjustments,
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _in_accepted_form(self, request: Request) -> Answer:
+        """Ask, changing the form of the request after each refusal that names a part of it."""
+        deadline = self._patience.clock.now() + self._access.deadline_seconds
+        tried: set[Quirks] = set()
+        while True:
+            quirks = self._learned_of(request).quirks
+            tried.add(quirks)
+            try:
+                return self._ask(request, quirks, deadline)
+            except Refused as refused:
+                change = adjusted(quirks, request, refused)
+                if change is None or change.quirks in tried:
+                    raise final_error(refused, request.model, self._access.display_url) from None
+                self._learn(request, change.quirks, change.words)
+
+    def _ask(self, request: Request, quirks: Quirks, deadline: float) -> Answer:
+        match quirks.api:
+            case Api.CHAT:
+                patience = self._patience_for(request)
+                return with_retries(lambda: self._ask_chat(request, quirks), patience, deadline)
+            case Api.RESPONSES:
+                return self._ask_responses(request, quirks, deadline)
+
+    def _ask_chat(self, request: Request, quirks: Quirks) -> Answer:
+        body = chat_body(request, quirks)
+        with self._transport.create_chat(body) as reply:
+            return read_chat(iter_documents(reply), request, self._watcher(request))
+
+    def _ask_responses(self, request: Request, quirks: Quirks, deadline: float) -> Answer:
+        stream = ResponseStream(self._watcher(request))
+        try:
+            final = self._final_response(request, quirks, stream, deadline)
+        except KeyboardInterrupt:
+            # In the background the server would go on, and charge, for nobody.
+            if quirks.background and stream.response_id is not None:
+                cancel(self._transport, stream.response_id)
+            raise
+        # Only a stream that was followed to its end holds the whole text.
+        return read_response(final, request, stream.text if stream.final else "")
+
+    def _final_response(
+        self, request: Request, quirks: Quirks, stream: ResponseStream, deadline: float
+    ) -> Document:
+        body = response_body(request, quirks)
+
+        def ask() -> None:
+            with self._transport.create_response(body) as reply:
+                stream.read(iter_documents(reply))
+
+        try:
+            with_retries(ask, self._patience_for(request), deadline)
+        except ReplyBroken as broken:
+            if stream.response_id is None or not quirks.background:
+                partial = Answer(stream.text, "", request.model, None)
+                raise ReplyBroken(broken.message, answer_usage(partial, request)) from None
+            patience = self._patience_for(request)
+            # Without a stream nothing broke: the server just has the reply later.
+            reason = broken.message if quirks.stream else "the reply is made in the background"
+            return recover(self._transport, stream, patience, deadline, reason)
+        assert stream.final is not None
+        return stream.final
+
+    def _patience_for(self, request: Request) -> Patience:
+        return self._patience.of(request.place.order)
+
+    def _watcher(self, request: Request) -> Watch:
+        order = request.place.order
+
+        def watch(channel: Channel, piece: str) -> None:
+            self._emit(ModelTextArrived(channel, well_formed(piece), order))
+
+        return watch
+
+    def _learned_of(self, request: Request) -> _Learned:
+        with self._lock:
+            known = self._learned.get((request.model, request.api))
+        return known or _Learned(
+            initial_quirks(request.api, is_openai=self._access.is_openai, watched=self._watched)
+        )
+
+    def _learn(self, request: Request, quirks: Quirks, words: str) -> None:
+        key = (request.model, request.api)
+        with self._lock:
+            known = self._learned.get(key)
+            if known is not None and known.quirks == quirks:
+                return  # another thread met the same refusal
+            before = known.words if known is not None else ()
+            self._learned[key] = _Learned(quirks, (*before, words))
+        self._emit(Noted(f"{request.model}: {words}"))
+
+
+def list_models(access: ModelAccess) -> frozenset[str]:
+    """Return the names of the models that the server offers; none where it does not tell.
+
+    Raises `ModelUnavailable` where it cannot be reached or refuses us.
+    """
+    transport = Transport(access, SystemClock())
+    try:
+        with transport.models() as reply:
+            document = json.loads(b"".join(reply.chunks))
+    except Refused as refused:
+        error = final_error(refused, "", access.display_url)
+        raise error if isinstance(error, ModelUnavailable) else _no_answer(access) from None
+    except (Unreachable, ReplyFailed, ValueError) as fault:
+        raise _no_answer(access, str(fault)) from None
+    finally:
+        transport.close()
+    listed = document.get("data") if isinstance(document, dict) else None
+    names = (each.get("id") for each in listed or () if isinstance(each, dict))
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def _no_answer(access: ModelAccess, why: str = "") -> ModelUnavailable:
+    return ModelUnavailable(
+        f"no usable answer from {access.display_url}{f': {why}' if why else ''}",
+        hint="check OPENAI_BASE_URL and that the server runs",
+    )

@@ -1,0 +1,93 @@
+"""A response whose stream broke, brought home all the same: resumed, else polled for.
+
+What was asked once is not asked, and paid for, again as long as the server still has it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from shared.llm.client import ReplyBroken, ReplyFailed
+from shared.llm.wire.refusals import Refused, Unreachable
+from shared.llm.wire.responses import ResponseStream, is_pending
+from shared.llm.wire.retry import Patience, with_retries
+from shared.llm.wire.sse import Document, NotJson, iter_documents, read_document
+from shared.llm.wire.transport import Transport
+
+_FIRST_INTERVAL = 1.0
+_LONGEST_INTERVAL = 20.0
+_INTERVAL_GROWTH = 1.5
+_RESUMES = 5
+
+# No response of that id, or no way to fetch one.
+_GONE = frozenset({404, 405})
+
+
+def recover(
+    transport: Transport, stream: ResponseStream, patience: Patience, deadline: float, reason: str
+) -> Document:
+    """Return the final document of the response whose stream broke because of `reason`.
+
+    Raises `ReplyBroken` where the server does not have the response, `ReplyFailed` where it is not
+    final by the `deadline` (it is cancelled then), `ModelUnavailable` where the server is gone.
+    """
+    assert stream.response_id is not None
+    try:
+        _resume(transport, stream, patience, reason)
+        return stream.final or _poll(transport, stream.response_id, patience, deadline)
+    except Refused as refused:
+        if refused.status not in _GONE:
+            raise
+        raise ReplyBroken(f"{reason}; the server does not have the reply any more") from None
+
+
+def _resume(transport: Transport, stream: ResponseStream, patience: Patience, reason: str) -> None:
+    """Follow the stream on as long as that brings something new; leaves it final, or not."""
+    assert stream.response_id is not None
+    for attempt in range(1, _RESUMES + 1):
+        reached = stream.last_sequence
+        if reached is None:
+            return
+        patience.wait(f"{reason}; resuming", attempt, patience.policy.backoff(1))
+        try:
+            with transport.resume_response(stream.response_id, reached) as reply:
+                stream.read(iter_documents(reply))
+            return
+        except Refused as refused:
+            if refused.status in _GONE:
+                raise
+            return
+        except NotJson:
+            return
+        except (ReplyBroken, Unreachable) as fault:
+            reason = fault.message
+        if stream.last_sequence == reached:
+            return
+
+
+def _poll(transport: Transport, response_id: str, patience: Patience, deadline: float) -> Document:
+    interval = _FIRST_INTERVAL
+    while True:
+        document = with_retries(lambda: _retrieve(transport, response_id), patience, deadline)
+        if not is_pending(document):
+            return document
+        if patience.clock.now() + interval > deadline:
+            cancel(transport, response_id)
+            raise ReplyFailed("the reply was not complete by the deadline and was cancelled")
+        patience.clock.sleep(interval)
+        interval = min(_LONGEST_INTERVAL, interval * _INTERVAL_GROWTH)
+
+
+def cancel(transport: Transport, response_id: str) -> None:
+    """Ask the server to stop, so that what nobody waits for is not paid for; best effort."""
+    with suppress(Refused, Unreachable, ReplyFailed), transport.cancel_response(response_id):
+        pass
+
+
+def _retrieve(transport: Transport, response_id: str) -> Document:
+    """Return the response as it stands; asking is free, so whatever breaks may be repeated."""
+    try:
+        with transport.retrieve_response(response_id) as reply:
+            return read_document(reply)
+    except ReplyBroken as broken:
+        raise Unreachable(broken.message) from None

@@ -1,0 +1,27 @@
+"""Secrets of this process's environment, kept out of what is written to disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from shared.secrets.names import names_a_secret
+
+REDACTED = "[redacted]"
+
+# Shorter values ("yes", "1234") would be found inside innocent words.
+_SHORTEST_SECRET = 8
+
+
+def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the values of the variables whose names speak of a secret, longest first."""
+    # Asked at every record: values are fetched, and so decoded, only where the name tells.
+    telling = {environ[name] for name in environ if names_a_secret(name)}
+    values = (value for value in telling if len(value) >= _SHORTEST_SECRET)
+    return tuple(sorted(values, key=lambda value: (-len(value), value)))
+
+
+def redact(text: str, secrets: Iterable[str]) -> str:
+    """Return `text` with each of `secrets` replaced by `[redacted]`."""
+    for secret in secrets:
+        text = text.replace(secret, REDACTED)
+    return text

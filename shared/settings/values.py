@@ -1,0 +1,359 @@
+"""One configured value at a time: as somebody wrote it, to its type, or refused in words.
+
+By hand and not by pydantic: commands that never plan or run read the settings too, and pydantic's
+import alone would cost them 150 ms.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from enum import StrEnum
+from pathlib import Path
+from typing import Generic, Literal, TypeAlias, TypeVar
+
+from shared.errors import InvalidInput
+from shared.files.paths import PathProblem, check_path, is_git_path
+from shared.llm.cost.prices import Price
+from shared.secrets.names import names_a_secret
+
+E = TypeVar("E", bound=StrEnum)
+T = TypeVar("T")
+
+Reader = Callable[["Given"], T]
+Links: TypeAlias = tuple[str, ...] | Literal["auto"]
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_PACKAGE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_EFFORT = re.compile(r"[a-z]{1,20}")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value as written: `source` is the file or "environment", `name` what it is called there.
+
+    A relative path starts at `folder`. `as_text` is true of variables and flags, whose numbers
+    and lists are spelt as text; in a file a text is no number.
+    """
+
+    value: object
+    source: str
+    name: str
+    folder: Path
+    as_text: bool = False
+
+    def refused(self, wanted: str) -> InvalidInput:
+        """Return the error that says what the value must be."""
+        return InvalidInput(
+            f"{self.source}: {self.name} must be {wanted}, not {_shown(self.value)}",
+            f"change {self.name} there, or remove it",
+        )
+
+
+def read_text(given: Given) -> str:
+    """Return one line of text."""
+    value = given.value
+    if isinstance(value, str) and value.strip() and value.isprintable():
+        return value.strip()
+    raise given.refused("a line of text")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Generic[E]):
+    """Reads one of `options`."""
+
+    options: type[E]
+
+    def __call__(self, given: Given) -> E:
+        """Return the option that is given."""
+        found = next((each for each in self.options if each == given.value), None)
+        if found is None:
+            raise given.refused(f"one of {', '.join(self.options)}")
+        return found
+
+    @property
+    def range(self) -> str:
+        """The values that are taken, in words."""
+        return ", ".join(f"`{each}`" for each in self.options)
+
+
+def read_switch(given: Given) -> bool:
+    """Return whether something is on."""
+    if isinstance(given.value, bool):
+        return given.value
+    if given.as_text and given.value in ("true", "false"):
+        return given.value == "true"
+    raise given.refused("true or false")
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Reads a whole number from `low` to `high`."""
+
+    low: int
+    high: int
+
+    def __call__(self, given: Given) -> int:
+        """Return the number that is given."""
+        number = _number(given)
+        inside = number is not None and self.low <= number <= self.high
+        if number is None or number != number.to_integral_value() or not inside:
+            raise given.refused(f"a whole number from {self.low} to {self.high:,}")
+        return int(number)
+
+    @property
+    def range(self) -> str:
+        """The values that are taken, in words."""
+        return f"{self.low} to {self.high:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Reads a number from `low` to `high`."""
+
+    low: float
+    high: float
+
+    def __call__(self, given: Given) -> float:
+        """Return the number that is given."""
+        number = _number(given)
+        if number is None or not self.low <= number <= self.high:
+            raise given.refused(f"a number from {self.range}")
+        return float(number)
+
+    @property
+    def range(self) -> str:
+        """The values that are taken, in words."""
+        return f"{self.low:g} to {self.high:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Clamped:
+    """Reads a whole number of any size, which is brought into bounds with a warning."""
+
+    low: int
+    high: int
+
+    def __call__(self, given: Given) -> int:
+        """Return the number as it is given."""
+        return Whole(-(2**31), 2**31)(given)
+
+    def clamp(self, number: int, name: str) -> tuple[int, str | None]:
+        """Return `number` in bounds, and a warning where it was not; `name` is what set it."""
+        clamped = min(max(number, self.low), self.high)
+        if clamped == number:
+            return number, None
+        bounds = f"the limits are {self.low} and {self.high}"
+        return clamped, f"{name} is {number}: {clamped} attempts are made, {bounds}"
+
+    @property
+    def range(self) -> str:
+        """The values that are taken, in words."""
+        return f"{self.low} to {self.high}"
+
+
+def read_dollars(given: Given) -> Decimal:
+    """Return an amount in US dollars, to the digit as it was written."""
+    number = _number(given)
+    if number is None or number < 0:
+        raise given.refused("an amount in US dollars, 0 or more")
+    return number
+
+
+def read_effort(given: Given) -> str:
+    """Return a reasoning effort: a word such as `medium`, for servers differ in theirs."""
+    text = read_text(given)
+    if not _EFFORT.fullmatch(text):
+        raise given.refused("a word such as low, medium or high")
+    return text
+
+
+def read_url(given: Given) -> str:
+    """Return an http or https URL without credentials."""
+    from urllib.parse import urlsplit
+
+    text = read_text(given)
+    try:
+        parts = urlsplit(text)
+        well_formed = parts.scheme in ("http", "https") and bool(parts.hostname)
+        secret = parts.username is not None or parts.password is not None
+        _ = parts.port  # raises for what is no port
+    except ValueError:
+        well_formed, secret = False, False
+    if secret:
+        # The URL itself stays out of the message, with its secret.
+        raise InvalidInput(
+            f"{given.source}: {given.name} holds credentials", "put the key in OPENAI_API_KEY"
+        )
+    if not well_formed:
+        raise given.refused("an http or https URL such as http://127.0.0.1:8080/v1")
+    return text
+
+
+def read_path(given: Given) -> Path:
+    """Return an absolute path; `~` is the home folder."""
+    return _absolute(read_text(given), given)
+
+
+def read_paths(given: Given) -> tuple[Path, ...]:
+    """Return absolute paths, from a list or, in the environment, a text as `PATH` has it."""
+    return tuple(_absolute(each, given) for each in _texts(given, os.pathsep))
+
+
+def read_ladder(given: Given) -> tuple[str, ...]:
+    """Return names of models, from a list or a text with commas: `small,large`."""
+    names = _texts(replace(given, as_text=True), ",")
+    if not names:
+        raise given.refused("the name of a model, or several with commas")
+    return names
+
+
+def read_model(given: Given) -> tuple[str, ...]:
+    """Return a ladder of a single model."""
+    names = read_ladder(given)
+    if len(names) != 1:
+        raise given.refused("one model: only the factory takes several")
+    return names
+
+
+def read_branches(given: Given) -> frozenset[str]:
+    """Return names of branches."""
+    return frozenset(_texts(given, ","))
+
+
+def read_programs(given: Given) -> tuple[str, ...]:
+    """Return names of programs, without folders."""
+    return _matching(given, _PROGRAM, "names of programs, without folders")
+
+
+def read_packages(given: Given) -> tuple[str, ...]:
+    """Return names of packages or modules."""
+    return _matching(given, _PACKAGE, "names of packages, without versions")
+
+
+def read_variables(given: Given) -> tuple[str, ...]:
+    """Return names of environment variables, none of which may hold a key of ours."""
+    names = _matching(given, _VARIABLE, "names of environment variables")
+    for name in names:
+        if name.upper().startswith(("OPENAI_", "LLMCH_")) or names_a_secret(name):
+            raise InvalidInput(
+                f"{given.source}: {given.name} names {name}, which commands never get",
+                f"remove {name} from it",
+            )
+    return names
+
+
+def read_folders(given: Given) -> tuple[str, ...]:
+    """Return folders inside the target repo, as normalised relative paths."""
+    folders = []
+    for text in _texts(given, ","):
+        try:
+            folder = check_path(text.rstrip("/"))
+        except PathProblem:
+            folder = ""
+        if not folder or is_git_path(folder):
+            raise given.refused("folders inside the repo, such as .venv")
+        folders.append(folder)
+    return tuple(folders)
+
+
+def read_links(given: Given) -> Links:
+    """Return folders inside the target repo, or `auto`; `none` stands for no folder."""
+    if given.value == "auto":
+        return "auto"
+    return () if given.value == "none" else read_folders(given)
+
+
+def read_prices(given: Given) -> Mapping[str, Price]:
+    """Return prices by model, from tables of `input`, `cached_input` and `output`."""
+    if not isinstance(given.value, dict):
+        raise given.refused("a table of models")
+    return {name: _price(name, entry, given) for name, entry in given.value.items()}
+
+
+def _price(model: str, entry: object, given: Given) -> Price:
+    at = replace(given, value=entry, name=f"{given.name}.{model}")
+    if not isinstance(entry, dict) or not {"input", "output"} <= entry.keys():
+        raise at.refused("a table with input and output, in US dollars per million tokens")
+    if unknown := entry.keys() - {"input", "cached_input", "output"}:
+        raise InvalidInput(
+            f"{given.source}: {at.name} has the unknown key {min(unknown)}",
+            "a price has input, cached_input and output",
+        )
+    figures = {
+        part: read_dollars(replace(at, value=value, name=f"{at.name}.{part}"))
+        for part, value in entry.items()
+    }
+    # Where the price of cached input is not told, none of it is taken to be cheaper.
+    cached = figures.get("cached_input", figures["input"])
+    return Price(input=figures["input"], cached_input=cached, output=figures["output"])
+
+
+def _number(given: Given) -> Decimal | None:
+    """Return a finite number of less than thirty digits, or `None` where there is none."""
+    match given.value:
+        case bool():
+            return None
+        case str() if not given.as_text:
+            return None
+        case int() | float() | Decimal() | str():
+            try:
+                number = Decimal(str(given.value).strip())
+            except (InvalidOperation, ValueError):
+                return None
+            return number if number.is_finite() and number.adjusted() < 30 else None
+        case _:
+            return None
+
+
+def _matching(given: Given, pattern: re.Pattern[str], wanted: str) -> tuple[str, ...]:
+    names = _texts(given, ",")
+    if not all(pattern.fullmatch(name) for name in names):
+        raise given.refused(wanted)
+    return names
+
+
+def _texts(given: Given, separator: str) -> tuple[str, ...]:
+    """Return a list's texts, or the parts of a text; blank parts of a text are dropped."""
+    match given.value:
+        case str() if given.as_text:
+            texts = [each.strip() for each in given.value.split(separator)]
+            items: list[object] = [each for each in texts if each]
+        case list() | tuple():
+            items = list(given.value)
+        case _:
+            raise given.refused("a list of texts")
+    found = []
+    for item in items:
+        if not (isinstance(item, str) and item.strip() and item.isprintable()):
+            raise given.refused("a list of texts")
+        found.append(item.strip())
+    return tuple(found)
+
+
+def _absolute(text: str, given: Given) -> Path:
+    try:
+        return given.folder / Path(text).expanduser()
+    except RuntimeError:  # `~name` of a user that is not there
+        raise given.refused("a path") from None
+
+
+def _shown(value: object) -> str:
+    match value:
+        case str():
+            text = repr(value)
+        case bool():
+            text = str(value).lower()
+        case dict():
+            text = "a table"
+        case list() | tuple():
+            text = f"[{', '.join(_shown(each) for each in value[:5])}]"
+        case int() if abs(value) >= 10**30:
+            text = "a huge number"  # Python refuses to spell one out
+        case _:
+            text = str(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"

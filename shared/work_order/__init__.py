@@ -1,0 +1,1 @@
+"""Work orders and manifests: the documents that planner and factory share."""

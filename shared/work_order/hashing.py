@@ -1,0 +1,68 @@
+"""Hashes that name content: equal input, equal hash, on every machine and in every run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from shared.work_order.schemas import WorkOrder
+
+EMPTY_SHA256: Final = hashlib.sha256(b"").hexdigest()
+
+# What differs between two runs that compiled the same plan. `manifest_sha256` itself is out
+# because a hash cannot cover itself.
+_PROVENANCE_OF_THE_RUN = frozenset({"planner_run_id", "manifest_sha256"})
+
+# The same work whoever planned it, and whatever the rest of the plan makes of verification.
+_NOT_THE_WORK = {"provenance", "verify_exempt"}
+
+
+def sha256_bytes(data: bytes) -> str:
+    """Return the SHA-256 of `data` as 64 lower-case hex digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def sha256_text(text: str) -> str:
+    """Return the SHA-256 of `text` in UTF-8."""
+    return sha256_bytes(text.encode())
+
+
+def canonical_json(value: object) -> bytes:
+    """Return the one spelling of a JSON value: sorted keys, no spaces, UTF-8, no NaN.
+
+    Raises `ValueError` for what JSON cannot say (NaN, infinity, a lone surrogate).
+    """
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+    return text.encode()
+
+
+def order_key(order: WorkOrder) -> str:
+    """Return the hash of the work an order asks for: all of it but provenance and exemption."""
+    return sha256_bytes(canonical_json(order.model_dump(mode="json", exclude=_NOT_THE_WORK)))
+
+
+def manifest_sha256(document: Mapping[str, object]) -> str:
+    """Return the hash of a manifest document as it stands in its file.
+
+    Every `provenance` object counts without the run's id and without the hash itself, so that two
+    runs with equal content agree and the hash recomputes from the file that carries it.
+    """
+    return sha256_bytes(canonical_json(_without_run(document)))
+
+
+def _without_run(value: object, *, provenance: bool = False) -> object:
+    match value:
+        case Mapping():
+            return {
+                key: _without_run(each, provenance=key == "provenance")
+                for key, each in value.items()
+                if not (provenance and key in _PROVENANCE_OF_THE_RUN)
+            }
+        case list() | tuple():
+            return [_without_run(each) for each in value]
+        case _:
+            return value

@@ -1,0 +1,285 @@
+"""The documents that pass between planner and factory: work orders and their manifest.
+
+Types are strict and values frozen. Unknown keys are dropped, because a model writes these
+documents; `unknown_keys` names them. Paths are normalised on the way in. A path with glob
+characters is let through as it is: it has a rule, and a name, of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from typing import Annotated, Final, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from shared.files.paths import PathProblem, check_path, glob_characters
+from shared.work_order.field_path import FieldPath, at
+from shared.work_order.schema_words import describe
+
+SCHEMA_VERSION: Final = "1.0"
+
+# Verifies a whole project, where a project has it.
+VERIFY_SCRIPT: Final = "scripts/verify.sh"
+
+# The figures are those of the work order format.
+MAX_CONTEXT_FILES: Final = 10
+# No honest plan comes near these: a reply of 64,000 tokens holds some hundred orders, a proposal
+# some hundred files. They keep ten megabytes of nonsense from costing minutes and gigabytes.
+MAX_ORDERS: Final = 2000
+MAX_COMMANDS: Final = 100
+MAX_LISTED: Final = 1000
+"""Of any other list in an order or contract."""
+
+# What is told of a document at fault. More than 500 faults are not even listed: that alone would
+# take a minute for ten megabytes of them.
+_MAX_UNKNOWN: Final = 50
+_MAX_PROBLEMS: Final = 50
+_MAX_FAULTS: Final = 500
+
+# Ten digits would number more orders than a document can hold.
+_ORDER_ID = re.compile(r"WO-(0[0-9]|[1-9][0-9]{1,8})")
+
+T = TypeVar("T")
+
+
+def _check_order_path(text: str) -> str:
+    try:
+        return check_path(text)
+    except PathProblem:
+        if glob_characters(text):
+            return text
+        raise
+
+
+OrderPath = Annotated[str, AfterValidator(_check_order_path)]
+
+
+def _normal_path(text: str) -> str:
+    try:
+        return _check_order_path(text)
+    except PathProblem:
+        return text
+
+
+# Strict mode would refuse the lists that JSON gives for tuples; what they hold stays strict.
+Listed = Annotated[tuple[T, ...], Field(strict=False, max_length=MAX_LISTED)]
+
+
+# One paragraph or several: models write either.
+Overview = Annotated[
+    Listed[str], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
+]
+
+
+def _is_empty(value: object) -> bool:
+    return value == ()
+
+
+def _is_false(value: object) -> bool:
+    return value is False
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+
+# An id goes into commit trailers as one of a comma separated list.
+RequirementId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+
+
+class Condition(_Document):
+    """A fact about the repo's files that holds before or after an order."""
+
+    kind: Literal["file_exists", "file_absent"]
+    path: OrderPath
+
+
+class Postcondition(Condition):
+    """What an order promises: orders create and change files, they never remove one."""
+
+    kind: Literal["file_exists"]
+
+
+class Provenance(_Document):
+    """Where a planned order comes from; `bootstrap` marks an order planned before `verify.sh`."""
+
+    planner_run_id: str
+    compile_hash: str
+    manifest_sha256: str
+    bootstrap: bool = False
+
+
+class Interface(_Document):
+    """What an order declares of a Python file: a stub, only of the names it adds or changes.
+
+    Any string is taken for the `path`, which has a rule of its own; a good one is normalised.
+    """
+
+    path: Annotated[str, AfterValidator(_normal_path)]
+    stub: str
+
+
+class RequirementEntry(_Document):
+    """One thing that the specification requires; `line` is where a text says it."""
+
+    id: RequirementId
+    text: str
+    line: int | None = None
+
+
+class WorkOrder(_Document):
+    """One step of a plan: what to do, where it may write, and how it is judged.
+
+    Any string is taken for an `id` and any path may hold glob characters: rules of the planner
+    judge both, and the factory refuses them. `changes` names what `interfaces` declare anew on
+    purpose, and what of earlier ones the order takes away. `regression` repeats the acceptance
+    commands that are meant to pass before the order too. An order without the three is the same
+    document, with the same hash, as before there were any.
+    """
+
+    id: str
+    title: str
+    intent: str
+    preconditions: Listed[Condition] = ()
+    postconditions: Listed[Postcondition] = ()
+    allowed_files: Annotated[Listed[OrderPath], Field(min_length=1)]
+    forbidden: Listed[str]
+    acceptance_commands: Annotated[Listed[str], Field(min_length=1, max_length=MAX_COMMANDS)]
+    regression: Annotated[Listed[str], Field(exclude_if=_is_empty)] = ()
+    context_files: Annotated[Listed[OrderPath], Field(max_length=MAX_CONTEXT_FILES)]
+    depends_on: Listed[str] = ()
+    covers: Annotated[Listed[RequirementId], Field(exclude_if=_is_empty)] = ()
+    interfaces: Annotated[Listed[Interface], Field(exclude_if=_is_empty)] = ()
+    changes: Annotated[Listed[str], Field(exclude_if=_is_empty)] = ()
+    notes: str | None = None
+    verify_exempt: bool = False
+    provenance: Provenance | None = None
+
+
+class VerifyContract(_Document):
+    """The command that verifies the whole project and what must be there for it to run."""
+
+    command: str | None = None
+    requires: Listed[Condition] = ()
+
+
+class Manifest(_Document):
+    """A valid plan with its provenance, as `WORK_ORDERS_MANIFEST.json` holds it."""
+
+    schema_version: str = SCHEMA_VERSION
+    system_overview: Overview = ()
+    verify_contract: VerifyContract | None = None
+    work_orders: Annotated[Listed[WorkOrder], Field(max_length=MAX_ORDERS)]
+    requirements: Annotated[Listed[RequirementEntry], Field(exclude_if=_is_empty)] = ()
+    require_coverage: Annotated[bool, Field(exclude_if=_is_false)] = False
+    provenance: Provenance | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaProblem:
+    """One field that does not conform, and why."""
+
+    at: FieldPath
+    message: str
+
+    @property
+    def field(self) -> str:
+        """The field as text, as in `acceptance_commands[0]`; empty for the document itself."""
+        return str(self.at)
+
+
+class DocumentInvalid(ValueError):
+    """A document does not conform to its schema; `problems` has one entry per field, 50 at most."""
+
+    def __init__(self, problems: tuple[SchemaProblem, ...]) -> None:
+        super().__init__(
+            "; ".join(f"{each.field or 'the document'}: {each.message}" for each in problems)
+        )
+        self.problems = problems
+
+
+D = TypeVar("D", bound=_Document)
+
+
+def parse_document(schema: type[D], value: object) -> D:
+    """Return the JSON value `value` as a `schema` document.
+
+    Raises `DocumentInvalid`, with one problem for each field that is at fault.
+    """
+    if problems := _oversized_lists(value):
+        raise DocumentInvalid(problems)
+    try:
+        return schema.model_validate(value)
+    except ValidationError as error:
+        raise DocumentInvalid(_problems(error)) from None
+
+
+def _oversized_lists(value: object) -> tuple[SchemaProblem, ...]:
+    """Find lists over all bounds: the validator would look at every element before it says so."""
+    if not isinstance(value, dict):
+        return ()
+    return tuple(
+        SchemaProblem(at(str(key)), f"has {len(each)} entries, at most {MAX_LISTED} may be")
+        for key, each in value.items()
+        if isinstance(each, list) and len(each) > MAX_LISTED and key != "work_orders"
+    )
+
+
+def unknown_keys(schema: type[BaseModel], value: object) -> tuple[str, ...]:
+    """Return the keys of the JSON object `value` that `schema` does not have: the first, sorted."""
+    known = _keys_of(schema)
+    if not isinstance(value, dict) or value.keys() <= known:
+        return ()
+    return tuple(sorted(value.keys() - known)[:_MAX_UNKNOWN])
+
+
+@cache
+def _keys_of(schema: type[BaseModel]) -> frozenset[str]:
+    return frozenset(schema.model_fields)
+
+
+def order_number(order_id: str) -> int | None:
+    """Return the number in an id of the form `WO-07` or `WO-100`; None for any other form."""
+    return int(order_id[3:]) if _ORDER_ID.fullmatch(order_id) else None
+
+
+def order_id(number: int) -> str:
+    """Return the id of the order with that number: `WO-07`, `WO-100`."""
+    return f"WO-{number:02d}"
+
+
+def glob_paths(order: WorkOrder) -> tuple[tuple[FieldPath, str], ...]:
+    """Return field and path of every path of the order that holds glob characters."""
+    return tuple(_glob_paths(order))
+
+
+def _glob_paths(order: WorkOrder) -> Iterator[tuple[FieldPath, str]]:
+    for index, condition in enumerate(order.preconditions):
+        if glob_characters(condition.path):
+            yield at("preconditions", index, "path"), condition.path
+    for index, condition in enumerate(order.postconditions):
+        if glob_characters(condition.path):
+            yield at("postconditions", index, "path"), condition.path
+    for index, path in enumerate(order.allowed_files):
+        if glob_characters(path):
+            yield at("allowed_files", index), path
+    for index, path in enumerate(order.context_files):
+        if glob_characters(path):
+            yield at("context_files", index), path
+
+
+def _problems(error: ValidationError) -> tuple[SchemaProblem, ...]:
+    if error.error_count() > _MAX_FAULTS:
+        message = f"does not fit the schema in over {_MAX_FAULTS} places"
+        return (SchemaProblem(at(), message),)
+    first: dict[FieldPath, str] = {}
+    for each in error.errors(include_url=False):
+        if each["type"] == "too_short" and each["input"]:
+            continue  # what the list holds has problems of its own, and nothing else is left
+        first.setdefault(FieldPath(each["loc"]), describe(each))
+    problems = (SchemaProblem(where, message) for where, message in first.items())
+    return tuple(islice(problems, _MAX_PROBLEMS))
