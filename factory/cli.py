@@ -8,12 +8,12 @@ import shutil
 import sys
 from pathlib import Path
 
-from factory.model_choice import ModelChoice
-from factory.options import RunOptions
-from factory.preflight import BranchPolicy
+from factory.orders.ladder import model_for_attempt, parse_ladder
+from factory.orders.model_choice import ModelChoice
+from factory.orders.options import RunOptions
+from factory.orders.reply_format import ReplyFormat
+from factory.repo.preflight import BranchPolicy
 from shared.errors import InvalidInput
-from shared.llm.ladder import model_for_attempt, parse_ladder
-from shared.llm.reply_format import ReplyFormat
 from shared.llm.wire.access import is_openai
 from shared.settings.declaration import FlagGroup
 from shared.settings.flags import add_setting_flags

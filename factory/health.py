@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from factory.lock import holder
-from factory.preflight import Place, find_repo, inspect_repo
-from factory.reset import find_leftovers
+from factory.recovery.reset import find_leftovers
+from factory.repo.lock import holder
+from factory.repo.preflight import Place, find_repo, inspect_repo
 from factory.sandbox import find_backends
-from factory.workspace import workspaces_root
+from factory.workbench.workspace import workspaces_root
 from shared.errors import LlmchError
 from shared.health import Checkup, Health, check_folder
 

@@ -6,9 +6,9 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from planner.openai_client import PlannerModel
-from planner.options import PlanOptions
-from planner.target import Allowed
+from planner.compile.model import PlannerModel
+from planner.compile.options import PlanOptions
+from planner.plan.target import Allowed
 from shared.settings.declaration import FlagGroup
 from shared.settings.flags import add_setting_flags
 from shared.settings.settings import RoleSettings, Settings

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.inputs import read_compile_hash
-from planner.options import PlanOptions
+from planner.compile.inputs import read_compile_hash
+from planner.compile.options import PlanOptions
 from planner.run import PlanResult, run_plan
 from shared.events import Emit, Noted
 from shared.files.atomic_io import make_folder, write_json

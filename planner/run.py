@@ -2,8 +2,8 @@
 
 spec -> prompt -> reply -> plan -> report -> revision -> review -> manifest -> folder.
 
-`planner.inputs` reads the spec, the template and the repo. `planner.compiler` goes from the prompt
-to the reviewed plan. `planner.manifest` seals the plan, and `shared.plan_folder` writes it.
+`planner.compile.inputs` reads the spec, the template and the repo. `planner.compile.compiler`
+goes from the prompt to the reviewed plan. `planner.plan.manifest` seals the plan, and `shared.plan_folder` writes it.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from planner.attempt import Judged, chosen
-from planner.compile_record import CompileRecord, summarised
-from planner.compiler import Compilation, compile_plan
-from planner.export import check_export, export_plan
-from planner.inputs import CompileInputs, gather_inputs
-from planner.manifest import Origin, build_manifest
-from planner.openai_client import PlannerModel
-from planner.options import PlanOptions, settings_document
-from planner.plan import Plan
-from planner.validation import Report, judge
+from planner.compile.attempt import Judged, chosen
+from planner.compile.compiler import Compilation, compile_plan
+from planner.compile.export import check_export, export_plan
+from planner.compile.inputs import CompileInputs, gather_inputs
+from planner.compile.model import PlannerModel
+from planner.compile.options import PlanOptions, settings_document
+from planner.compile.record import CompileRecord, summarised
+from planner.judging.validation import Report, judge
+from planner.plan.manifest import Origin, build_manifest
+from planner.plan.plan import Plan
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events import Emit, PlanEnded, PlanStarted
 from shared.files.atomic_io import make_folder

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from factory.batch.coordinator import run_all
-from factory.model_choice import ModelChoice
-from factory.options import RunOptions
-from factory.run import run_order
+from factory.orders.documents import AttemptRecord, BatchSummary, RunSummary
+from factory.orders.model_choice import ModelChoice
+from factory.orders.options import RunOptions
+from factory.orders.reply_format import ReplyFormat
+from factory.run.one_order import run_order
 from factory.sandbox import Backend
-from factory.schemas import AttemptRecord, BatchSummary, RunSummary
 from shared.events import Event, StageStarted
-from shared.llm.reply_format import ReplyFormat
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import SandboxSettings, Settings
 from shared.work_order.hashing import manifest_sha256

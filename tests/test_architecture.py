@@ -105,7 +105,7 @@ def test_the_planner_and_what_is_shared_have_no_circle_of_imports() -> None:
 
 def test_processes_are_started_in_one_place() -> None:
     """The warden is the exception: it is a program of its own that runs inside the sandbox."""
-    assert importers("subprocess") - {"factory.sandbox.warden"} == {"shared.process"}
+    assert importers("subprocess") - {"factory.sandbox.commands.warden"} == {"shared.process"}
     started_otherwise = [
         f"{module.name}: {ast.unparse(node.func)}"
         for module in MODULES
@@ -172,25 +172,25 @@ def _is_sys(node: ast.Attribute) -> bool:
 
 
 PURE = {
-    "factory.proposal",
-    "factory.prompt",
-    "factory.schemas",
-    "factory.scope",
-    "factory.summary",
-    "factory.verdict",
-    "planner.attempt",
-    "planner.bootstrap",
-    "planner.compiler",
-    "planner.findings",
-    "planner.manifest",
-    "planner.plan",
-    "planner.projection",
-    "planner.promise",
-    "planner.prompts",
-    "planner.response",
-    "planner.step",
-    "planner.summary",
-    "planner.validation",
+    "factory.proposal.read_reply",
+    "factory.proposal.prompt",
+    "factory.orders.documents",
+    "factory.proposal.scope",
+    "factory.record.summary",
+    "factory.orders.verdict",
+    "planner.compile.attempt",
+    "planner.plan.bootstrap",
+    "planner.compile.compiler",
+    "planner.steps.findings",
+    "planner.plan.manifest",
+    "planner.plan.plan",
+    "planner.plan.projection",
+    "planner.plan.promise",
+    "planner.compile.prompts",
+    "planner.plan.response",
+    "planner.steps.step",
+    "planner.compile.summary",
+    "planner.judging.validation",
     "shared.commands.commands",
     "shared.work_order.coverage",
     "shared.errors",
@@ -198,7 +198,7 @@ PURE = {
     "shared.work_order.hashing",
     "shared.llm.client",
     "shared.llm.wire.refusals",
-    "shared.llm.files_format",
+    "factory.proposal.files_format",
     "shared.llm.record.lines",
     "shared.llm.json_in_reply",
     "shared.files.paths",

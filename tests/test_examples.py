@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from llmch.verbs.demo.examples import find_example
-from planner.response import read_reply
-from planner.validation import judge
+from planner.judging.validation import judge
+from planner.plan.response import read_reply
 from shared.languages.python.checker.checker import TypeChecker
 from shared.languages.python.conformance.conformance import check_conformance
 from shared.languages.python.stubs.contracts import contracts_in_force

@@ -112,11 +112,11 @@ def test_the_wheel_holds_the_program_and_nothing_else(installed: Installed) -> N
     with zipfile.ZipFile(installed.wheel) as wheel:
         names = set(wheel.namelist())
     assert {
-        "planner/PLANNER_PROMPT.md",
-        "planner/REVISION_PROMPT.md",
-        "planner/DOCTRINE.md",
-        "planner/spec_schema.json",
-        "factory/FACTORY_PROMPT.md",
+        "planner/prompts/PLANNER_PROMPT.md",
+        "planner/prompts/REVISION_PROMPT.md",
+        "planner/prompts/DOCTRINE.md",
+        "planner/spec/spec_schema.json",
+        "factory/proposal/FACTORY_PROMPT.md",
         "llmch/py.typed",
         "llmch/_examples/hello/transcript.jsonl",
     } <= names

@@ -14,23 +14,23 @@ from factory.batch.history import History, read_history
 from factory.batch.order_graph import derive_graph
 from factory.batch.schedule import Schedule
 from factory.batch.worker import LocalWorker, Worker
-from factory.journal_entries import OrderLanded
-from factory.merging import SentBack
-from factory.options import RunOptions
-from factory.order_state import OrderState
-from factory.orders import LoadedOrder, read_workdir
-from factory.run import Commission, begin_run
-from factory.schemas import BatchSummary, RunSummary
-from factory.session import Session, error_of
-from factory.summary import (
+from factory.landing.reverify import SentBack
+from factory.orders.documents import BatchSummary, RunSummary
+from factory.orders.options import RunOptions
+from factory.orders.order_state import OrderState
+from factory.orders.read import LoadedOrder, read_workdir
+from factory.orders.task import OrderResult, OrderTask
+from factory.orders.verdict import Passed
+from factory.record.journal_entries import OrderLanded
+from factory.record.summary import (
     batch_verdict,
     public_json,
     summarise_unexecuted,
     usage_record,
 )
-from factory.task import OrderResult, OrderTask
-from factory.uninterrupted import uninterrupted
-from factory.verdict import Passed
+from factory.recovery.signals import uninterrupted
+from factory.run.one_order import Commission, begin_run
+from factory.run.session import Session, error_of
 from shared.errors import LlmchError
 from shared.events import BatchEnded, BatchStarted, Emit, Noted, OrderSkipped
 from shared.files.atomic_io import write_json

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 
-from factory.commit_facts import OrderIdentity, landed_orders
-from factory.preflight import Target
+from factory.orders.identity import OrderIdentity, landed_orders
+from factory.repo.preflight import Target
 from shared.git.client import Git
 
 _SEARCHED = 10_000  # commits of the branch, newest first

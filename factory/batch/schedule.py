@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from factory.batch.order_graph import OrderGraph
-from factory.order_state import OrderState
+from factory.orders.order_state import OrderState
 
 
 @dataclass(slots=True)

@@ -12,9 +12,9 @@ import time
 from concurrent.futures import Future
 from typing import Protocol
 
-from factory.execution import Execution
+from factory.orders.task import OrderResult, OrderTask
+from factory.run.execution import Execution
 from factory.sandbox import end_all
-from factory.task import OrderResult, OrderTask
 
 _PATIENCE_SECONDS = 2.0  # in all; a thread that still waits for a model by then writes nothing
 _LOOK_EVERY_SECONDS = 0.05

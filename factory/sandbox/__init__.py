@@ -1,10 +1,10 @@
 """One way to run an untrusted command: `open_sandbox(choice, policy).run(argv, ...)`."""
 
+from factory.sandbox.commands.supervision import end_all
 from factory.sandbox.detect import Found, Sandbox, find_backends, open_sandbox
 from factory.sandbox.guarantees import Guarantee, Guarantees
 from factory.sandbox.outcome import Captured, Cause, Ended
 from factory.sandbox.policy import Backend, Limits, Policy
-from factory.sandbox.supervision import end_all
 
 __all__ = [
     "Backend",

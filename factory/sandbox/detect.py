@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from factory.sandbox import landlock, seccomp
-from factory.sandbox.bare import Bare
-from factory.sandbox.bwrap import MINIMUM_VERSION, Bubblewrapped
+from factory.sandbox.backends import landlock, seccomp
+from factory.sandbox.backends.bare import Bare
+from factory.sandbox.backends.bwrap import MINIMUM_VERSION, Bubblewrapped
+from factory.sandbox.backends.landlock import Landlocked
+from factory.sandbox.commands.runner import Runner
 from factory.sandbox.guarantees import Guarantees
-from factory.sandbox.landlock import Landlocked
-from factory.sandbox.layout import Layout, lay_out
 from factory.sandbox.outcome import Ended
 from factory.sandbox.policy import Backend, Limits, Policy
-from factory.sandbox.runner import Runner
+from factory.sandbox.visible.layout import Layout, lay_out
 from shared.errors import SandboxUnavailable
 from shared.process import ToolFailed, ToolMissing, run_tool
 

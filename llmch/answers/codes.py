@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from factory.flags import FLAGS
+from factory.judging.warning_codes import FLAGS
 from planner.rules.catalogue import RULES
 from shared.rule_text import RuleText
 

@@ -10,7 +10,7 @@ from llmch.console.document import AlreadyShown, Block, Conclusion, Rows
 from llmch.console.figures import count, short
 
 if TYPE_CHECKING:
-    from factory.schemas import BatchSummary, RunSummary
+    from factory.orders.documents import BatchSummary, RunSummary
 
 _HEADINGS = ("order", "state", "attempts", "result")
 
@@ -23,7 +23,7 @@ class OrderDocument:
 
     def to_json(self) -> object:
         """Return the summary without the records of the attempts."""
-        from factory.summary import public_json
+        from factory.record.summary import public_json
 
         return public_json(self.summary)
 
@@ -42,7 +42,7 @@ class BatchDocument:
 
     def to_json(self) -> object:
         """Return the summary without the records of the attempts."""
-        from factory.summary import public_json
+        from factory.record.summary import public_json
 
         return public_json(self.summary)
 

@@ -10,9 +10,9 @@ from llmch.console.document import AlreadyShown, Block, Conclusion, Remark, Rule
 from llmch.console.figures import count
 
 if TYPE_CHECKING:
-    from factory.forecast import Forecast
+    from factory.run.forecast import Forecast
+    from planner.judging.validation import Report
     from planner.run import PlanResult
-    from planner.validation import Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from factory.options import RunOptions
+from factory.orders.options import RunOptions
 from factory.sandbox import Backend
 from llmch.console import Console
 from llmch.console.asking import agrees, someone_is_there

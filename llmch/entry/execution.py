@@ -7,14 +7,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from factory.cli import run_options
-from factory.options import RunOptions
+from factory.orders.options import RunOptions
 from llmch.answers.orders import BatchDocument, OrderDocument
 from llmch.console import Console
 from llmch.console.document import Outcome
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
-    from factory.schemas import BatchSummary, RunSummary
+    from factory.orders.documents import BatchSummary, RunSummary
     from shared.llm.stack import ModelSource
 
 
@@ -25,8 +25,8 @@ def options_and_source(
 
     Raises what `read_orders` raises before a missing key is reported.
     """
-    from factory.preflight import find_repo
-    from llmch.wiring import inputs_first, model_source, settings_for
+    from factory.repo.preflight import find_repo
+    from llmch.entry.wiring import inputs_first, model_source, settings_for
 
     settings = settings_for(args, console, repo=args.repo)
     with inputs_first(read_orders, lambda: find_repo(args.repo)):

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn, Protocol, cast
 
-from llmch.arguments import add_output_arguments
 from llmch.console import Console
 from llmch.console.document import Outcome
 from llmch.console.stream import Stream
+from llmch.entry.arguments import add_output_arguments
 from llmch.entry.verb_table import EXAMPLES, VERBS, module_of
 from shared.errors import InvalidInput
 

@@ -70,5 +70,4 @@ def _render_group(title: str) -> str:
 
 def module_of(verb: str) -> str:
     """Return the name of the module that implements `verb`."""
-    room = "commands" if verb == "status" else "verbs"
-    return f"llmch.{room}.{verb.replace('-', '_')}"
+    return f"llmch.verbs.{verb.replace('-', '_')}"

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from factory.cli import add_batch_arguments, add_run_arguments, run_options
-from factory.options import RunOptions
-from factory.preflight import Place
+from factory.orders.options import RunOptions
+from factory.repo.preflight import Place
 from llmch.answers.plan import PlanDocument
-from llmch.arguments import add_model_arguments, add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Outcome
+from llmch.entry.arguments import add_model_arguments, add_record_arguments
 from llmch.entry.execution import run_all_with_consent
 from planner.cli import add_acceptance_arguments, add_planner_flags, compile_options
 from shared.errors import ExitCode
@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Plan, unless this very plan is there already, then run all its orders."""
     from factory.batch.coordinator import run_all
-    from factory.preflight import find_repo
-    from llmch.wiring import (
+    from factory.repo.preflight import find_repo
+    from llmch.entry.wiring import (
         inputs_first,
         model_source,
         planning_source,
@@ -42,7 +42,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         settings_for,
     )
     from planner.known_plans import plan_once
-    from planner.spec import read_spec
+    from planner.spec.read import read_spec
     from shared.llm.cost.budget import Purse
 
     settings = settings_for(args, console, repo=args.repo, spec=args.spec)
@@ -73,8 +73,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 def _refuse_early(place: Place, options: RunOptions) -> None:
     """Say before planning is paid for what the orders would be refused for after it."""
-    from factory.preflight import choose_target, inspect_repo
-    from factory.run import prepare_export
+    from factory.repo.preflight import choose_target, inspect_repo
+    from factory.run.one_order import prepare_export
 
     repo = inspect_repo(place)
     prepare_export(repo, options.out, "--out")

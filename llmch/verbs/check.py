@@ -15,9 +15,9 @@ from llmch.console.figures import count
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
-    from planner.plan import Plan
-    from planner.repair import Mended
-    from planner.validation import Report
+    from planner.judging.validation import Report
+    from planner.plan.plan import Plan
+    from planner.repair.repair import Mended
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Judge the plan; 0 where no error is left, 2 where one is."""
-    from llmch.wiring import settings_for
+    from llmch.entry.wiring import settings_for
     from planner.cli import allowed_by
-    from planner.folder_repair import rewrite_plan_folder
-    from planner.manifest_folder import read_plan_folder
-    from planner.repair import Mended, mend
-    from planner.repo import open_repo
-    from planner.repo_sources import RepoSources
-    from planner.validation import judge
+    from planner.judging.validation import judge
+    from planner.plan.folder import read_plan_folder
+    from planner.repair.folder import rewrite_plan_folder
+    from planner.repair.repair import Mended, mend
+    from planner.repo.sources import RepoSources
+    from planner.repo.tracked import open_repo
     from shared.languages.python.checker.checker import TypeChecker
 
     plan = read_plan_folder(args.dir)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llmch.arguments import add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Paragraph
+from llmch.entry.arguments import add_record_arguments
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Examine the machine; 0 where nothing keeps llmch from working, 1 where something does."""
-    from llmch.wiring import settings_for
+    from llmch.entry.wiring import settings_for
 
     settings = settings_for(args, console, repo=args.repo)
     document = DoctorDocument(tuple(_examine(settings, args.repo, online=args.online)))

@@ -65,7 +65,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Read the plan and derive its graph."""
     from factory.batch.graph_rendering import GraphFormat
     from factory.batch.order_graph import derive_graph
-    from factory.orders import read_workdir
+    from factory.orders.read import read_workdir
 
     graph = derive_graph([each.order for each in read_workdir(args.dir)])
     return Outcome(GraphDocument(graph, GraphFormat(args.format)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from llmch.answers.plan import PlanDocument
-from llmch.arguments import add_model_arguments, add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Outcome, Paragraph
+from llmch.entry.arguments import add_model_arguments, add_record_arguments
 from planner.cli import add_plan_arguments, plan_options
 from shared.errors import ExitCode
 
@@ -21,10 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Compile the spec; 0 for a valid plan, 2 where E-codes are left."""
-    from factory.forecast import forecast
-    from llmch.wiring import inputs_first, planning_source, reviews_plan, settings_for
+    from factory.run.forecast import forecast
+    from llmch.entry.wiring import inputs_first, planning_source, reviews_plan, settings_for
     from planner.run import run_plan
-    from planner.spec import read_spec
+    from planner.spec.read import read_spec
 
     settings = settings_for(args, console, repo=args.repo, spec=args.spec)
     review = reviews_plan(args)

@@ -29,13 +29,13 @@ class CoverageDocument:
 
     def to_json(self) -> object:
         """Return the requirements, and how many are covered."""
-        from llmch.coverage import coverage_document
+        from llmch.answers.coverage import coverage_document
 
         return coverage_document(self.rows)
 
     def blocks(self) -> Iterator[Block]:
         """Return each requirement with what carries it out, and how many are covered."""
-        from llmch.coverage import render_coverage
+        from llmch.answers.coverage import render_coverage
 
         yield Paragraph(tuple(render_coverage(self.rows)))
         covered = sum(1 for each in self.rows if each.orders)
@@ -56,9 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Print the report; 0 also where requirements are not covered."""
-    from factory.requirement_commits import coverage_of_repo, landed_commits
-    from planner.repo import open_repo
-    from planner.requirement_coverage import coverage_of_plan, no_commits
+    from factory.record.requirement_commits import coverage_of_repo, landed_commits
+    from planner.plan.requirement_coverage import coverage_of_plan, no_commits
+    from planner.repo.tracked import open_repo
     from shared.plan_folder.names import holds_plan
 
     if holds_plan(args.coverage):

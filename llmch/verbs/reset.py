@@ -15,7 +15,7 @@ from llmch.console.figures import count
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from factory.reset import Leftovers
+    from factory.recovery.reset import Leftovers
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Remove working trees and state; 8 where a run is still going on."""
-    from factory.preflight import find_repo
-    from factory.reset import find_leftovers, reset_repo
+    from factory.recovery.reset import find_leftovers, reset_repo
+    from factory.repo.preflight import find_repo
 
     place = find_repo(args.repo)
     found = find_leftovers(place)

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 from factory.cli import add_run_arguments
-from llmch.arguments import add_model_arguments, add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Outcome
+from llmch.entry.arguments import add_model_arguments, add_record_arguments
 from llmch.entry.execution import options_and_source, run_one_with_consent
 
 
@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Run the order; 0 where its commit landed, 1 where it failed."""
-    from factory.orders import read_order
-    from factory.run import run_order
+    from factory.orders.read import read_order
+    from factory.run.one_order import run_order
 
     file = args.work_order
     options, source = options_and_source(args, console, lambda: read_order(file))

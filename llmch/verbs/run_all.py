@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 from factory.cli import add_batch_arguments, add_run_arguments
-from llmch.arguments import add_model_arguments, add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Outcome
+from llmch.entry.arguments import add_model_arguments, add_record_arguments
 from llmch.entry.execution import options_and_source, run_all_with_consent
 
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Run the orders; 0 where all have landed, 1 where one failed."""
     from factory.batch.coordinator import run_all
-    from factory.orders import read_workdir
+    from factory.orders.read import read_workdir
 
     folder = args.workdir
     options, source = options_and_source(args, console, lambda: read_workdir(folder))

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from planner.findings import Finding
 from planner.rules.model import Rule
 from planner.rules.weak_code import Weakness, weakness_of_code
-from planner.step import Step
+from planner.steps.findings import Finding
+from planner.steps.step import Step
 from shared.commands.commands import (
     CodeRun,
     Command,

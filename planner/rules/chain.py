@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.findings import Finding, plan_finding, quoted
-from planner.projection import matches_any
+from planner.plan.projection import matches_any
 from planner.rules.model import PlanView, Rule, each_order
 from planner.rules.verify_runs import runs_verify_script
-from planner.step import Step
+from planner.steps.findings import Finding, plan_finding, quoted
+from planner.steps.step import Step
 from shared.files.paths import glob_characters
 from shared.work_order.field_path import at
 from shared.work_order.schemas import Condition, WorkOrder

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.findings import Finding
 from planner.rules.model import Rule, each_step
-from planner.step import Step
+from planner.steps.findings import Finding
+from planner.steps.step import Step
 from shared.commands.commands import CodeRun
 from shared.languages.python.code import CodeProblem
 from shared.work_order.field_path import FieldPath, at

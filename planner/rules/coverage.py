@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.findings import Finding, plan_finding, quoted
-from planner.requirements import Requirement
 from planner.rules.model import PlanView, Rule, each_order
-from planner.step import Step
+from planner.spec.requirements import Requirement
+from planner.steps.findings import Finding, plan_finding, quoted
+from planner.steps.step import Step
 from shared.work_order.field_path import at
 from shared.work_order.schemas import WorkOrder
 

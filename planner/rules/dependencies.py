@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from planner.projection import Projection
-from planner.target import Target
+from planner.plan.projection import Projection
+from planner.plan.target import Target
 
 _PROJECT: Final = "pyproject.toml"
 _REQUIREMENTS = re.compile(r"(?:.*/)?requirements[^/]*\.txt|requirements/[^/]+\.txt")

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from planner.findings import Finding, quoted
-from planner.interfaces.declared import DeclaredInterface, changed_names
 from planner.rules.model import Rule, each_order
-from planner.step import Step
+from planner.steps.declared import DeclaredInterface, changed_names
+from planner.steps.findings import Finding, quoted
+from planner.steps.step import Step
 from shared.files.paths import PathProblem, check_path, glob_characters
 from shared.languages.python.files import has_names_to_declare
 from shared.languages.python.stubs.contracts import is_meant

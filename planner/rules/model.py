@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from planner.findings import Finding
-from planner.plan import Plan
-from planner.projection import Projection
-from planner.step import Step
+from planner.plan.plan import Plan
+from planner.plan.projection import Projection
+from planner.steps.findings import Finding
+from planner.steps.step import Step
 from shared.languages.python.checker.checker import TypeChecker
 from shared.rule_text import RuleText
 from shared.work_order.schemas import WorkOrder

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from planner.findings import Finding, quoted
-from planner.projection import Projection
+from planner.plan.projection import Projection
 from planner.rules.dependencies import Dependencies, read_dependencies
 from planner.rules.verify_runs import runs_verify_script
-from planner.step import Step
+from planner.steps.findings import Finding, quoted
+from planner.steps.step import Step
 from shared.commands.commands import CodeRun, Command, ModuleRun, ScriptRun, pytest_paths
 from shared.files.paths import PathProblem, check_path
 from shared.languages.python.code import Import

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from planner.findings import Finding
-from planner.interfaces.judgement import judge_types
 from planner.rules.acceptance import weak_commands
 from planner.rules.command_form import unjudgeable_code
 from planner.rules.model import Pass, PlanView, each_step
 from planner.rules.needs import unmet_needs
+from planner.steps.findings import Finding
+from planner.typecheck.judgement import judge_types
 
 
 def _needed_and_used(view: PlanView) -> Iterator[Finding]:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Final
 
-from planner.findings import Finding, quoted
-from planner.projection import Projection
+from planner.plan.projection import Projection
 from planner.rules.model import PlanView, Rule
-from planner.step import Step
+from planner.steps.findings import Finding, quoted
+from planner.steps.step import Step
 from shared.commands.commands import SHELLS, Command, ScriptRun
 from shared.work_order.field_path import at
 

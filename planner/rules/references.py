@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from planner.findings import Finding, quoted
 from planner.rules.model import PlanView, Rule, each_order
-from planner.step import Step
+from planner.steps.findings import Finding, quoted
+from planner.steps.step import Step
 from shared.files.paths import glob_characters
 from shared.languages.python.files import has_names_to_declare, is_test_file
 from shared.work_order.field_path import at

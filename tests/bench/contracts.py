@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from planner.plan import parse_plan
-from planner.validation import Report, judge
+from planner.judging.validation import Report, judge
+from planner.plan.plan import parse_plan
 from shared.languages.python.checker.checker import TypeChecker
 from tests.bench.measure import Samples, interleave, run_child, seconds_of
 from tests.bench.rows import Aim, Row, Section

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from factory.journal import journal_path, open_journal
-from factory.journal_entries import (
+from factory.orders.documents import AttemptStage, UsageRecord
+from factory.record.journal import journal_path, open_journal
+from factory.record.journal_entries import (
     LandingBegun,
     ListedOrder,
     OrderBegun,
@@ -15,8 +16,7 @@ from factory.journal_entries import (
     RunBegun,
     StageBegun,
 )
-from factory.preflight import find_repo
-from factory.schemas import AttemptStage, UsageRecord
+from factory.repo.preflight import find_repo
 from tests.bench.measure import interleave, run_child
 from tests.bench.rows import Aim, Row, Section
 from tests.bench.setting import Bench, chain, make_repo, write_orders

@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from planner.openai_client import PlannerModel
-from planner.options import PlanOptions
-from planner.response import read_reply
+from planner.compile.model import PlannerModel
+from planner.compile.options import PlanOptions
+from planner.judging.validation import judge
+from planner.plan.response import read_reply
 from planner.run import run_plan
-from planner.validation import judge
 from shared.events import ignore
 from shared.llm.stack import Mode, ModelSource
 from tests.bench.measure import counting, cpu_seconds_of, interleave, seconds_of

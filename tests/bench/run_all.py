@@ -10,10 +10,10 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from factory.attempt.graph import prepare
 from factory.batch.coordinator import run_all
-from factory.graph import prepare
-from factory.model_choice import ModelChoice
-from factory.options import RunOptions
+from factory.orders.model_choice import ModelChoice
+from factory.orders.options import RunOptions
 from factory.sandbox import Backend
 from shared.events import CommandEnded, CommandTried, Event, OrderStarted
 from shared.llm.stack import Mode, ModelSource

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from factory.attempt.graph import prepare
 from factory.batch.coordinator import run_all
-from factory.graph import prepare
 from shared.events import ignore
 from shared.llm.client import Completion, LlmClient, Request
 from shared.llm.stack import Mode, ModelSource

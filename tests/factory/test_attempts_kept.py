@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pytest
 
 import llmch
-from factory.batch.status import read_status, status_document
-from factory.model_choice import ModelChoice
+from factory.orders.ladder import model_for_attempt, parse_ladder
+from factory.orders.model_choice import ModelChoice
+from factory.record.status import read_status, status_document
 from shared.errors import BudgetReached, Interrupted, LlmchError, ModelUnavailable
 from shared.events import CommandStarted, Event, StageStarted
 from shared.llm.client import Request
-from shared.llm.ladder import model_for_attempt, parse_ladder
 from shared.work_order.hashing import order_key
 from shared.work_order.schemas import WorkOrder
 from tests.factory.batch.batching import each_writes, step

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from factory.schemas import RunSummary, Stage
+from factory.orders.documents import RunSummary, Stage
 from shared.errors import ModelUnavailable
 from shared.events import CommandEnded, CommandFlagged, CommandTried
 from shared.llm.client import ReplyFailed

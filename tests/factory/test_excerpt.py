@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from factory.excerpt import cut, stable_excerpt
-from factory.sandbox.interpreter import python_paths
+from factory.judging.excerpt import cut, stable_excerpt
+from factory.sandbox.visible.interpreter import python_paths
 
 TRACEBACK = """\
 Traceback (most recent call last):

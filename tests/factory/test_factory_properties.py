@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from factory.commit_facts import OrderIdentity, describe_commit, identify, landed_orders
-from factory.excerpt import cut, stable_excerpt
-from factory.limits import MAX_EXCERPT_CHARACTERS
-from factory.nodes_tr import write_files
-from factory.schemas import FileWrite, WriteProposal
-from factory.scope import check_proposal
-from factory.tree import Tree
-from factory.wording import name_paths, printable
+from factory.attempt.apply import write_files
+from factory.judging.excerpt import cut, stable_excerpt
+from factory.orders.documents import FileWrite, WriteProposal
+from factory.orders.identity import OrderIdentity, describe_commit, identify, landed_orders
+from factory.orders.limits import MAX_EXCERPT_CHARACTERS
+from factory.proposal.scope import check_proposal
+from factory.repo.path_names import name_paths, printable
+from factory.workbench.tree import Tree
 from shared.git.client import CommitFacts, Git
 from shared.work_order.hashing import EMPTY_SHA256
 from shared.work_order.schemas import WorkOrder, parse_document

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from factory.schemas import FileWrite, RunSummary, Stage, WriteProposal
-from factory.scope import check_proposal
-from factory.tree import NotReadable, Tree
+from factory.orders.documents import FileWrite, RunSummary, Stage, WriteProposal
+from factory.proposal.scope import check_proposal
+from factory.workbench.tree import NotReadable, Tree
 from shared.llm.client import Request
 from shared.work_order.hashing import EMPTY_SHA256
 from shared.work_order.schemas import WorkOrder, parse_document

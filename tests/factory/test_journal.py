@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.batch.state import Activity, IllegalTransition, Projection, project
-from factory.batch.status import StateFile
-from factory.journal import journal_path, open_journal, read_journal, read_understood
-from factory.journal_entries import (
+from factory.orders.documents import AttemptStage, Stage, UsageRecord
+from factory.record.journal import journal_path, open_journal, read_journal, read_understood
+from factory.record.journal_entries import (
     Entry,
     FailedAttempt,
     FailureFacts,
@@ -31,8 +30,9 @@ from factory.journal_entries import (
     WorkspaceOpened,
     WorkspaceOpening,
 )
-from factory.journal_format import parse_entry, render_entry
-from factory.schemas import AttemptStage, Stage, UsageRecord
+from factory.record.journal_format import parse_entry, render_entry
+from factory.record.projection import Activity, IllegalTransition, Projection, project
+from factory.record.status import StateFile
 from shared.errors import Busy, CommandFailed
 from shared.llm.record.earlier import Earlier
 from shared.run_record import Ending

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from factory.schemas import RunSummary
-from factory.summary import public_json
+from factory.orders.documents import RunSummary
+from factory.record.summary import public_json
 from shared.errors import CommandFailed
 from shared.events import Noted, Warned
 from shared.llm.client import Request

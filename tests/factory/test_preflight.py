@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from factory.preflight import BranchPolicy, find_repo, inspect_repo
+from factory.repo.preflight import BranchPolicy, find_repo, inspect_repo
 from shared.errors import CommandFailed, ExitCode, InvalidInput, LlmchError, PreflightRefused
 from tests.fakes import proposal
 from tests.harness import (

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from factory.prompt import ShownFile, reminder, render_prompt
-from factory.schemas import FailureBrief, Stage
-from factory.scope import FileKind, FileState
-from shared.llm.files_format import NO_FINAL_NEWLINE
-from shared.llm.reply_format import ReplyFormat
+from factory.orders.documents import FailureBrief, Stage
+from factory.orders.reply_format import ReplyFormat
+from factory.proposal.files_format import NO_FINAL_NEWLINE
+from factory.proposal.prompt import ShownFile, reminder, render_prompt
+from factory.proposal.scope import FileKind, FileState
 from shared.work_order.hashing import EMPTY_SHA256, sha256_text
 from shared.work_order.schemas import WorkOrder, parse_document
 from tests.harness import order

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.model_choice import ModelChoice
-from factory.proposal import ParsedReply, ProposalInvalid, parse_proposal
-from factory.schemas import RunSummary, Stage
-from factory.scope import FileKind, FileState
-from shared.llm.files_format import ProposedFile, render_files_reply
-from shared.llm.reply_format import ReplyFormat
+from factory.orders.documents import RunSummary, Stage
+from factory.orders.model_choice import ModelChoice
+from factory.orders.reply_format import ReplyFormat
+from factory.proposal.files_format import ProposedFile, render_files_reply
+from factory.proposal.read_reply import ParsedReply, ProposalInvalid, parse_proposal
+from factory.proposal.scope import FileKind, FileState
 from shared.work_order.hashing import EMPTY_SHA256, sha256_text
 from tests.harness import Factory, blob, order, stages
 

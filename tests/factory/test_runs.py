@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from factory.model_choice import ModelChoice
-from factory.schemas import RunSummary, Stage
+from factory.orders.documents import RunSummary, Stage
+from factory.orders.model_choice import ModelChoice
 from shared.errors import BudgetReached, Busy, Interrupted, ModelUnavailable
 from shared.events import (
     AttemptFailed,

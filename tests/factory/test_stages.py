@@ -8,8 +8,8 @@ import resource
 
 import pytest
 
+from factory.orders.documents import FailureBrief, RunSummary, Stage
 from factory.sandbox import Backend, Found, Guarantee, Limits, find_backends
-from factory.schemas import FailureBrief, RunSummary, Stage
 from shared.errors import ModelUnavailable
 from shared.events import AttemptFailed, Event, StageStarted
 from shared.llm.client import ReplyFailed, Request

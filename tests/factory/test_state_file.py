@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pydantic_core import to_json
 
-from factory.batch.state import project
-from factory.batch.status import StateFile, state_path
-from factory.journal import journal_path, read_journal
-from factory.journal_entries import RunBegun, RunConcluded
+from factory.record.journal import journal_path, read_journal
+from factory.record.journal_entries import RunBegun, RunConcluded
+from factory.record.projection import project
+from factory.record.status import StateFile, state_path
 from tests.fakes import proposal
 from tests.harness import Factory, manifest, writing
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.workspace import Workspace, close_workspace, open_workspace, workspaces_root
+from factory.workbench.workspace import Workspace, close_workspace, open_workspace, workspaces_root
 from shared.errors import CommandFailed
 from shared.git.client import CommitFacts, Git, GitFailed
 from tests.bench.measure import counting

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from factory.batch.coordinator import run_all
-from factory.model_choice import ModelChoice
-from factory.options import RunOptions
+from factory.orders.model_choice import ModelChoice
+from factory.orders.options import RunOptions
+from factory.orders.reply_format import ReplyFormat
 from factory.sandbox import Backend
 from shared.errors import LlmchError
 from shared.events import Event, Warned
 from shared.llm.client import Completion, Request, Usage
-from shared.llm.reply_format import ReplyFormat
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import SandboxSettings, Settings
 from tests.fakes import proposal

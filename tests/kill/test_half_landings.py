@@ -13,8 +13,8 @@ from random import Random
 
 import pytest
 
-from factory.half_landing import forget_half_known_trees, undo_half_landing
-from factory.journal_entries import LandingBegun
+from factory.record.journal_entries import LandingBegun
+from factory.recovery.interrupted_landing import forget_half_known_trees, undo_half_landing
 from shared.git.client import NO_COMMIT, Git
 from tests.harness import fingerprint, git
 from tests.kill.scale import FULL

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.journal_entries import Step
+from factory.record.journal_entries import Step
 from tests.harness import git
 from tests.kill.scale import FULL
 from tests.kill.scenario import Scenario

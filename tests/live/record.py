@@ -15,11 +15,11 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
+from factory.orders.reply_format import ReplyFormat
 from llmch.verbs.demo.examples import Example, find_example
 from shared.errors import LlmchError
 from shared.events import AttemptFailed, AttemptStarted, Event, OrderEnded
 from shared.llm.record.origin import Origin, OriginKind
-from shared.llm.reply_format import ReplyFormat
 from shared.llm.wire.live_client import LiveClient
 from tests.authoring import build_example
 from tests.live.model_server import MISSING, ModelServer, named_server

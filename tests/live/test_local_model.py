@@ -20,12 +20,12 @@ import jsonschema
 import pytest
 
 import llmch
-from factory.schemas import Stage, WriteProposal
+from factory.orders.documents import Stage, WriteProposal
+from factory.proposal.reply_schema import reply_schema
 from llmch.verbs.demo.build import make_repo
 from llmch.verbs.demo.examples import find_example
 from shared.events import Event, ModelTextArrived, Noted
 from shared.llm.client import Api, Place, ReplyCutShort, Request, Role
-from shared.llm.reply_schema import reply_schema
 from shared.llm.wire.live_client import LiveClient
 from shared.work_order.hashing import EMPTY_SHA256
 from tests.harness import git, manifest, write_plan

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from planner.openai_client import PlannerModel
-from planner.options import PlanOptions
-from planner.plan import Plan
-from planner.response import read_reply
+from planner.compile.model import PlannerModel
+from planner.compile.options import PlanOptions
+from planner.judging.validation import Report, judge
+from planner.plan.plan import Plan
+from planner.plan.response import read_reply
 from planner.run import PlanResult, run_plan
-from planner.validation import Report, judge
 from shared.events import Event
 from shared.llm.stack import Mode, ModelSource
 from tests.fakes import Reply, ScriptedModel

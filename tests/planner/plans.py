@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from planner.findings import Finding
-from planner.plan import parse_plan
-from planner.validation import judge
+from planner.judging.validation import judge
+from planner.plan.plan import parse_plan
+from planner.steps.findings import Finding
 
 Document = dict[str, Any]
 

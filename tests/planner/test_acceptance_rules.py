@@ -4,8 +4,8 @@ import shlex
 
 import pytest
 
-from planner.plan import parse_plan
-from planner.validation import judge
+from planner.judging.validation import judge
+from planner.plan.plan import parse_plan
 from tests.planner.plans import order, plan
 
 WEAK = {"W230", "W231", "W232", "W233"}

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.bootstrap import left_out, render_left_out, skip_bootstrap
-from planner.plan import Plan, parse_plan
-from planner.validation import judge
+from planner.judging.validation import judge
+from planner.plan.bootstrap import left_out, render_left_out, skip_bootstrap
+from planner.plan.plan import Plan, parse_plan
 from shared.work_order.schemas import VERIFY_SCRIPT
 from tests.planner.plans import creating, exists, order, plan
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from planner.plan import parse_plan
+from planner.judging.validation import judge
+from planner.plan.plan import parse_plan
 from planner.rules.catalogue import RULE_BY_CODE, RULES
 from planner.rules.model import Rule
-from planner.validation import judge
 from shared.files.strict_json import parse_json
 from shared.languages.python.checker.checker import TypeChecker
 from tests.planner.rule_examples import example_plan, example_repo

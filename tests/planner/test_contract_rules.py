@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from planner.findings import Finding
-from planner.plan import parse_plan
-from planner.validation import judge
+from planner.judging.validation import judge
+from planner.plan.plan import parse_plan
+from planner.steps.findings import Finding
 from shared.languages.python.checker.checker import TypeChecker
 from tests.planner import tricky_commands
 from tests.planner.labelled_commands import CONTRACTS, SOURCES, VALID, WRONG, project

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.export import check_export, export_plan
+from planner.compile.export import check_export, export_plan
 from shared.errors import CommandFailed, InvalidInput
 from shared.work_order.schemas import Manifest, parse_document
 from tests.planner.plans import order, plan

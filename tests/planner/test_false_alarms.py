@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from planner.findings import Finding
-from planner.plan import parse_plan
-from planner.validation import judge
+from planner.judging.validation import judge
+from planner.plan.plan import parse_plan
+from planner.steps.findings import Finding
 from shared.languages.python.checker.checker import TypeChecker
 from tests.planner.doctest_corpus import ALL, PACKAGE, SMALL, commands_of, source_of, stub_of
 from tests.planner.plans import creating, order, plan

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.manifest import Origin, build_manifest, compile_hash
-from planner.plan import parse_plan
+from planner.plan.manifest import Origin, build_manifest, compile_hash
+from planner.plan.plan import parse_plan
 from shared.plan_folder.write import plan_files
 from shared.work_order.hashing import manifest_sha256
 from shared.work_order.schemas import Manifest, parse_document

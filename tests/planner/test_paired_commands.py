@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from planner.plan import parse_plan
+from planner.judging.validation import judge
+from planner.plan.plan import parse_plan
 from planner.rules.model import Finding
-from planner.validation import judge
 from shared.languages.python.checker.checker import TypeChecker
 from tests.planner import everyday_commands
 from tests.planner.paired_commands import CONTRACTS, PAIRS, RIGHT, SOURCES

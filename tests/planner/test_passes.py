@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from planner.findings import Finding, plan_finding
-from planner.plan import parse_plan
-from planner.projection import project
+from planner.plan.plan import parse_plan
+from planner.plan.projection import project
 from planner.rules.catalogue import OWNERS, RULE_BY_CODE, RULES
 from planner.rules.model import CodeNotOwned, Pass, PlanView, findings_of, passes_of
 from planner.rules.passes import PASSES
+from planner.steps.findings import Finding, plan_finding
 from shared.work_order.field_path import at
 
 PLAN = parse_plan({"work_orders": []})

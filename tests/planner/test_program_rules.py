@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.target import Allowed
+from planner.plan.target import Allowed
 from tests.planner.plans import creating, findings, of_command, order, plan
 
 

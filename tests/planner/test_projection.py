@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.plan import Plan, parse_plan
-from planner.projection import exempted_orders, project
+from planner.plan.plan import Plan, parse_plan
+from planner.plan.projection import exempted_orders, project
 from shared.work_order.schemas import Condition
 from tests.planner.plans import absent, creating, exists, order, plan, requiring
 

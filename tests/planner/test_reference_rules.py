@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from planner.plan import parse_plan
-from planner.validation import judge
+from planner.judging.validation import judge
+from planner.plan.plan import parse_plan
 from tests.planner.plans import creating, exists, findings, messages, order, plan, requiring
 
 # E243

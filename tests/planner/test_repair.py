@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.plan import parse_plan
-from planner.repair import mend
-from planner.validation import judge
+from planner.judging.validation import judge
+from planner.plan.plan import parse_plan
+from planner.repair.repair import mend
 from shared.events import PlanJudged, PlanRepaired
 from shared.languages.python.checker.checker import TypeChecker
 from tests.planner.planning import Planner

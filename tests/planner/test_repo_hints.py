@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.relevance import definition_score, path_score, spec_stems
-from planner.repo_hints import RepoHints, read_repo_hints
-from planner.signatures import outline
+from planner.repo.hints import RepoHints, read_repo_hints
+from planner.repo.relevance import definition_score, path_score, spec_stems
+from planner.repo.signatures import outline
 
 AMPLE = 100_000
 

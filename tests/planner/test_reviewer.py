@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from planner.plan import parse_plan
-from planner.reviewer import MAX_CLAIMS, read_review
+from planner.compile.reviewer import MAX_CLAIMS, read_review
+from planner.plan.plan import parse_plan
 from shared.errors import BudgetReached, Interrupted, LlmchError, ModelUnavailable
 from shared.events import PlanReviewed, Warned
 from shared.llm.client import ReplyFailed, Role

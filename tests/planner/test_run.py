@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from planner.compile.model import PlannerModel
 from planner.known_plans import plan_identity
-from planner.openai_client import PlannerModel
+from planner.plan.target import Allowed
 from planner.run import PlanResult, plan_document
-from planner.target import Allowed
 from shared.errors import CommandFailed, InvalidInput
 from shared.work_order.hashing import manifest_sha256
 from tests.harness import commit_all, git

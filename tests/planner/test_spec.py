@@ -11,10 +11,10 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from planner import spec_document
-from planner.spec import Requirement, Spec, read_spec
-from planner.spec_document import SpecDocument, parse_spec_document, render_schema
-from planner.spec_syntax import parse_spec_json, parse_spec_yaml
+from planner.spec import document as spec_document
+from planner.spec.document import SpecDocument, parse_spec_document, render_schema
+from planner.spec.read import Requirement, Spec, read_spec
+from planner.spec.syntax import parse_spec_json, parse_spec_yaml
 from shared.errors import ExitCode, InvalidInput
 
 DOCUMENT: dict[str, Any] = {

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.bootstrap import skip_bootstrap
-from planner.plan import parse_plan
-from planner.projection import exempted_orders
+from planner.judging.validation import Report, judge
+from planner.plan.bootstrap import skip_bootstrap
+from planner.plan.plan import parse_plan
+from planner.plan.projection import exempted_orders
 from planner.rules.catalogue import RULE_BY_CODE
-from planner.validation import Report, judge
 from shared.files.strict_json import JsonValue
 from shared.languages.python.checker.checker import TypeChecker
 from shared.work_order.schemas import WorkOrder

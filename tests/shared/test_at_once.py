@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from shared.at_once import at_once
+from factory.workbench.at_once import at_once
 
 
 def test_both_run_at_the_same_time() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from factory.landing.heads import surely_not_checked_out
 from shared.git.client import Git
-from shared.git_heads import surely_not_checked_out
 from tests.harness import git
 
 

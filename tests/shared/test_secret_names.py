@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.sandbox import environment
+from factory.sandbox.visible import environment
 from shared.errors import InvalidInput
 from shared.secrets.names import names_a_secret
 from shared.secrets.redaction import secret_values

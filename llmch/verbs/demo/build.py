@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from factory.batch.coordinator import run_all
-from factory.model_choice import ModelChoice
-from factory.options import RunOptions
-from factory.schemas import BatchSummary
+from factory.orders.documents import BatchSummary
+from factory.orders.model_choice import ModelChoice
+from factory.orders.options import RunOptions
 from llmch.verbs.demo.examples import Example
-from planner.openai_client import PlannerModel
-from planner.options import PlanOptions
+from planner.compile.model import PlannerModel
+from planner.compile.options import PlanOptions
 from planner.run import PlanResult, run_plan
 from shared.errors import InvalidInput
 from shared.events import Emit

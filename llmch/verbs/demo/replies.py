@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from factory.cli import model_choice
-from factory.model_choice import ModelChoice
+from factory.orders.model_choice import ModelChoice
+from factory.orders.reply_format import ReplyFormat
+from llmch.entry.wiring import live_source
 from llmch.verbs.demo.examples import Example
-from llmch.wiring import live_source
 from planner.cli import planning_model
-from planner.openai_client import PlannerModel
+from planner.compile.model import PlannerModel
 from shared.llm.record.origin import Origin
 from shared.llm.record.transcript import Transcript
-from shared.llm.reply_format import ReplyFormat
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import Settings
 

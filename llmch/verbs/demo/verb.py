@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from llmch.answers.orders import BatchDocument
 from llmch.answers.plan import PlanDocument
-from llmch.arguments import add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Rows
+from llmch.entry.arguments import add_record_arguments
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -87,11 +87,11 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _build(args: argparse.Namespace, console: Console, name: str) -> Outcome:
-    from llmch.showing import show_program
+    from llmch.entry.wiring import settings_for
     from llmch.verbs.demo.build import DemoOptions, build_demo, free_folder
     from llmch.verbs.demo.examples import find_example
     from llmch.verbs.demo.replies import demo_models, demo_source
-    from llmch.wiring import settings_for
+    from llmch.verbs.demo.showing import show_program
     from shared.events import Noted
 
     example = find_example(name)

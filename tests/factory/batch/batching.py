@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from factory.schemas import BatchSummary
+from factory.orders.documents import BatchSummary
 from shared.llm.client import Request
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, Json, git, writing

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.sandbox import capture
-from factory.sandbox.capture import HEAD_BYTES, LOG_BYTES, TAIL_BYTES, Capture
+from factory.sandbox.commands import capture
+from factory.sandbox.commands.capture import HEAD_BYTES, LOG_BYTES, TAIL_BYTES, Capture
 from factory.sandbox.outcome import Captured
 
 

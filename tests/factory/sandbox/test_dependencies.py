@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.sandbox.dependencies import _REQUIREMENT, prepare, wanted_by
+from factory.sandbox.visible.dependencies import _REQUIREMENT, prepare, wanted_by
 from shared.errors import CommandFailed, InvalidInput
 from shared.process import run_tool
 

@@ -9,7 +9,7 @@ import struct
 
 import pytest
 
-from factory.sandbox import seccomp
+from factory.sandbox.backends import seccomp
 
 ALLOWED = "allowed"
 X86_64, AARCH64, I386 = 0xC000003E, 0xC00000B7, 0x40000003

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.llm.files_format import (
+from factory.proposal.files_format import (
     FilesReply,
     ProposedFile,
     fence_for,

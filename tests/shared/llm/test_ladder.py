@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factory.orders.ladder import Rung, model_for_attempt, parse_ladder
+from factory.orders.reply_format import ReplyFormat, choose_reply_format
 from shared.errors import InvalidInput
-from shared.llm.ladder import Rung, model_for_attempt, parse_ladder
-from shared.llm.reply_format import ReplyFormat, choose_reply_format
 
 
 @pytest.mark.parametrize(

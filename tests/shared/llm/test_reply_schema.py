@@ -9,8 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, StringConstraints
 
-from factory.schemas import WriteProposal
-from shared.llm.reply_schema import reply_schema, strict_schema
+from factory.orders.documents import WriteProposal
+from factory.proposal.reply_schema import reply_schema, strict_schema
 from shared.work_order.schemas import Manifest
 
 # What OpenAI's structured outputs document as supported.

@@ -1,0 +1,1 @@
+"""One pass of the loop: propose, apply, judge, conclude."""

@@ -1,0 +1,65 @@
+"""TR, the applying node: every check first, then every write."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from langgraph.runtime import Runtime
+
+from factory.attempt.staging import stage_proposal
+from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
+from factory.judging.brief import brief_of
+from factory.orders.documents import AttemptStage, Stage, WriteProposal
+from factory.proposal.prompt import hashes_of
+from factory.proposal.scope import Violation, check_proposal
+from factory.workbench.tree import NotReadable, Tree
+from shared.events import WritesApplied
+from shared.files.atomic_io import write_json
+
+
+def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
+    """Put the proposal's files into the workspace, or return the brief of why not."""
+    context, attempt = runtime.context, state["attempt"]
+    order, proposal = context.order, attempt.proposed
+    context.progress.begin_stage(attempt.number, AttemptStage.APPLY)
+    files, git = context.workspace.tree, context.workspace.git
+    violations = check_proposal(order, proposal, hashes_of(attempt.shown), files)
+    attempt = replace(attempt, touched=not violations)
+    tree = ""
+    if not violations:
+        violations = write_files(files, proposal)
+    if not violations:
+        tree, violations = stage_proposal(git, proposal)
+    if violations:
+        account = "\n".join(each.message for each in violations)
+        attempt = replace(attempt, brief=brief_of(violations[0].stage, order, account))
+    else:
+        attempt = replace(attempt, tree=tree)
+    _record(context, attempt)
+    if not violations:
+        context.emit(WritesApplied(order.id, attempt.number, proposal.paths, proposal.summary))
+    return {"attempt": attempt}
+
+
+def write_files(tree: Tree, proposal: WriteProposal) -> tuple[Violation, ...]:
+    """Write all files of a checked proposal; return the refusal of the disk, if there is one."""
+    for write in proposal.writes:
+        try:
+            tree.write(write.path, write.content.encode())
+        except (OSError, NotReadable) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            return (Violation(Stage.WRITE_FAILED, f"{write.path!r} was not written: {reason}"),)
+    return ()
+
+
+def _record(context: FactoryContext, attempt: Attempt) -> None:
+    brief = attempt.brief
+    write_json(
+        context.attempt_folder(attempt) / "write_result.json",
+        {
+            "write_ok": brief is None,
+            "touched_files": list(attempt.proposed.paths),
+            "errors": [] if brief is None else brief.primary_error_excerpt.splitlines(),
+        },
+        sync=False,
+    )

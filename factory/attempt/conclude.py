@@ -1,0 +1,74 @@
+"""The concluding node: commit what passed, or clear away and go round again."""
+
+from __future__ import annotations
+
+from langgraph.runtime import Runtime
+
+from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
+from factory.orders.documents import AttemptRecord, AttemptStage, FailureBrief
+from factory.orders.verdict import Failed, Passed
+from factory.record.summary import drift_warning
+from shared.events import Warned
+from shared.files.atomic_io import write_json
+
+
+def conclude(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
+    """Return the verdict, or the state of the next attempt."""
+    context, brief = runtime.context, state["attempt"].brief
+    return _pass(state, context) if brief is None else _fail(state, context, brief)
+
+
+def _pass(state: FactoryState, context: FactoryContext) -> StateUpdate:
+    attempt, order = state["attempt"], context.order
+    context.progress.begin_stage(attempt.number, AttemptStage.COMMIT)
+    files = tuple(sorted(attempt.proposed.paths))
+    commit, drift = context.workspace.commit(attempt.tree, files, context.task.commit_facts)
+    if drift:
+        context.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
+    record = attempt_record(attempt, context, drift=drift)
+    return {"records": (*state["records"], record), "verdict": Passed(commit, attempt.tree, files)}
+
+
+def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> StateUpdate:
+    context.progress.check_cancelled()  # whoever cancelled has said how the attempt ended
+    attempt, max_attempts = state["attempt"], context.options.settings.factory_attempts
+    document = brief.model_dump(mode="json")
+    write_json(context.attempt_folder(attempt) / "failure_brief.json", document, sync=False)
+    records = (*state["records"], attempt_record(attempt, context))
+    last = not brief.stage.retryable or attempt.number >= max_attempts
+    if attempt.touched and not last:  # after the last, the workspace goes as a whole
+        context.bench.reset()
+    next_step = _next_step(attempt.number, max_attempts, brief)
+    context.progress.fail_attempt(attempt.number, brief, next_step)
+    if last:
+        return {"records": records, "verdict": Failed(brief)}
+    return {"records": records, "attempt": Attempt(attempt.number + 1)}
+
+
+def _next_step(attempt: int, max_attempts: int, brief: FailureBrief) -> str:
+    if not brief.stage.retryable:
+        return "another attempt would not fix this: the order has failed"
+    if attempt >= max_attempts:
+        return f"all {max_attempts} attempts are used up: the order has failed"
+    return f"taken back; attempt {attempt + 1} of {max_attempts} is told what happened"
+
+
+def attempt_record(
+    attempt: Attempt, context: FactoryContext, drift: tuple[str, ...] = ()
+) -> AttemptRecord:
+    """Return the record of an attempt; `drift` is what its commands left changed."""
+    proposal, name = attempt.proposal, f"attempt_{attempt.number}"
+    return AttemptRecord(
+        attempt_index=attempt.number,
+        baseline_commit=context.workspace.baseline,
+        proposal_path=f"{name}/proposed_writes.json" if proposal else None,
+        touched_files=tuple(sorted(proposal.paths)) if proposal else (),
+        write_ok=bool(attempt.tree),
+        unjudged=attempt.unjudged,
+        verify=attempt.verify,
+        acceptance=attempt.acceptance,
+        drift=drift,
+        model=attempt.model,
+        repairs=attempt.repairs,
+        failure_brief=attempt.brief,
+    )

@@ -1,0 +1,78 @@
+"""PO, the judging node: contract, verification, postconditions, acceptance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from langgraph.runtime import Runtime
+
+from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
+from factory.judging.brief import brief_of
+from factory.judging.commands import Judging, run_checks
+from factory.judging.contract import (
+    ContractResult,
+    check_declarations,
+    check_rewrites,
+    is_bound,
+    render_violations,
+    without_syntax,
+)
+from factory.orders.documents import AttemptStage, Stage
+from factory.record.summary import unjudged_warning
+from shared.events import Warned
+from shared.files.atomic_io import write_json
+from shared.work_order.hashing import sha256_bytes
+
+
+def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
+    """Run every check on the written files and return the results, with a brief on failure.
+
+    The checks that run no code come first: they are quick, and they name what is at fault.
+    """
+    context, attempt = runtime.context, state["attempt"]
+    contract = _judge_contract(attempt, context)
+    attempt = replace(attempt, unjudged=contract.unjudged)
+    if contract.violations:
+        account = render_violations(contract.violations)
+        brief = brief_of(Stage.CONTRACT_VIOLATED, context.order, account)
+        return {"attempt": replace(attempt, brief=brief)}
+    judgement = run_checks(
+        Judging(
+            context.task,
+            context.options,
+            context.bench,
+            context.emit,
+            context.progress,
+            folder=context.attempt_folder(attempt),
+            attempt=attempt.number,
+            written={
+                each.path: sha256_bytes(each.content.encode()) for each in attempt.proposed.writes
+            },
+        )
+    )
+    verify, acceptance, brief_or_none = judgement.verify, judgement.acceptance, judgement.brief
+    return {"attempt": replace(attempt, verify=verify, acceptance=acceptance, brief=brief_or_none)}
+
+
+def _judge_contract(attempt: Attempt, context: FactoryContext) -> ContractResult:
+    order, workspace, proposal = context.order, context.workspace, attempt.proposed
+    binding = context.task.loaded.binding
+    if not is_bound(binding, proposal, attempt.shown):
+        return ContractResult()
+    context.progress.begin_stage(attempt.number, AttemptStage.CONTRACT)
+    lost = check_rewrites(order, proposal, attempt.shown)
+    result = check_declarations(
+        binding,
+        proposal.paths,
+        workspace.tree,
+        lambda: workspace.git.files_of(attempt.tree),
+        context.checker,
+    )
+    if not context.bench.reads_alike:
+        result = without_syntax(result)
+    result = replace(result, violations=(*lost, *result.violations))
+    if result.unjudged:
+        context.emit(Warned(f"{order.id}: {unjudged_warning(result.unjudged)}"))
+    folder = context.attempt_folder(attempt)
+    write_json(folder / "contract_result.json", result.document(), sync=False)
+    return result

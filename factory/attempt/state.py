@@ -1,0 +1,99 @@
+"""The state that travels along the graph's edges, and the context that its nodes work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict
+
+from factory.judging.evidence import Evidence
+from factory.judging.warm_checker import WarmChecker
+from factory.orders.documents import AttemptRecord, CmdResult, FailureBrief, WriteProposal
+from factory.orders.options import RunOptions
+from factory.orders.task import OrderTask
+from factory.orders.verdict import Verdict
+from factory.proposal.prompt import ShownFile
+from factory.record.progress import AttemptProgress
+from factory.workbench.bench import Bench
+from factory.workbench.workspace import Workspace
+from shared.events import Emit
+from shared.files.atomic_io import make_folder
+from shared.llm.client import LlmClient
+from shared.work_order.schemas import WorkOrder
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The attempt under way: each node adds what it found out, and a `brief` ends it."""
+
+    number: int
+    shown: tuple[ShownFile, ...] = ()
+    model: str | None = None
+    repairs: tuple[str, ...] = ()
+    proposal: WriteProposal | None = None
+    touched: bool = False
+    """The workspace may differ from the baseline."""
+    tree: str = ""
+    """The tree that git made of the files written; empty where they were not all written."""
+    unjudged: str = ""
+    """The reason why the type checker could not judge the files written, if there is one."""
+    verify: tuple[CmdResult, ...] = ()
+    acceptance: tuple[CmdResult, ...] = ()
+    brief: FailureBrief | None = None
+
+    @property
+    def proposed(self) -> WriteProposal:
+        """Return the proposal, on the edges that are taken only with one."""
+        assert self.proposal is not None, "the router leads here only with a proposal"
+        return self.proposal
+
+
+class FactoryState(TypedDict):
+    """One order's progress: the attempt under way, those before it, and how it all ended.
+
+    `evidence` is gathered once for all attempts.
+    """
+
+    attempt: Attempt
+    records: tuple[AttemptRecord, ...]
+    evidence: Evidence | None
+    verdict: Verdict | None
+
+
+class StateUpdate(TypedDict, total=False):
+    """The fields of `FactoryState` that a node changes."""
+
+    attempt: Attempt
+    records: tuple[AttemptRecord, ...]
+    evidence: Evidence | None
+    verdict: Verdict | None
+
+
+def first_state() -> FactoryState:
+    """Return the state that an order starts from."""
+    return FactoryState(attempt=Attempt(1), records=(), evidence=None, verdict=None)
+
+
+@dataclass(frozen=True, slots=True)
+class FactoryContext:
+    """What the nodes of one order work with; nothing in it changes while the order runs."""
+
+    task: OrderTask
+    options: RunOptions
+    bench: Bench
+    client: LlmClient
+    checker: WarmChecker
+    emit: Emit
+    progress: AttemptProgress
+
+    @property
+    def order(self) -> WorkOrder:
+        return self.task.order
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.bench.workspace
+
+    def attempt_folder(self, attempt: Attempt) -> Path:
+        """Return (and make) the folder of one attempt's artifacts."""
+        return make_folder(self.task.folder / f"attempt_{attempt.number}")

@@ -1,0 +1,31 @@
+"""Builds every failure brief, so that all stages give the next attempt the same kind of account."""
+
+from __future__ import annotations
+
+from factory.judging.excerpt import cut
+from factory.orders.documents import FailureBrief, Stage
+from factory.proposal.prompt import reminder
+from shared.work_order.schemas import WorkOrder
+
+
+def brief_of(
+    stage: Stage,
+    order: WorkOrder,
+    account: str,
+    *,
+    command: str | None = None,
+    exit_code: int | None = None,
+    log: str | None = None,
+) -> FailureBrief:
+    """Return the brief of a failure at `stage`; `account` is cut to the bound of an excerpt.
+
+    `log` is the path of the whole output, relative to the order's folder.
+    """
+    return FailureBrief(
+        stage=stage,
+        command=command,
+        exit_code=exit_code,
+        primary_error_excerpt=cut(account),
+        constraints_reminder=reminder(stage, order),
+        log=log,
+    )

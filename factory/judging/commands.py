@@ -1,0 +1,242 @@
+"""Judges a tree: verification, postconditions, acceptance, each command in the sandbox.
+
+Used on what a proposal wrote, and again on what a landing merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from factory.judging.brief import brief_of
+from factory.judging.excerpt import stable_excerpt
+from factory.judging.verification import Check, parse_check, verification_of
+from factory.orders.documents import AttemptStage, CmdResult, FailureBrief, SandboxRecord, Stage
+from factory.orders.options import RunOptions
+from factory.orders.task import OrderTask
+from factory.proposal.scope import FileKind, FileState
+from factory.record.progress import Progress
+from factory.repo.path_names import name_paths
+from factory.sandbox import Cause, Ended, Sandbox
+from factory.workbench.bench import Bench
+from factory.workbench.tree import Tree
+from shared.events import CommandEnded, CommandStarted, Emit, Warned
+from shared.files.atomic_io import make_folder, write_json, write_refused
+from shared.work_order.schemas import WorkOrder
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """One judging of a bench's tree: by which task and options, and where the records go.
+
+    `folder` gets results and logs. `written` are the files that no command may change, with the
+    hash of each; `attempt` is 0 outside of one.
+    """
+
+    task: OrderTask
+    options: RunOptions
+    bench: Bench
+    emit: Emit
+    progress: Progress
+    folder: Path
+    attempt: int = 0
+    written: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def order(self) -> WorkOrder:
+        return self.task.order
+
+    @property
+    def tree(self) -> Tree:
+        return self.bench.workspace.tree
+
+    def name_of(self, log: Path) -> str:
+        """Return the path of a log as records spell it, relative to the order's folder."""
+        return str(log).removeprefix(f"{self.task.folder}/")
+
+    def excerpt(self, text: str) -> str:
+        """Return what matters of an output, without what differs between machines."""
+        return stable_excerpt(text, self.bench.path_names().items())
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the commands did; `brief` says what failed, if anything did."""
+
+    verify: tuple[CmdResult, ...]
+    acceptance: tuple[CmdResult, ...]
+    brief: FailureBrief | None
+
+
+@dataclass(slots=True)
+class _Phase:
+    """One series of commands and what came of it."""
+
+    stage: Stage
+    purpose: AttemptStage
+    results: list[CmdResult] = field(default_factory=list)
+    brief: FailureBrief | None = None
+
+
+def run_checks(judging: Judging) -> Judgement:
+    """Run every check up to the first that fails. Raises `CommandFailed` where a log can't be."""
+    verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY)
+    _run_phase(verify, verification_of(judging.tree, exempt=judging.task.exempt), judging)
+    _record(judging, "verify_result.json", verify.results)
+    if verify.brief:
+        return Judgement(tuple(verify.results), (), verify.brief)
+    acceptance = _Phase(Stage.ACCEPTANCE_FAILED, AttemptStage.ACCEPT)
+    missing = [
+        each.path for each in judging.order.postconditions if not judging.tree.exists(each.path)
+    ]
+    if missing:
+        problem = f"postcondition not met, no such file: {name_paths(missing)}"
+        acceptance.brief = brief_of(acceptance.stage, judging.order, judging.excerpt(problem))
+    else:
+        commands = tuple(parse_check(each) for each in judging.order.acceptance_commands)
+        _run_phase(acceptance, commands, judging)
+    _record(judging, "acceptance_result.json", acceptance.results)
+    return Judgement(tuple(verify.results), tuple(acceptance.results), acceptance.brief)
+
+
+def try_acceptance(judging: Judging) -> Iterator[tuple[str, CmdResult]]:
+    """Run each acceptance command once, whether or not it passes; yield its text and its result.
+
+    Nothing is emitted: a command that is tried is no step of an attempt. Raises as `run_checks`
+    does.
+    """
+    for number, text in enumerate(dict.fromkeys(judging.order.acceptance_commands), 1):
+        check = parse_check(text)
+        yield text, _result(_execute(check, judging, f"accept_{number}"), judging, "")
+
+
+def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None:
+    """Run the commands up to the first that fails, then see that none touched a written file."""
+    judging.progress.begin_stage(judging.attempt, phase.purpose)
+    for number, check in enumerate(checks, 1):
+        result, ended = _run_settled(check, judging, f"{phase.purpose}_{number}")
+        phase.results.append(result)
+        if not _passes(check, ended):
+            phase.brief = _failed_command(phase.stage, check, ended, judging)
+            return
+    tampered = _changed_by_commands(judging)
+    if tampered:
+        problem = (
+            f"a command changed {name_paths(tampered)} after it was written; what is committed "
+            "must be exactly what was proposed"
+        )
+        phase.brief = brief_of(phase.stage, judging.order, judging.excerpt(problem))
+
+
+def _passes(check: Check, ended: Ended) -> bool:
+    tolerated = ended.cause is Cause.EXITED and check.note_for(ended.exit_code)
+    return ended.ok or bool(tolerated)
+
+
+def _run_settled(check: Check, judging: Judging, name: str) -> tuple[CmdResult, Ended]:
+    """Run a command, and a failing one again: one that then passes is flaky, not wrong."""
+    result, ended = _run_one(check, judging, name)
+    for retry in range(1, judging.options.retry_flaky + 1):
+        if _passes(check, ended):
+            break
+        again, ended_again = _run_one(check, judging, f"{name}_again_{retry}")
+        if _passes(check, ended_again):
+            note = f"flaky: failed with exit code {result.exit_code}, passed on run {retry + 1}"
+            judging.emit(Warned(f"{judging.order.id}: `{check.text}` is {note}"))
+            return again.model_copy(update={"note": note, "flaky": True}), ended_again
+        result, ended = again, ended_again
+    return result, ended
+
+
+def _run_one(check: Check, judging: Judging, name: str) -> tuple[CmdResult, Ended]:
+    order, purpose = judging.order.id, name.partition("_")[0]
+    judging.emit(CommandStarted(order, purpose, check.text))
+    ended = _execute(check, judging, name)
+    note = check.note_for(ended.exit_code) or ""
+    judging.emit(
+        CommandEnded(order, purpose, check.text, ended.exit_code, ended.duration_seconds, note)
+    )
+    return _result(ended, judging, note), ended
+
+
+def _execute(check: Check, judging: Judging, name: str) -> Ended:
+    log = make_folder(judging.folder / "logs") / name
+    seconds = judging.options.settings.timeout_seconds
+    try:
+        return judging.bench.sandbox.run(check.argv, timeout_seconds=seconds, log=log)
+    except OSError as error:
+        raise write_refused(log, error) from error
+
+
+def _result(ended: Ended, judging: Judging, note: str) -> CmdResult:
+    return CmdResult(
+        command=ended.argv,
+        exit_code=ended.exit_code,
+        cause=ended.cause,
+        stdout_trunc=judging.excerpt(ended.stdout.text),
+        stderr_trunc=judging.excerpt(ended.stderr.text),
+        stdout_path=judging.name_of(ended.stdout.log),
+        stderr_path=judging.name_of(ended.stderr.log),
+        duration_seconds=round(ended.duration_seconds, 3),
+        sandbox=_contained_by(judging.bench.sandbox),
+        note=note or ended.reason,
+    )
+
+
+def _contained_by(sandbox: Sandbox) -> SandboxRecord:
+    return SandboxRecord(
+        backend=sandbox.backend,
+        version=sandbox.version,
+        guarantees={str(name): held for name, held in sandbox.guarantees.items()},
+        limits=asdict(sandbox.limits),
+    )
+
+
+def _failed_command(stage: Stage, check: Check, ended: Ended, judging: Judging) -> FailureBrief:
+    output = "\n".join(
+        text.strip() for text in (ended.stdout.text, ended.stderr.text) if text.strip()
+    )
+    reason = _reason(ended, judging.options.settings.timeout_seconds)
+    account = judging.excerpt("\n".join(filter(None, (reason, output))))
+    return brief_of(
+        stage,
+        judging.order,
+        account or "(the command printed nothing)",
+        command=check.text,
+        exit_code=ended.exit_code,
+        log=judging.name_of(ended.stderr.log),
+    )
+
+
+def _reason(ended: Ended, timeout_seconds: float) -> str:
+    match ended.cause:
+        case Cause.EXITED:
+            return ""
+        case Cause.TIMED_OUT:
+            return f"The command was ended after {timeout_seconds:g} seconds."
+        case Cause.NOT_FOUND:
+            return f"There is no program {ended.argv[0]!r} here."
+        case Cause.OUTPUT_LIMIT:
+            return "The command was ended because it printed too much."
+        case Cause.CPU_LIMIT:
+            return "The command was ended because it used too much processor time."
+        case Cause.SIGNALLED | Cause.NOT_STARTED:
+            return ended.reason or f"The command ended with {ended.cause}."
+
+
+def _changed_by_commands(judging: Judging) -> list[str]:
+    return [
+        path
+        for path, sha256 in judging.written.items()
+        # Not by the hash alone: a file that is gone has that of an empty one.
+        if judging.tree.state_of(path) != FileState(FileKind.FILE, sha256)
+    ]
+
+
+def _record(judging: Judging, name: str, results: Sequence[CmdResult]) -> None:
+    write_json(
+        judging.folder / name,
+        [result.model_dump(mode="json") for result in results],
+        sync=False,
+    )

@@ -1,0 +1,200 @@
+"""Does an acceptance command prove anything? Seen by running it where nothing is done yet.
+
+On the baseline it should fail, and also on code that keeps the order's interfaces and does
+nothing. Both runs are made in the order's own workspace before anything is written there, beside
+the model's call, so that they cost no time; the workspace is the baseline again when they are
+over. Nothing of them goes into a prompt or a commit.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+from factory.judging.commands import Judging, try_acceptance
+from factory.judging.warning_codes import W234, W252
+from factory.orders.documents import CmdResult, Flag
+from factory.orders.options import RunOptions
+from factory.orders.task import OrderTask
+from factory.record.progress import AnnouncedProgress
+from factory.workbench.bench import Bench
+from factory.workbench.tree import NotReadable, Tree
+from shared.events import CommandTried, Emit
+from shared.files.atomic_io import make_folder, write_json, write_refused
+
+T = TypeVar("T")
+
+# For one command. What takes longer to fail than that is left unknown.
+_LIMIT_SECONDS: Final = 60.0
+_LOOK_EVERY_SECONDS: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The commands that passed on the baseline, and those that did on the empty code."""
+
+    on_baseline: tuple[str, ...] = ()
+    on_skeleton: tuple[str, ...] = ()
+
+    def flags(self) -> tuple[Flag, ...]:
+        """Return what to tell of each command, in the order's sequence."""
+        green = (
+            Flag(code=W252.code, command=each, message=W252.title) for each in self.on_baseline
+        )
+        hollow = (
+            Flag(code=W234.code, command=each, message=W234.title) for each in self.on_skeleton
+        )
+        return (*green, *hollow)
+
+
+class Gathering:
+    """The two runs of one order; `stop` ends them from another thread."""
+
+    def __init__(
+        self,
+        task: OrderTask,
+        options: RunOptions,
+        bench: Bench,
+        emit: Emit,
+        cancelled: Callable[[], bool],
+    ) -> None:
+        seconds = min(options.settings.timeout_seconds, _LIMIT_SECONDS)
+        settings = replace(options.settings, timeout_seconds=seconds)
+        self._options = replace(options, settings=settings)
+        self._task = task
+        self._bench = bench
+        self._emit = emit
+        self._cancelled = cancelled
+        self._stopped = threading.Event()
+        self._on_skeleton: tuple[str, ...] | None = None
+
+    @property
+    def patience_seconds(self) -> float:
+        return self._options.patience_seconds
+
+    def baseline(self) -> tuple[str, ...]:
+        """Return the commands that pass on the baseline, though they are no regression tests."""
+        return self._passing("baseline", {})
+
+    def skeleton(self) -> tuple[str, ...]:
+        """Return those that pass on code that keeps the order's interfaces and does nothing.
+
+        They are tried once, however often this is asked.
+        """
+        if self._on_skeleton is None:
+            self._on_skeleton = self._try_skeleton()
+        return self._on_skeleton
+
+    def _try_skeleton(self) -> tuple[str, ...]:
+        from shared.languages.python.skeleton.skeleton import build_skeleton
+
+        order = self._task.order
+        # What an interface calls its path may be anything; what the order may write was checked.
+        interfaces = [each for each in order.interfaces if each.path in order.allowed_files]
+        if not interfaces or self._is_over():
+            return ()
+        sources = _sources(self._bench.workspace.tree, [each.path for each in interfaces])
+        return self._passing("hollow", build_skeleton(interfaces, sources))
+
+    def stop(self) -> None:
+        """Have the command under way killed, and no other started."""
+        self._stopped.set()
+        self._bench.sandbox.end_commands()
+
+    def _is_over(self) -> bool:
+        return self._stopped.is_set() or self._cancelled()
+
+    def _passing(self, name: str, files: Mapping[str, str]) -> tuple[str, ...]:
+        """Try the commands with `files` in the tree, which is then the baseline again."""
+        folder = make_folder(self._task.folder / name)
+        progress = AnnouncedProgress(self._task.name, self._emit)
+        judging = Judging(self._task, self._options, self._bench, self._emit, progress, folder)
+        try:
+            if not _write(judging.tree, files):
+                return ()
+            results = dict(self._try(judging, name))
+        finally:
+            self._bench.restore()
+        documents = [result.model_dump(mode="json") for result in results.values()]
+        write_json(folder / "acceptance_result.json", documents, sync=False)
+        return tuple(_unexpected(self._task.order.regression, results))
+
+    def _try(self, judging: Judging, name: str) -> Iterator[tuple[str, CmdResult]]:
+        if self._is_over():
+            return
+        for command, result in try_acceptance(judging):
+            seconds = result.duration_seconds
+            self._emit(CommandTried(self._task.name, name, command, result.exit_code, seconds))
+            yield command, result
+            if self._is_over():
+                return
+
+
+def beside(ask: Callable[[], T], gathering: Gathering) -> tuple[T, Evidence]:
+    """Return what `ask` returns, and what was gathered meanwhile and for a short time after.
+
+    All of it is over when this returns or raises. What `ask` raises comes first.
+    """
+    found: list[Evidence] = []
+    failed: list[BaseException] = []
+
+    def gather() -> None:
+        try:
+            found.append(Evidence(gathering.baseline(), gathering.skeleton()))
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=gather, name="evidence", daemon=True)
+    thread.start()
+    patience = 0.0
+    try:
+        answer = ask()
+        patience = gathering.patience_seconds
+    finally:
+        _end(thread, gathering, patience)
+    if failed:
+        raise failed[0]
+    return answer, found[0]
+
+
+def _end(thread: threading.Thread, gathering: Gathering, patience: float) -> None:
+    ends = time.monotonic() + patience
+    try:
+        while thread.is_alive() and time.monotonic() < ends:
+            thread.join(_LOOK_EVERY_SECONDS)
+    finally:
+        while thread.is_alive():  # again: a command may have been about to start
+            gathering.stop()
+            thread.join(_LOOK_EVERY_SECONDS)
+
+
+def _unexpected(regression: Sequence[str], results: Mapping[str, CmdResult]) -> Iterator[str]:
+    for command, result in results.items():
+        if result.exit_code == 0 and command not in regression:
+            yield command
+
+
+def _sources(tree: Tree, paths: Sequence[str]) -> dict[str, str]:
+    """Return the texts of the files that are there."""
+    found: dict[str, str] = {}
+    for path in paths:
+        try:
+            found[path] = tree.read(path).decode("utf-8")
+        except (NotReadable, UnicodeDecodeError):
+            continue
+    return found
+
+
+def _write(tree: Tree, files: Mapping[str, str]) -> bool:
+    """Write files that nobody proposed; say whether there is a place for each."""
+    for path, text in files.items():
+        try:
+            tree.write(path, text.encode())
+        except NotReadable:
+            return False
+        except OSError as error:
+            raise write_refused(tree.root / path, error) from error
+    return True

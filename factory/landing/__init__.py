@@ -1,0 +1,1 @@
+"""Brings a verified commit onto the branch."""

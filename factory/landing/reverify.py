@@ -1,0 +1,105 @@
+"""Brings a commit made on an older base onto the tip, and judges it there before it exists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from factory.judging.commands import Judging, run_checks
+from factory.judging.contract import check_declarations, render_violation, without_syntax
+from factory.judging.warm_checker import WarmChecker
+from factory.orders.documents import Stage
+from factory.orders.options import RunOptions
+from factory.orders.task import OrderTask
+from factory.orders.verdict import Passed
+from factory.record.progress import AnnouncedProgress
+from factory.record.summary import unjudged_warning
+from factory.repo.preflight import Repo
+from factory.workbench.bench import Bench
+from factory.workbench.pool import Benches
+from shared.events import Emit, Noted, Warned
+from shared.files.atomic_io import make_folder, write_json
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A commit on the tip, verified there, and its tree."""
+
+    commit: str
+    tree: str
+
+
+@dataclass(frozen=True, slots=True)
+class SentBack:
+    """Why the commit can't be brought onto the tip: the order has to be made there."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """What bringing commits onto the tip takes."""
+
+    options: RunOptions
+    repo: Repo
+    benches: Benches
+    checker: WarmChecker
+    emit: Emit
+
+    def onto(self, tip: str, task: OrderTask, passed: Passed) -> Merged | SentBack:
+        """Return the commit of the merged tree on `tip`, with every check passed there.
+
+        Files that no order shares still may not fit together: tests read more than an order is
+        shown, so the whole is judged again, always.
+        """
+        order, git = task.order, self.repo.git
+        tree = git.merge_trees(tip, passed.commit)
+        if tree is None:
+            return SentBack("its changes and those landed since do not merge")
+        unmet = [
+            each.path
+            for each in order.preconditions
+            if git.holds_file(tip, each.path) != (each.kind == "file_exists")
+        ]
+        if unmet:
+            return SentBack(f"a precondition no longer holds: {', '.join(unmet)}")
+        commit = git.write_commit(tree, tip, task.commit_facts)
+        self.emit(Noted(f"{order.id}: made on an older state, verified again on the tip"))
+        folder = make_folder(task.folder / "landing")
+        with self.benches.lend(commit) as bench:
+            if violation := self._violation(task, passed, tree, bench, folder):
+                return SentBack(f"{Stage.CONTRACT_VIOLATED} on the tip: {violation}")
+            written = {path: bench.workspace.tree.state_of(path).sha256 for path in passed.files}
+            progress = AnnouncedProgress(order.id, self.emit)
+            judging = Judging(
+                task, self.options, bench, self.emit, progress, folder, written=written
+            )
+            judgement = run_checks(judging)
+        if judgement.brief:
+            excerpt = judgement.brief.primary_error_excerpt.splitlines()
+            return SentBack(f"{judgement.brief.stage} on the tip: {' '.join(excerpt[-1:])}")
+        return Merged(commit, tree)
+
+    def _violation(
+        self, task: OrderTask, passed: Passed, merged: str, bench: Bench, folder: Path
+    ) -> str:
+        """Return the first thing declared that the merged tree does not keep; "" for none.
+
+        What files lose is not looked at again: no other order has written them.
+        """
+        binding = task.loaded.binding
+        if not any(each.interfaces for each in binding):
+            return ""
+        contract = check_declarations(
+            binding,
+            passed.files,
+            bench.workspace.tree,
+            lambda: self.repo.git.files_of(merged),
+            self.checker,
+        )
+        if not bench.reads_alike:
+            contract = without_syntax(contract)
+        write_json(folder / "contract_result.json", contract.document(), sync=False)
+        if contract.unjudged:
+            self.emit(Warned(f"{task.name}: {unjudged_warning(contract.unjudged)}"))
+        return render_violation(contract.violations[0]) if contract.violations else ""

@@ -1,0 +1,1 @@
+"""What the factory is given and what it answers: orders, tasks, options, documents, verdicts."""

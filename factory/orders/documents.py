@@ -1,0 +1,207 @@
+"""What the factory takes from a model and what it records: the shapes of its JSON files."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from factory.orders.limits import MAX_EXCERPT_CHARACTERS
+from factory.orders.order_state import EndState
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+Pushed = Annotated[bool | None, Field(exclude_if=_is_none)]
+"""Whether the push that was asked for came through; absent where there was none to make."""
+
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+VerdictWord = Literal["PASS", "FAIL", "ERROR"]
+"""How an order or a run was judged. A verdict says whether what was asked for is there; where an
+order stands (`OrderState`) also covers orders that nobody has judged."""
+
+
+class AttemptStage(StrEnum):
+    """What an attempt is doing. A `Stage` says how it failed, which is another question."""
+
+    PROPOSE = "propose"
+    APPLY = "apply"
+    CONTRACT = "contract"
+    VERIFY = "verify"
+    ACCEPT = "accept"
+    COMMIT = "commit"
+
+
+class Stage(StrEnum):
+    """Where an attempt failed, and so what the next attempt is told."""
+
+    PREFLIGHT = "preflight"
+    EXCEPTION = "exception"
+    LLM_OUTPUT_INVALID = "llm_output_invalid"
+    WRITE_SCOPE_VIOLATION = "write_scope_violation"
+    STALE_CONTEXT = "stale_context"
+    WRITE_FAILED = "write_failed"
+    VERIFY_FAILED = "verify_failed"
+    CONTRACT_VIOLATED = "contract_violated"
+    ACCEPTANCE_FAILED = "acceptance_failed"
+
+    @property
+    def retryable(self) -> bool:
+        """Return whether another proposal could fix it; it cannot fix the disk or the plan."""
+        return self not in (Stage.PREFLIGHT, Stage.WRITE_FAILED)
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FileWrite(BaseModel):
+    """One file of a proposal: its whole new content, and the hash of what it replaces."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    path: str
+    base_sha256: Sha256
+    content: str
+
+
+class WriteProposal(BaseModel):
+    """What a model proposes to write. Says nothing yet about whether it may."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    summary: str
+    writes: Annotated[tuple[FileWrite, ...], Field(min_length=1, strict=False)]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(write.path for write in self.writes)
+
+
+class FailureBrief(_Record):
+    """A bounded account of a failed attempt, for the next prompt and for the user."""
+
+    stage: Stage
+    command: str | None = None
+    exit_code: int | None = None
+    primary_error_excerpt: Annotated[str, Field(max_length=MAX_EXCERPT_CHARACTERS)]
+    constraints_reminder: str = ""
+    log: str | None = None
+
+
+class SandboxRecord(_Record):
+    """What contained a command: `guarantees` says of each by name whether it held.
+
+    `limits` are for the command with its children, in bytes, seconds and processes.
+    """
+
+    backend: str
+    version: str
+    guarantees: dict[str, bool]
+    limits: dict[str, int]
+
+
+class CmdResult(_Record):
+    """How one command ended. `*_trunc` hold head and tail of the output, the paths all of it."""
+
+    command: tuple[str, ...]
+    exit_code: int
+    cause: str
+    stdout_trunc: str
+    stderr_trunc: str
+    stdout_path: str
+    stderr_path: str
+    duration_seconds: float
+    sandbox: SandboxRecord
+    note: str = ""
+    flaky: bool = False
+
+
+class AttemptRecord(_Record):
+    """One pass through propose, apply and judge."""
+
+    attempt_index: int
+    baseline_commit: str
+    proposal_path: str | None = None
+    touched_files: tuple[str, ...] = ()
+    write_ok: bool = False
+    unjudged: str = ""
+    """Why the type checker could not tell whether the writes keep their contract, if so."""
+    verify: tuple[CmdResult, ...] = ()
+    acceptance: tuple[CmdResult, ...] = ()
+    drift: tuple[str, ...] = ()
+    model: str | None = None
+    repairs: tuple[str, ...] = ()
+    failure_brief: FailureBrief | None = None
+
+
+class Failure(_Record):
+    """Why an order did not land, as `--json` gives it."""
+
+    stage: str
+    command: str | None = None
+    exit_code: int | None = None
+    excerpt: str
+
+
+class UsageRecord(_Record):
+    """Tokens and cost of the calls made; `cost_usd` is null while any price is unknown."""
+
+    calls: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cost_usd: float | None
+    replayed_calls: int = 0
+
+
+class Flag(_Record):
+    """An acceptance command that proves less than it should, as it was seen to do.
+
+    W252 passes on the baseline, W234 on code that keeps the order's interfaces and does nothing.
+    """
+
+    code: str
+    command: str
+    message: str
+
+
+class RunSummary(_Record):
+    """What became of one work order: `run_summary.json`, and the document of `run --json`."""
+
+    verdict: VerdictWord
+    state: EndState
+    work_order: str
+    run_id: str
+    run_dir: str
+    branch: str
+    commit: str | None
+    parent: str
+    attempts: int
+    failure: Failure | None
+    warnings: tuple[str, ...]
+    flags: tuple[Flag, ...] = ()
+    usage: UsageRecord
+    repo_tree_hash_after: str | None = None
+    attempt_records: tuple[AttemptRecord, ...] = ()
+    pushed: Pushed = None
+
+
+class BatchSummary(_Record):
+    """What became of a manifest: the document of `run-all --json`."""
+
+    verdict: VerdictWord
+    run_id: str
+    run_dir: str
+    branch: str
+    base: str
+    tip: str
+    orders: tuple[RunSummary, ...]
+    usage: UsageRecord
+    pushed: Pushed = None

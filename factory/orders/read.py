@@ -1,0 +1,228 @@
+"""Reads work orders as a user hands them over: one file, or a plan's whole folder."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from factory.orders.earlier import binding_on, known_to
+from shared.errors import InvalidInput, PreflightRefused
+from shared.files.paths import is_git_path
+from shared.files.strict_json import JsonObject, JsonValue
+from shared.plan_folder.names import MANIFEST_NAME
+from shared.plan_folder.read import (
+    PlanFacts,
+    StoredManifest,
+    no_orders,
+    read_document,
+    read_manifest,
+    read_stored_plan,
+)
+from shared.shell_words import UnsplittableError, split_words
+from shared.work_order.field_path import at
+from shared.work_order.schemas import (
+    DocumentInvalid,
+    Interface,
+    Manifest,
+    SchemaProblem,
+    WorkOrder,
+    glob_paths,
+    order_id,
+    order_number,
+    parse_document,
+    unknown_keys,
+)
+
+_PROBLEMS_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedOrder:
+    """A work order ready to be executed.
+
+    `plan` is there where a manifest beside the order recomputes to its own hash and holds this
+    very order; only then is what the order says about its origin believed.
+    """
+
+    order: WorkOrder
+    plan: PlanFacts | None
+    warnings: tuple[str, ...] = ()
+    known: tuple[Interface, ...] = ()
+    """What earlier orders of the plan declare of the files that this one needs."""
+    earlier: tuple[WorkOrder, ...] = ()
+    """The earlier orders that declare something of the files that this one may write."""
+
+    @property
+    def binding(self) -> tuple[WorkOrder, ...]:
+        """The orders whose declarations bind what this one writes, itself last."""
+        return (*self.earlier, self.order)
+
+
+def read_order(path: Path) -> LoadedOrder:
+    """Return the order in one file. Raises `InvalidInput` naming the field at fault."""
+    document = _object(read_document(path, "work order"), path)
+    loaded = _loaded(document, path, None)
+    manifest = read_manifest(path.parent)
+    if manifest is not None and document in manifest.entries:
+        earlier = manifest.entries[: manifest.entries.index(document)]
+        return _after(replace(loaded, plan=manifest.facts), _readable(earlier))
+    return loaded
+
+
+def read_workdir(folder: Path) -> tuple[LoadedOrder, ...]:
+    """Return a plan's orders in sequence.
+
+    Raises `InvalidInput` where the folder holds no orders, has a gap, where an order stands in
+    the file of another one, or where the manifest and the order files disagree.
+    """
+    stored = read_stored_plan(folder)
+    if stored.manifest is not None:
+        _check_manifest(stored.manifest, folder / MANIFEST_NAME)
+    if not stored.orders:
+        raise no_orders(folder)
+    plan = stored.manifest.facts if stored.manifest else None
+    orders = []
+    for file in stored.orders:
+        path = folder / file.name
+        orders.append(_loaded(_object(file.document, path), path, plan))
+    loaded = _in_sequence(folder, orders)
+    parsed = [each.order for each in loaded]
+    return tuple(_after(each, parsed[:position]) for position, each in enumerate(loaded))
+
+
+def _loaded(document: JsonObject, path: Path, plan: PlanFacts | None) -> LoadedOrder:
+    order = _parse_order(document, str(path))
+    unknown = unknown_keys(WorkOrder, document)
+    warnings = tuple(f"{path.name}: unknown key {key!r} ignored" for key in unknown)
+    return LoadedOrder(order, plan, warnings)
+
+
+def _readable(entries: Sequence[JsonValue]) -> tuple[WorkOrder, ...]:
+    """Return those of a manifest's entries that can be read as orders."""
+    orders: list[WorkOrder] = []
+    for each in entries:
+        with contextlib.suppress(DocumentInvalid):
+            orders.append(parse_document(WorkOrder, each))
+    return tuple(orders)
+
+
+def _after(loaded: LoadedOrder, earlier: Sequence[WorkOrder]) -> LoadedOrder:
+    """Return the order with what it has to know of those before it."""
+    order = loaded.order
+    return replace(
+        loaded, known=known_to(order, earlier), earlier=tuple(binding_on(order, earlier))
+    )
+
+
+def decide_exempt(loaded: LoadedOrder, *, allow: bool) -> tuple[bool, str]:
+    """Return whether the order is verified by compiling alone, and a warning where it is.
+
+    Raises `PreflightRefused` where it asks for that and nothing vouches for it.
+    """
+    order = loaded.order
+    if not order.verify_exempt:
+        return False, ""
+    if allow:
+        return True, f"{order.id}: verification reduced to compiling, by --allow-verify-exempt"
+    if _vouched_for(loaded):
+        return True, f"{order.id}: verification reduced to compiling: it bootstraps verification"
+    raise PreflightRefused(
+        f"{order.id} asks to be exempt from verification, and no manifest beside it vouches for it",
+        f"keep the order beside its {MANIFEST_NAME}, or pass --allow-verify-exempt",
+    )
+
+
+def _vouched_for(loaded: LoadedOrder) -> bool:
+    provenance = loaded.order.provenance
+    return (
+        loaded.plan is not None
+        and provenance is not None
+        and provenance.bootstrap
+        and provenance.manifest_sha256 == loaded.plan.manifest_sha256
+    )
+
+
+def _object(document: JsonValue, path: Path) -> JsonObject:
+    if not isinstance(document, dict):
+        raise InvalidInput(
+            f"{path} is not a JSON object",
+            "`llmch explain E005` shows the form of a work order, `llmch explain E000` that of a "
+            "manifest",
+        )
+    return document
+
+
+def _parse_order(document: JsonObject, where: str) -> WorkOrder:
+    try:
+        order = parse_document(WorkOrder, document)
+    except DocumentInvalid as invalid:
+        raise _invalid(where, invalid.problems) from invalid
+    problems = (*_blockers(order), *_unusable(order))
+    if problems:
+        raise _invalid(where, problems)
+    return order
+
+
+def _blockers(order: WorkOrder) -> Iterator[SchemaProblem]:
+    """Find what the schema lets pass, because the planner has rules for it."""
+    if order_number(order.id) is None:
+        yield SchemaProblem(at("id"), f"{order.id!r} is not of the form WO-01")
+    for field, path in glob_paths(order):
+        yield SchemaProblem(field, f"`{path}` has glob characters: name each file")
+
+
+def _unusable(order: WorkOrder) -> Iterator[SchemaProblem]:
+    """Find what fits the schema but would fail every attempt, however good the proposal."""
+    for field, paths in (
+        ("allowed_files", order.allowed_files),
+        ("context_files", order.context_files),
+    ):
+        for number, path in enumerate(paths):
+            if is_git_path(path):
+                yield SchemaProblem(at(field, number), f"`{path}` is git's own")
+    for number, command in enumerate(order.acceptance_commands):
+        try:
+            problem = "" if split_words(command).texts else "is empty"
+        except UnsplittableError as unsplittable:
+            problem = str(unsplittable)
+        if problem:
+            yield SchemaProblem(at("acceptance_commands", number), problem)
+
+
+def _invalid(where: str, problems: tuple[SchemaProblem, ...]) -> InvalidInput:
+    lines = [f"  {each.field or 'document'}: {each.message}" for each in problems[:_PROBLEMS_SHOWN]]
+    if len(problems) > _PROBLEMS_SHOWN:
+        lines.append(f"  and {len(problems) - _PROBLEMS_SHOWN} more")
+    return InvalidInput(
+        f"{where} is not a valid work order:\n" + "\n".join(lines),
+        "`llmch check DIR` judges a whole plan and says how to fix each fault",
+    )
+
+
+def _check_manifest(manifest: StoredManifest, path: Path) -> None:
+    """Refuse a manifest whose orders cannot be read, or whose ids do not tell them apart."""
+    try:
+        parse_document(Manifest, _object(manifest.document, path))
+    except DocumentInvalid as invalid:
+        # The rest is for people, or believed only where its hash is true (see `PlanFacts`).
+        if problems := tuple(p for p in invalid.problems if p.at.parts[:1] == ("work_orders",)):
+            raise _invalid(str(path), problems) from invalid
+    names = {each.name for each in manifest.orders}
+    if len(names) < len(manifest.orders):
+        raise InvalidInput(
+            f"{path}: two work orders have the same id",
+            "work orders are numbered from WO-01 without gaps",
+        )
+
+
+def _in_sequence(folder: Path, orders: list[LoadedOrder]) -> tuple[LoadedOrder, ...]:
+    orders.sort(key=lambda each: order_number(each.order.id) or 0)
+    for expected, each in enumerate(orders, 1):
+        if order_number(each.order.id) != expected:
+            raise InvalidInput(
+                f"{folder}: expected {order_id(expected)}, found {each.order.id}",
+                "work orders are numbered from WO-01 without gaps",
+            )
+    return tuple(orders)

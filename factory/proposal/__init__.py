@@ -1,0 +1,1 @@
+"""What passes between model and repository: prompts, replies, and what a reply may write."""

@@ -1,0 +1,221 @@
+"""Renders what the factory asks a model. Pure: equal input gives equal text.
+
+Nothing of the run or the machine goes in, so that a recorded reply is found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from factory.orders.documents import FailureBrief, Stage
+from factory.orders.reply_format import ReplyFormat
+from factory.proposal.files_format import NO_FINAL_NEWLINE, fence_for, render_files_example
+from factory.proposal.scope import FileKind, FileState
+from shared.files.template import fill
+from shared.work_order.schemas import Interface, WorkOrder
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFile:
+    """A file as the model sees it: whole, or known to be absent."""
+
+    path: str
+    state: FileState
+    text: str
+
+
+_JSON_FORMAT = """\
+Reply with one JSON object and nothing else, of this form:
+
+{"summary": "what the change does, in one sentence", "writes": [{"path": "the/file.py", \
+"base_sha256": "the hash shown with that file", "content": "the whole new content of the file"}]}
+
+- Give each file that you write whole, from its first line to its last; leave out files that stay \
+as they are.
+- Copy base_sha256 from the list of files below: it says which content you replace.
+- Inside JSON strings, write line ends as \\n, quotes as \\" and backslashes as \\\\."""
+
+_FILES_FORMAT = """\
+Begin with one line that says what the change does. Then give each file that you write in a block \
+of its own, whole, its path right after the opening fence. For example:
+
+{example}
+- Leave out files that stay as they are, and write nothing after the last block.
+- If a file holds ``` itself, open and close its block with more backticks."""
+
+
+def render_prompt(
+    order: WorkOrder,
+    shown: Sequence[ShownFile],
+    verification: Sequence[str],
+    failure: FailureBrief | None,
+    asked: ReplyFormat,
+    known: Sequence[Interface] = (),
+) -> str:
+    """Return the prompt of one attempt; `failure` is what became of the one before.
+
+    `known` are interfaces that earlier orders declared of files that this one needs.
+    """
+    commands = (*verification, *order.acceptance_commands)
+    return fill(
+        _template(),
+        {
+            "FILES": _render_files(order, shown, asked),
+            "ID": order.id,
+            "TITLE": order.title,
+            "INTENT": order.intent,
+            "NOTES": f"\n{order.notes}\n" if order.notes else "",
+            "INTERFACES": _render_interfaces(order, known),
+            "OPENING": _render_opening(order, shown) if asked is ReplyFormat.FILES else "",
+            "WHICH": "this file" if len(order.allowed_files) == 1 else "these files",
+            "ALLOWED": _render_allowed(order, shown),
+            "FORBIDDEN": _render_forbidden(order.forbidden),
+            "COMMANDS": _bullets(commands),
+            "FAILURE": _render_failure(failure, asked) if failure else "",
+            "FORMAT": render_format(asked),
+        },
+    )
+
+
+def reminder(stage: Stage, order: WorkOrder) -> str:
+    """Return what a next attempt should keep in mind after a failure at `stage`.
+
+    The reminder holds for either reply format: the next attempt may be asked for another one.
+    """
+    match stage:
+        case Stage.WRITE_SCOPE_VIOLATION:
+            return f"Write only: {', '.join(order.allowed_files)}."
+        case Stage.STALE_CONTEXT:
+            return "Start from the files as they are now, not from an earlier state of them."
+        case Stage.LLM_OUTPUT_INVALID:
+            return "Reply in exactly the format given above, and nothing else."
+        case Stage.VERIFY_FAILED | Stage.ACCEPTANCE_FAILED:
+            return "The commands cannot be changed: change the files so that all commands succeed."
+        case Stage.CONTRACT_VIOLATED:
+            return "Keep every declared name and signature exactly as the work order gives it."
+        case Stage.EXCEPTION | Stage.PREFLIGHT | Stage.WRITE_FAILED:
+            return ""
+
+
+def render_format(asked: ReplyFormat) -> str:
+    """Return how the reply is to be written, by example."""
+    match asked:
+        case ReplyFormat.JSON:
+            return _JSON_FORMAT
+        case ReplyFormat.FILES:
+            return _FILES_FORMAT.replace("{example}", render_files_example())
+
+
+@cache
+def _template() -> str:
+    return resources.files("factory.proposal").joinpath("FACTORY_PROMPT.md").read_text("utf-8")
+
+
+def _bullets(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _render_files(order: WorkOrder, shown: Sequence[ShownFile], asked: ReplyFormat) -> str:
+    if not shown:
+        return ""
+    writable = frozenset(order.allowed_files)
+    # In the other format nobody has to copy a hash, so none is there to be got wrong.
+    hashes = asked is ReplyFormat.JSON
+    parts = [_render_file(each, each.path in writable, hashes) for each in shown]
+    return "# Files as they are now\n\n" + "\n".join(parts) + "\n"
+
+
+def _render_file(file: ShownFile, writable: bool, with_hash: bool) -> str:
+    role = "" if writable else " (read only)"
+    base = f"base_sha256: {file.state.sha256}\n" if with_hash else ""
+    head = f"## {file.path}{role}\n{base}"
+    if file.state.kind is FileKind.ABSENT:
+        return f"{head}This file does not exist yet.\n"
+    if not file.text:
+        return f"{head}This file is empty.\n"
+    fence = fence_for(file.text)
+    if file.text.endswith("\n"):
+        return f"{head}{fence}\n{file.text}{fence}\n"
+    return f"{head}{fence}\n{file.text}\n{fence}\n{NO_FINAL_NEWLINE}\n"
+
+
+def _render_interfaces(order: WorkOrder, known: Sequence[Interface]) -> str:
+    staying = [each for each in known if each.path in order.allowed_files]
+    others = [each for each in known if each not in staying]
+    but = f", but for {', '.join(order.changes)}" if order.changes else ""
+    parts: list[str] = []
+    for heading, interfaces in (
+        # Told before what is new: a file that is written whole is easily written without them.
+        (f"These names are there already. They have to stay{but}:", staying),
+        ("These interfaces are fixed. Keep every name and signature exactly:", order.interfaces),
+        ("These are there, and you can rely on them:", others),
+    ):
+        if interfaces:
+            parts += [f"{heading}\n", *map(_render_stub, interfaces)]
+    return "\n" + "\n".join(parts) if parts else ""
+
+
+def _render_stub(interface: Interface) -> str:
+    fence = fence_for(interface.stub)
+    stub = interface.stub.rstrip("\n")
+    return f"## Interface of {interface.path}\n{fence}\n{stub}\n{fence}\n"
+
+
+def _render_forbidden(paths: Sequence[str]) -> str:
+    return f"\nThese must stay untouched:\n{_bullets(paths)}\n" if paths else ""
+
+
+def _render_allowed(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
+    wanted = _files_to_create(order, shown)
+    return _bullets(
+        [f"{path} (new: write it)" if path in wanted else path for path in order.allowed_files]
+    )
+
+
+def _files_to_create(order: WorkOrder, shown: Sequence[ShownFile]) -> frozenset[str]:
+    absent = frozenset(file.path for file in shown if file.state.kind is FileKind.ABSENT)
+    return absent.intersection(condition.path for condition in order.postconditions)
+
+
+def _render_opening(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
+    """Return how the reply begins: left to itself, a small model repeats what it was shown."""
+    first = order.allowed_files[0]
+    certain = len(order.allowed_files) == 1 or first in _files_to_create(order, shown)
+    unless = "" if certain else ", unless that file stays as it is"
+    exists = any(file.path in order.allowed_files and file.text for file in shown)
+    keep = "A block replaces its whole file: also give all the lines that stay.\n" if exists else ""
+    opening = f"Summary: {' '.join(order.title.split())}\n\n```{first}"
+    return f"{keep}\nYour reply begins like this{unless}:\n\n{opening}"
+
+
+def _render_failure(brief: FailureBrief, asked: ReplyFormat) -> str:
+    lines = [
+        "# Your previous attempt failed",
+        "",
+        "Its files were taken back: what is shown above is the state to start from.",
+        f"Stage: {brief.stage}",
+    ]
+    if brief.command:
+        lines.append(f"Command: {brief.command}")
+    if brief.exit_code is not None:
+        lines.append(f"Exit code: {brief.exit_code}")
+    fence = fence_for(brief.primary_error_excerpt)
+    lines += [fence, brief.primary_error_excerpt, fence]
+    if said := _reminder_in(asked, brief):
+        lines.append(said)
+    return "\n".join(lines) + "\n\n"
+
+
+def _reminder_in(asked: ReplyFormat, brief: FailureBrief) -> str:
+    """Return the reminder in the words of the format: only a JSON reply copies hashes."""
+    if brief.stage is Stage.STALE_CONTEXT and asked is ReplyFormat.JSON:
+        return "Copy each base_sha256 from the list of files."
+    return brief.constraints_reminder
+
+
+def hashes_of(shown: Sequence[ShownFile]) -> Mapping[str, FileState]:
+    """Return what the prompt told of each file."""
+    return {file.path: file.state for file in shown}

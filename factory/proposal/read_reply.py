@@ -1,0 +1,219 @@
+"""Turns a model's reply into a proposal, or says in words why it is none. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from pydantic import ValidationError
+
+from factory.orders.documents import FileWrite, WriteProposal
+from factory.orders.reply_format import ReplyFormat
+from factory.proposal.files_format import (
+    FilesReply,
+    ProposedFile,
+    parse_files_reply,
+    unwrap_fenced_content,
+)
+from factory.proposal.scope import FileState
+from shared.files.strict_json import JsonProblem, JsonValue, parse_json
+from shared.llm.json_in_reply import ReplyMalformed, extract_json_object
+from shared.work_order.hashing import EMPTY_SHA256
+
+_PROBLEMS_SHOWN = 5
+_FENCED_BY_NATURE = (".md", ".markdown")
+
+
+class ProposalInvalid(Exception):
+    """The reply is no proposal; the message is for the model's next attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedReply:
+    """A proposal, and in words where the reply was read more leniently than it was asked for."""
+
+    proposal: WriteProposal
+    repairs: tuple[str, ...] = ()
+
+
+def parse_proposal(
+    reply: str,
+    asked: ReplyFormat,
+    shown: Mapping[str, FileState],
+    allowed: Sequence[str],
+) -> ParsedReply:
+    """Return the proposal in `reply`, in whichever of the formats it is written.
+
+    `shown` is what the prompt told of each file. Where the format `files` was asked for, no hash
+    was shown, and the proposal is based on what `shown` says. Raises `ProposalInvalid` where
+    the reply is a proposal in neither format.
+    """
+    if not reply.strip():
+        raise ProposalInvalid("the reply is empty")
+    document = _read_document(reply, asked, shown)
+    fenced = _read_fenced(reply, shown, allowed)
+    match _format_of(document, fenced, asked, allowed):
+        case ReplyFormat.JSON:
+            found, parsed = ReplyFormat.JSON, document.parsed
+        case ReplyFormat.FILES:
+            found, parsed = ReplyFormat.FILES, fenced.parsed
+    if isinstance(parsed, ProposalInvalid):
+        raise parsed
+    if found is asked:
+        return parsed
+    return replace(parsed, repairs=(f"the reply came in the format {found}", *parsed.repairs))
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """A reply as JSON: the source of its one object (empty where there is none), and the result."""
+
+    source: str
+    parsed: ParsedReply | ProposalInvalid
+
+
+@dataclass(frozen=True, slots=True)
+class _Fenced:
+    """A reply as fenced blocks, which are `None` where they are no files, and the result."""
+
+    blocks: FilesReply | None
+    parsed: ParsedReply | ProposalInvalid
+
+
+def _format_of(
+    document: _Document, fenced: _Fenced, asked: ReplyFormat, allowed: Sequence[str]
+) -> ReplyFormat:
+    """Return the format in which the reply is written; the one asked for where it is in neither.
+
+    The two can be confused: a file may hold JSON, and a JSON proposal may stand in a fence. An
+    allowed path after the fence settles it, and an object that is only a part of a file does too.
+    """
+    blocks, proposed = fenced.blocks, _proposed_paths(document)
+    if blocks is None:
+        return ReplyFormat.JSON if proposed else asked
+    holder = _file_with(document.source, blocks)
+    if holder is not None and holder.content.strip() != document.source:
+        return ReplyFormat.FILES
+    if holder is None and proposed:
+        return asked if blocks.named else ReplyFormat.JSON
+    if not blocks.named:
+        return _format_of_unnamed(document, blocks.files[0], asked, allowed)
+    if holder is None or not proposed:
+        return ReplyFormat.FILES
+    # A header such as `proposal.json` is the document's own name, not that of a file to write.
+    names_document = holder.path not in allowed and proposed.issubset(allowed)
+    return ReplyFormat.JSON if names_document else ReplyFormat.FILES
+
+
+def _format_of_unnamed(
+    document: _Document, file: ProposedFile, asked: ReplyFormat, allowed: Sequence[str]
+) -> ReplyFormat:
+    """Return what the one block without a path is: the one file allowed, or a JSON proposal.
+
+    An object that is a proposal, or sets out to be one, is not a file. Where the one file allowed
+    is JSON itself, only an object that proposes to write this very file is a proposal.
+    """
+    proposed = _proposed_paths(document)
+    if not (proposed or _LIKE_A_PROPOSAL.match(file.content.lstrip())):
+        return ReplyFormat.FILES
+    certain = proposed and asked is ReplyFormat.JSON
+    if certain or not _is_json_file(file.path):
+        return ReplyFormat.JSON
+    names_file = file.path in proposed or file.path in _paths_in(file.content)
+    return ReplyFormat.JSON if names_file else ReplyFormat.FILES
+
+
+_LIKE_A_PROPOSAL = re.compile(r'\{.*?"writes"\s*:\s*\[', re.DOTALL)
+_PATH_PROPERTY = re.compile(r'"path"\s*:\s*"((?:[^"\\]|\\.)*+)"')
+
+
+def _paths_in(text: str) -> frozenset[str]:
+    """Return the values of all `path` properties, also where the text is not quite JSON."""
+    return frozenset(_PATH_PROPERTY.findall(text))
+
+
+def _proposed_paths(document: _Document) -> frozenset[str]:
+    match document.parsed:
+        case ParsedReply(proposal):
+            return frozenset(proposal.paths)
+        case ProposalInvalid():
+            return frozenset()
+
+
+def _file_with(source: str, blocks: FilesReply) -> ProposedFile | None:
+    return next((file for file in blocks.files if source and source in file.content), None)
+
+
+def _is_json_file(path: str) -> bool:
+    return "json" in PurePosixPath(path).suffix.lower()
+
+
+def _read_document(reply: str, asked: ReplyFormat, shown: Mapping[str, FileState]) -> _Document:
+    source = ""
+    try:
+        source = extract_json_object(reply)
+        value = parse_json(source)
+        if asked is ReplyFormat.FILES:
+            value = _with_shown_hashes(value, shown)
+        return _Document(source, _without_fences(WriteProposal.model_validate(value)))
+    except (ReplyMalformed, JsonProblem) as problem:
+        return _Document(source, ProposalInvalid(str(problem)))
+    except ValidationError as error:
+        return _Document(source, ProposalInvalid(_describe(error)))
+
+
+def _with_shown_hashes(value: JsonValue, shown: Mapping[str, FileState]) -> JsonValue:
+    """Return the document with the hash of what was shown for each file that it writes."""
+    if not isinstance(value, dict) or not isinstance(writes := value.get("writes"), list):
+        return value
+    return {**value, "writes": [_with_shown_hash(write, shown) for write in writes]}
+
+
+def _with_shown_hash(write: JsonValue, shown: Mapping[str, FileState]) -> JsonValue:
+    if not isinstance(write, dict) or not isinstance(path := write.get("path"), str):
+        return write
+    return {**write, "base_sha256": _shown_hash(path, shown)}
+
+
+def _read_fenced(reply: str, shown: Mapping[str, FileState], allowed: Sequence[str]) -> _Fenced:
+    try:
+        blocks = parse_files_reply(reply, allowed)
+    except ReplyMalformed as problem:
+        return _Fenced(None, ProposalInvalid(problem.reason))
+    writes = tuple(
+        FileWrite(path=file.path, base_sha256=_shown_hash(file.path, shown), content=file.content)
+        for file in blocks.files
+    )
+    proposal = WriteProposal(summary=blocks.summary, writes=writes)
+    return _Fenced(blocks, ParsedReply(proposal, blocks.repairs))
+
+
+def _shown_hash(path: str, shown: Mapping[str, FileState]) -> str:
+    return shown[path].sha256 if path in shown else EMPTY_SHA256
+
+
+def _without_fences(proposal: WriteProposal) -> ParsedReply:
+    """Take off the fence that models put around a file's content inside a JSON string."""
+    writes: list[FileWrite] = []
+    repairs: list[str] = []
+    for write in proposal.writes:
+        content, wrapped = unwrap_fenced_content(write.content)
+        if not wrapped or write.path.endswith(_FENCED_BY_NATURE):
+            writes.append(write)
+            continue
+        writes.append(write.model_copy(update={"content": content}))
+        repairs.append(f"a fence around the content of {write.path} was taken off")
+    return ParsedReply(proposal.model_copy(update={"writes": tuple(writes)}), tuple(repairs))
+
+
+def _describe(error: ValidationError) -> str:
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    lines = [
+        f"{'.'.join(str(step) for step in problem['loc']) or 'reply'}: {problem['msg']}"
+        for problem in problems[:_PROBLEMS_SHOWN]
+    ]
+    if len(problems) > _PROBLEMS_SHOWN:
+        lines.append(f"and {len(problems) - _PROBLEMS_SHOWN} more")
+    return "the JSON object is no proposal:\n" + "\n".join(lines)

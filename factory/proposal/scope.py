@@ -1,0 +1,191 @@
+"""May this proposal be applied? Pure: the state of the files is handed in."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Protocol
+
+from factory.orders.documents import FileWrite, Stage, WriteProposal
+from factory.orders.limits import MAX_PROPOSAL_BYTES, MAX_WRITE_BYTES
+from shared.files.paths import PathProblem, check_path, fold_path, is_git_path
+from shared.work_order.schemas import WorkOrder
+
+_MAX_NAME_BYTES = 255  # of one component, on every file system in common use
+
+
+class FileKind(StrEnum):
+    """What stands at a path of the workspace."""
+
+    ABSENT = "absent"
+    FILE = "file"
+    LINK = "link"
+    FOLDER = "folder"
+    OTHER = "other"
+    BEHIND_LINK = "behind a link"
+    BEHIND_FILE = "behind a file"
+    IN_SUBMODULE = "in a submodule"
+    IN_LINKED = "in a linked folder"
+    UNREADABLE = "unreadable"
+
+
+DESCRIPTIONS = {
+    FileKind.ABSENT: "does not exist",
+    FileKind.FILE: "exists",
+    FileKind.LINK: "is a symbolic link",
+    FileKind.FOLDER: "is a folder",
+    FileKind.OTHER: "is no regular file",
+    FileKind.BEHIND_LINK: "lies behind a symbolic link",
+    FileKind.BEHIND_FILE: "lies below something that is no folder",
+    FileKind.IN_SUBMODULE: "lies in a submodule, which is a repo of its own",
+    FileKind.IN_LINKED: "lies in a folder of installed packages that is shown read-only",
+    FileKind.UNREADABLE: "is out of reach: its name is too long, or its folder is locked",
+}
+"""What messages say of a path where something of that kind stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What stands at a path, and the hash of its bytes (of no bytes where it is absent)."""
+
+    kind: FileKind
+    sha256: str
+
+
+class Files(Protocol):
+    """The files of a workspace, as far as judging a proposal needs them."""
+
+    def state_of(self, path: str) -> FileState:
+        """Return what stands at `path` now."""
+
+    def lookalike_of(self, path: str) -> str:
+        """Return what else some file systems would take `path` for; empty where nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Why a proposal may not be applied."""
+
+    stage: Stage
+    message: str
+
+
+def check_proposal(
+    order: WorkOrder, proposal: WriteProposal, shown: Mapping[str, FileState], files: Files
+) -> tuple[Violation, ...]:
+    """Return all violations of the first kind found; none means the proposal may be applied.
+
+    `shown` is what the prompt told of the files, `files` says what is there now. Scope comes
+    before freshness: a stale hash of a file that may not be written is no news.
+    """
+    scope = tuple(
+        Violation(Stage.WRITE_SCOPE_VIOLATION, message)
+        for message in _out_of_scope(order, proposal, files)
+    )
+    if scope:
+        return scope
+    return tuple(
+        Violation(Stage.STALE_CONTEXT, message) for message in _stale(proposal, shown, files)
+    )
+
+
+def _out_of_scope(order: WorkOrder, proposal: WriteProposal, files: Files) -> Iterator[str]:
+    allowed = frozenset(order.allowed_files)
+    folders = {folder for path in proposal.paths for folder in _folders_of(fold_path(path))}
+    seen: set[str] = set()
+    for write in proposal.writes:
+        folded = fold_path(write.path)
+        problem = (
+            _path_violation(write.path, allowed)
+            or _forbidden_violation(write.path, order.forbidden)
+            or ("is proposed twice" if folded in seen else None)
+            or ("is proposed as a file and as a folder" if folded in folders else None)
+            or _content_violation(write)
+            or _place_violation(write.path, files)
+        )
+        seen.add(folded)
+        if problem:
+            yield f"{write.path!r} {problem}"
+    total = sum(_size(write.content) for write in proposal.writes)
+    if total > MAX_PROPOSAL_BYTES:
+        yield f"the files have {total:,} bytes together, over the limit of {MAX_PROPOSAL_BYTES:,}"
+
+
+def _path_violation(path: str, allowed: frozenset[str]) -> str | None:
+    try:
+        normalised = check_path(path)
+    except PathProblem as problem:
+        return f"is no path inside the repo: {problem}"
+    if normalised != path:
+        return f"must be written as {normalised!r}"
+    if is_git_path(path):
+        return "is git's own"
+    if path not in allowed:
+        return "is not in allowed_files"
+    if any(len(name.encode()) > _MAX_NAME_BYTES for name in path.split("/")):
+        return f"has a name of over {_MAX_NAME_BYTES} bytes, which file systems refuse"
+    return None
+
+
+def _forbidden_violation(path: str, forbidden: tuple[str, ...]) -> str | None:
+    """Compare folded: what must stay untouched must do so on every file system."""
+    folded = fold_path(path)
+    places = {folded, *_folders_of(folded)}
+    for each in forbidden:
+        pattern = posixpath.normpath(fold_path(each))
+        if any(place == pattern or fnmatchcase(place, pattern) for place in places):
+            return f"is forbidden by the work order ({each})"
+    return None
+
+
+def _folders_of(path: str) -> Iterator[str]:
+    parts = path.split("/")
+    return ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+
+
+def _content_violation(write: FileWrite) -> str | None:
+    size = _size(write.content)
+    if size > MAX_WRITE_BYTES:
+        return f"has {size:,} bytes, over the limit of {MAX_WRITE_BYTES:,}"
+    if "\0" in write.content:
+        return "contains a NUL: only text can be written"
+    try:
+        write.content.encode()
+    except UnicodeEncodeError:
+        return "contains a lone surrogate: only text can be written"
+    return None
+
+
+def _place_violation(path: str, files: Files) -> str | None:
+    kind = files.state_of(path).kind
+    if kind is FileKind.FILE:
+        return None
+    if kind is not FileKind.ABSENT:
+        return DESCRIPTIONS[kind]
+    lookalike = files.lookalike_of(path)
+    return f"is the same as {lookalike!r} on some file systems" if lookalike else None
+
+
+def _stale(proposal: WriteProposal, shown: Mapping[str, FileState], files: Files) -> Iterator[str]:
+    for write in proposal.writes:
+        current = files.state_of(write.path)
+        if write.base_sha256 != current.sha256:
+            yield (
+                f"{write.path!r}: base_sha256 is {write.base_sha256}, but the file "
+                f"{_as_it_is(current)} (sha256 {current.sha256})"
+            )
+        elif write.path in shown and shown[write.path].kind is not current.kind:
+            # An empty file and a missing one have the same hash.
+            there = "does not exist" if current.kind is FileKind.ABSENT else "exists, empty,"
+            yield f"{write.path!r} {there} now, unlike when it was shown"
+
+
+def _as_it_is(state: FileState) -> str:
+    return "does not exist" if state.kind is FileKind.ABSENT else "has another content"
+
+
+def _size(content: str) -> int:
+    return len(content.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,248 @@
+"""Writes a record of the journal as a line of JSON, and reads it back by its type. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import ValidationError
+
+from factory.orders.documents import AttemptStage, Stage, UsageRecord, VerdictWord
+from factory.record.journal_entries import (
+    Entry,
+    FailedAttempt,
+    FailureFacts,
+    LandingBegun,
+    ListedOrder,
+    OrderBegun,
+    OrderConcluded,
+    OrderLanded,
+    OrderStopped,
+    RunBegun,
+    RunConcluded,
+    StageBegun,
+    Step,
+    WorkspaceOpened,
+    WorkspaceOpening,
+)
+from shared.llm.record.earlier import Earlier
+from shared.run_record import Ending
+
+_FORMAT = 1
+_VERDICTS: tuple[VerdictWord, ...] = ("PASS", "FAIL", "ERROR")
+
+T = TypeVar("T")
+
+
+def render_entry(entry: Entry) -> str:
+    """Return the record as one line of JSON, without a line break, in ASCII."""
+    document: dict[str, Any] = {"format": _FORMAT, "step": entry.step}
+    for each in fields(entry):
+        document.update(_render(entry, each.name, getattr(entry, each.name)))
+    return json.dumps(document)
+
+
+def _render(entry: Entry, name: str, value: object) -> Iterator[tuple[str, object]]:
+    """Yield the facts of one field, those without a value left out where they are optional."""
+    match value:
+        case FailureFacts(stage, command, exit_code, excerpt):
+            yield ("stage" if isinstance(entry, FailedAttempt) else "failure"), stage
+            yield from (("command", command), ("exit_code", exit_code), ("excerpt", excerpt))
+        case None if name == "failure":
+            yield name, None
+        case None:
+            pass
+        case Path():
+            yield name, str(value)
+        case UsageRecord():
+            yield name, value.model_dump(mode="json")
+        case tuple():
+            yield name, [_render_item(each) for each in value]
+        case _:
+            yield name, value
+
+
+def _render_item(item: ListedOrder | Earlier) -> dict[str, object]:
+    match item:
+        case ListedOrder(id_, title):
+            return {"id": id_, "title": title}
+        case Earlier(transcript, anew):
+            return {"transcript": str(transcript), "anew": sorted(anew)}
+
+
+def parse_entry(line: bytes) -> Entry:
+    """Return the record that a line holds.
+
+    Raises `ValueError`, in words, where the line is not a record of this format.
+    """
+    document = json.loads(line)
+    if not isinstance(document, dict):
+        raise ValueError("it is not a JSON object")
+    if document.get("format") != _FORMAT:
+        raise ValueError("it is of another version")
+    facts = _Facts(document)
+    return _PARSERS[facts.one_of("step", Step)](facts)
+
+
+class _Facts:
+    """Reads the facts of one record by name and type. Raises `ValueError` naming the fact."""
+
+    def __init__(self, document: object) -> None:
+        if not isinstance(document, dict):
+            raise ValueError(f"{document!r} is not a JSON object")
+        self._document: Mapping[str, object] = document
+
+    def has(self, name: str) -> bool:
+        return self._document.get(name) is not None
+
+    def text(self, name: str) -> str:
+        return self._get(name, str, "a text")
+
+    def number(self, name: str) -> int:
+        if isinstance(self._document.get(name), bool):
+            raise ValueError(f"{name!r} is not a whole number")
+        return self._get(name, int, "a whole number")
+
+    def flag(self, name: str) -> bool:
+        return self._get(name, bool, "true or false")
+
+    def items(self, name: str) -> list[object]:
+        return self._get(name, list, "a list")
+
+    def path(self, name: str) -> Path:
+        return Path(self.text(name))
+
+    def one_of(self, name: str, choices: Callable[[str], T]) -> T:
+        """Return the member of an enumeration that the fact names."""
+        try:
+            return choices(self.text(name))
+        except ValueError as fault:
+            raise ValueError(f"{name!r}: {fault}") from fault
+
+    def ending(self, name: str) -> Ending:
+        return self.one_of(name, Ending)
+
+    def usage(self, name: str) -> UsageRecord:
+        try:
+            return UsageRecord.model_validate(self._get(name, dict, "a JSON object"))
+        except ValidationError as fault:
+            raise ValueError(f"{name!r} is not what model calls took") from fault
+
+    def optional(self, name: str, read: Callable[[str], T]) -> T | None:
+        """Return what `read` returns, or `None` where the fact is null or missing."""
+        return read(name) if self.has(name) else None
+
+    def _get(self, name: str, kind: type[T], described: str) -> T:
+        if name not in self._document:
+            raise ValueError(f"{name!r} is missing")
+        value = self._document[name]
+        if not isinstance(value, kind):
+            raise ValueError(f"{name!r} is not {described}")
+        return value
+
+
+def _run_begun(facts: _Facts) -> RunBegun:
+    return RunBegun(
+        run_id=facts.text("run_id"),
+        pid=facts.number("pid"),
+        started=facts.text("started"),
+        folder=facts.path("folder"),
+        orders=tuple(_listed_order(_Facts(each)) for each in facts.items("orders")),
+        branch=facts.text("branch"),
+        base=facts.text("base"),
+        transcript=facts.path("transcript"),
+        earlier=tuple(
+            _earlier(_Facts(each)) for each in facts.optional("earlier", facts.items) or ()
+        ),
+    )
+
+
+def _listed_order(facts: _Facts) -> ListedOrder:
+    return ListedOrder(facts.text("id"), facts.text("title"))
+
+
+def _earlier(facts: _Facts) -> Earlier:
+    return Earlier(facts.path("transcript"), frozenset(map(str, facts.items("anew"))))
+
+
+def _order_begun(facts: _Facts) -> OrderBegun:
+    return OrderBegun(
+        facts.text("order"), facts.text("base"), facts.optional("max_attempts", facts.number)
+    )
+
+
+def _stage_begun(facts: _Facts) -> StageBegun:
+    return StageBegun(
+        order=facts.text("order"),
+        attempt=facts.number("attempt"),
+        stage=facts.one_of("stage", AttemptStage),
+        usage=facts.optional("usage", facts.usage),
+    )
+
+
+def _failed_attempt(facts: _Facts) -> FailedAttempt:
+    return FailedAttempt(
+        order=facts.text("order"),
+        attempt=facts.number("attempt"),
+        failure=_failure(facts, "stage"),
+        usage=facts.optional("usage", facts.usage),
+    )
+
+
+def _landing_begun(facts: _Facts) -> LandingBegun:
+    return LandingBegun(
+        facts.text("order"), facts.text("branch"), facts.text("old"), facts.text("new")
+    )
+
+
+def _order_landed(facts: _Facts) -> OrderLanded:
+    return OrderLanded(
+        facts.text("order"), facts.text("commit"), facts.optional("skipped", facts.flag) or False
+    )
+
+
+def _order_concluded(facts: _Facts) -> OrderConcluded:
+    return OrderConcluded(
+        order=facts.text("order"),
+        verdict=facts.one_of("verdict", _verdict),
+        failure=_failure(facts, "failure") if facts.has("failure") else None,
+        usage=facts.usage("usage"),
+    )
+
+
+def _failure(facts: _Facts, stage: str) -> FailureFacts:
+    return FailureFacts(
+        stage=facts.one_of(stage, _failed_stage),
+        command=facts.optional("command", facts.text),
+        exit_code=facts.optional("exit_code", facts.number),
+        excerpt=facts.optional("excerpt", facts.text) or "",
+    )
+
+
+def _failed_stage(name: str) -> Stage | Literal["error"]:
+    return "error" if name == "error" else Stage(name)
+
+
+def _verdict(name: str) -> VerdictWord:
+    for each in _VERDICTS:
+        if each == name:
+            return each
+    raise ValueError(f"{name!r} is not a verdict")
+
+
+_PARSERS: Mapping[Step, Callable[[_Facts], Entry]] = {
+    Step.RUN_BEGUN: _run_begun,
+    Step.WORKSPACE_OPENING: lambda facts: WorkspaceOpening(facts.path("root")),
+    Step.WORKSPACE_OPENED: lambda facts: WorkspaceOpened(facts.path("root")),
+    Step.ORDER_BEGUN: _order_begun,
+    Step.STAGE: _stage_begun,
+    Step.ATTEMPT_FAILED: _failed_attempt,
+    Step.LANDING: _landing_begun,
+    Step.LANDED: _order_landed,
+    Step.ORDER_ENDED: _order_concluded,
+    Step.ORDER_STOPPED: lambda facts: OrderStopped(facts.text("order"), facts.usage("usage")),
+    Step.RUN_ENDED: lambda facts: RunConcluded(facts.optional("ending", facts.ending)),
+}

@@ -1,0 +1,64 @@
+"""Finds the commits of a repo that carry out orders and requirements, by their trailers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from factory.orders.identity import covered_requirements, landed_orders
+from shared.git.client import Git
+from shared.work_order.coverage import CoveredRequirement, CoveringOrder
+from shared.work_order.hashing import order_key
+from shared.work_order.schemas import WorkOrder
+
+_MAX_COMMITS = 10_000  # of a branch, newest first: far more than any plan has orders
+
+
+@dataclass(frozen=True, slots=True)
+class LandedCommits:
+    """The commits of all branches by the id and the key of the order that each of them landed."""
+
+    by_order: Mapping[tuple[str, str], tuple[str, ...]]
+
+    def of(self, order: WorkOrder) -> tuple[str, ...]:
+        """Return the commits of this very order. Another plan's order may have the same id."""
+        return self.by_order.get((order.id, order_key(order)), ())
+
+
+def landed_commits(git: Git) -> LandedCommits:
+    """Return the commits of all branches that landed an order."""
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for commit, message in _messages(git).items():
+        for identity in landed_orders([(commit, message)]):
+            name = identity.work_order, identity.key
+            found[name] = (*found.get(name, ()), commit)
+    return LandedCommits(found)
+
+
+def coverage_of_repo(git: Git) -> tuple[CoveredRequirement, ...]:
+    """Return the requirements that commits of any branch say they cover, by id."""
+    orders: dict[str, list[CoveringOrder]] = {}
+    for (name, order, title), commits in sorted(_claimed(git).items()):
+        orders.setdefault(name, []).append(CoveringOrder(order, title, (), commits))
+    return tuple(CoveredRequirement(name, orders=tuple(each)) for name, each in orders.items())
+
+
+def _claimed(git: Git) -> dict[tuple[str, str, str], tuple[str, ...]]:
+    """Return the commits of all branches by requirement, order and title."""
+    found: dict[tuple[str, str, str], tuple[str, ...]] = {}
+    for commit, message in _messages(git).items():
+        for order, name in dict.fromkeys(covered_requirements(message)):
+            title = message.partition("\n")[0].removeprefix(f"{order}: ")
+            claim = name, order, title
+            found[claim] = (*found.get(claim, ()), commit)
+    return found
+
+
+def _messages(git: Git) -> dict[str, str]:
+    """Return the message of each commit of any branch."""
+    tips = git.run("for-each-ref", "--format=%(objectname)", "refs/heads").split()
+    return {
+        commit: message
+        for tip in dict.fromkeys(tips)
+        for commit, message in git.messages(tip, limit=_MAX_COMMITS)
+    }

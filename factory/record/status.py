@@ -1,0 +1,240 @@
+"""Reports where a repo's latest run stands: read from its journal, also while it goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import to_json
+
+from factory.record.journal import journal_path, read_journal
+from factory.record.journal_entries import Entry, FailureFacts, RunConcluded
+from factory.record.projection import (
+    Activity,
+    IllegalTransition,
+    OrderStatus,
+    Projection,
+    RunStatus,
+    project,
+)
+from factory.repo.lock import holder
+from shared.errors import Busy
+from shared.run_record import Ending
+
+# Often enough for anyone who looks, and orders whose stages take milliseconds don't wait for it.
+_MOMENT_SECONDS = 0.1
+_USAGE = ("calls", "input_tokens", "output_tokens")
+
+
+class RunState(StrEnum):
+    """Whether a run goes on, and if not, whether it came to its own end."""
+
+    RUNNING = "running"
+    ENDED = "ended"
+    INTERRUPTED = "interrupted"
+    CUT_OFF = "cut off"
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether the run was stopped before it was done."""
+        return self in (RunState.INTERRUPTED, RunState.CUT_OFF)
+
+
+class StateFile:
+    """Keeps `state.json`, the projection of the journal, for whoever watches a run.
+
+    The file is never torn, and never older than a moment. Nothing waits for it, and it may fail:
+    the journal is the truth, and the file can be made from it at any time.
+    """
+
+    def __init__(self, common_dir: Path) -> None:
+        self._path = state_path(common_dir)
+        self._lock = threading.Lock()
+        self._projection = Projection()
+        self._pending: threading.Timer | None = None
+
+    def __call__(self, entry: Entry) -> None:
+        """Take one more record; the new state is written soon, at the run's end at once.
+
+        Never raises: `status` reads the journal itself, and reports what cannot be.
+        """
+        with self._lock:
+            with contextlib.suppress(IllegalTransition):
+                self._projection.take(entry)
+            if isinstance(entry, RunConcluded):
+                self._write()
+            elif self._pending is None:
+                self._pending = threading.Timer(_MOMENT_SECONDS, self._write_pending)
+                self._pending.daemon = True
+                self._pending.start()
+
+    def _write_pending(self) -> None:
+        with self._lock:
+            if self._pending is not None:
+                self._write()
+
+    def _write(self) -> None:
+        self._pending = None
+        temporary = self._path.with_suffix(".tmp")
+        with contextlib.suppress(OSError, ValueError):  # a path may hold what JSON cannot
+            temporary.write_bytes(to_json(self._projection.status))
+            temporary.replace(self._path)
+
+
+def state_path(common_dir: Path) -> Path:
+    """Return where a repo's `state.json` is."""
+    return common_dir / "llmch" / "state.json"
+
+
+def read_status(common_dir: Path) -> RunStatus | None:
+    """Return the status of the latest run, `None` where there was none.
+
+    Raises `Busy` where its journal cannot be understood.
+    """
+    path = journal_path(common_dir)
+    try:
+        return project(read_journal(path))
+    except IllegalTransition as fault:
+        raise Busy(
+            f"{path} tells of what cannot be: {fault}",
+            "`llmch reset` ends the run it belongs to and keeps all commits",
+        ) from fault
+
+
+def status_document(status: RunStatus, common_dir: Path) -> dict[str, Any]:
+    """Return the document of `status --json`."""
+    running = holder(common_dir)
+    usages = [order.usage for order in status.orders.values() if order.usage]
+    costs = [usage.cost_usd for usage in usages]
+    return {
+        "run_id": status.run_id,
+        "state": _state_of(status, running=bool(running)),
+        "pid": running,
+        "branch": status.branch,
+        "base": status.base,
+        "run_dir": status.folder,
+        "elapsed_seconds": _elapsed(status) if running else None,
+        "orders": [_order_document(order) for order in status.orders.values()],
+        "usage": {
+            **{name: sum(getattr(usage, name) for usage in usages) for name in _USAGE},
+            "cost_usd": None if None in costs else sum(cost for cost in costs if cost),
+        },
+    }
+
+
+def _state_of(status: RunStatus, *, running: bool) -> RunState:
+    if running:
+        return RunState.RUNNING
+    if not status.ended:
+        return RunState.CUT_OFF
+    return RunState.INTERRUPTED if status.ending is Ending.INTERRUPTED else RunState.ENDED
+
+
+def render_status(document: dict[str, Any]) -> Sequence[Sequence[str]]:
+    """Return the orders as rows: id, state, attempts, tokens, cost, what is known besides."""
+    running = document["state"] == RunState.RUNNING
+    return [
+        (
+            order["id"],
+            order["state"],
+            str(order["attempts"]),
+            str(_tokens(order["usage"])),
+            _cost(order["usage"]),
+            _remark(order, running=running),
+        )
+        for order in document["orders"]
+    ]
+
+
+def render_failures(document: dict[str, Any]) -> Iterator[str]:
+    """Yield, for each order that is not on the branch, why its last failed attempt failed."""
+    for order in document["orders"]:
+        failure = order["failure"]
+        if failure is None or order["commit"]:
+            continue
+        attempt = f" (attempt {failure['attempt']})" if failure["attempt"] else ""
+        yield f"last failure of {order['id']}{attempt}: {_why(failure)}{_left(order)}"
+        yield from (f"  | {line}" for line in failure["excerpt"].splitlines())
+
+
+def _why(failure: dict[str, Any]) -> str:
+    if not failure["command"]:
+        return str(failure["stage"])
+    code = failure["exit_code"]
+    ended = "" if code is None else f" ended with exit code {code}"
+    return f"{failure['stage']}: `{failure['command']}`{ended}"
+
+
+def _left(order: dict[str, Any]) -> str:
+    left = order["attempts_left"]
+    if left is None or order["state"] == Activity.FAILED:
+        return ""
+    return f"; {left} attempt{'' if left == 1 else 's'} left"
+
+
+def _order_document(order: OrderStatus) -> dict[str, Any]:
+    return {
+        "id": order.id,
+        "title": order.title,
+        "state": order.state,
+        "attempts": order.attempts,
+        "attempts_left": _attempts_left(order),
+        "doing": order.doing,
+        "last_failure": order.failure.stage if order.failure else None,
+        "failure": _failure_document(order.failed_attempt, order.failure),
+        "commit": order.commit or None,
+        "landed_before": order.skipped,
+        "usage": order.usage.model_dump(mode="json") if order.usage else None,
+    }
+
+
+def _attempts_left(order: OrderStatus) -> int | None:
+    """Return how many attempts may still pass, the one under way included.
+
+    `None` where the journal does not say how many there are.
+    """
+    if order.max_attempts is None:
+        return None
+    if order.state in (Activity.SUCCESS, Activity.FAILED):
+        return 0
+    return max(0, order.max_attempts - order.failed_attempt)
+
+
+def _failure_document(attempt: int, failure: FailureFacts | None) -> dict[str, Any] | None:
+    if failure is None:
+        return None
+    return {
+        "attempt": attempt or None,
+        "stage": failure.stage,
+        "command": failure.command,
+        "exit_code": failure.exit_code,
+        "excerpt": failure.excerpt,
+    }
+
+
+def _remark(order: dict[str, Any], *, running: bool) -> str:
+    if order["doing"]:
+        return f"{'now' if running else 'stopped at'}: {order['doing']}"
+    if order["commit"]:
+        before = " (landed before)" if order["landed_before"] else ""
+        return f"{order['commit'][:10]}{before}"
+    return f"failed: {order['last_failure']}" if order["last_failure"] else ""
+
+
+def _tokens(usage: dict[str, Any] | None) -> int:
+    return usage["input_tokens"] + usage["output_tokens"] if usage else 0
+
+
+def _cost(usage: dict[str, Any] | None) -> str:
+    if usage is None:
+        return "-"
+    return "unknown" if usage["cost_usd"] is None else f"${usage['cost_usd']:.4f}"
+
+
+def _elapsed(status: RunStatus) -> float:
+    return round((datetime.now(UTC) - datetime.fromisoformat(status.started)).total_seconds(), 1)

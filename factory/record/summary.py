@@ -1,0 +1,172 @@
+"""What became of an order or a run, as the documents that are kept and printed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from factory.orders.documents import (
+    AttemptRecord,
+    BatchSummary,
+    Failure,
+    FailureBrief,
+    Flag,
+    RunSummary,
+    UsageRecord,
+    VerdictWord,
+)
+from factory.orders.order_state import OrderState
+from factory.orders.verdict import Errored, Failed, Passed, Verdict
+from factory.repo.path_names import name_paths
+from shared.llm.cost.usage import Tally, usage_document
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What holds of an order's run whatever its verdict."""
+
+    order: str
+    run_id: str
+    run_dir: Path
+    branch: str
+    parent: str
+    warnings: tuple[str, ...]
+    flags: tuple[Flag, ...] = ()
+
+
+def summarise_order(
+    verdict: Verdict, about: Circumstances, records: Sequence[AttemptRecord], tally: Tally
+) -> RunSummary:
+    """Return the summary of an order that was executed."""
+    return RunSummary(
+        verdict=verdict_word(verdict),
+        state=OrderState.LANDED if isinstance(verdict, Passed) else OrderState.FAILED,
+        work_order=about.order,
+        run_id=about.run_id,
+        run_dir=str(about.run_dir),
+        branch=about.branch,
+        commit=verdict.commit if isinstance(verdict, Passed) else None,
+        parent=about.parent,
+        attempts=len(records),
+        failure=_failure(verdict),
+        warnings=(
+            *about.warnings,
+            *(f"{each.code} `{each.command}` {each.message}" for each in about.flags),
+            *_unjudged_warnings(records),
+            *_drift_warnings(records),
+        ),
+        flags=about.flags,
+        usage=usage_record(tally),
+        repo_tree_hash_after=verdict.tree if isinstance(verdict, Passed) else None,
+        attempt_records=tuple(records),
+    )
+
+
+def summarise_unexecuted(
+    state: Literal[OrderState.SKIPPED, OrderState.PENDING, OrderState.BLOCKED],
+    about: Circumstances,
+    commit: str | None,
+) -> RunSummary:
+    """Return the summary of an order that was not executed: landed before, or not reached."""
+    return RunSummary(
+        verdict="PASS" if state is OrderState.SKIPPED else "FAIL",
+        state=state,
+        work_order=about.order,
+        run_id=about.run_id,
+        run_dir=str(about.run_dir),
+        branch=about.branch,
+        commit=commit,
+        parent=about.parent,
+        attempts=0,
+        failure=None,
+        warnings=about.warnings,
+        usage=usage_record(Tally()),
+    )
+
+
+def summarise_stopped(
+    cause: str,
+    verdict: Literal["FAIL", "ERROR"],
+    about: Circumstances,
+    records: Sequence[AttemptRecord],
+    tally: Tally,
+) -> RunSummary:
+    """Return the summary of an order that was under way when its run ended.
+
+    It is pending: the next run takes it up again. Its verdict is ERROR where the run was
+    interrupted, and FAIL where the run ended in another way.
+    """
+    stopped = summarise_order(Errored(cause), about, records, tally)
+    return stopped.model_copy(update={"state": OrderState.PENDING, "verdict": verdict})
+
+
+def batch_verdict(orders: Iterable[RunSummary]) -> VerdictWord:
+    """Return the verdict of the whole: the worst of its orders'."""
+    verdicts = {order.verdict for order in orders}
+    return "ERROR" if "ERROR" in verdicts else "FAIL" if "FAIL" in verdicts else "PASS"
+
+
+def verdict_word(verdict: Verdict) -> VerdictWord:
+    """Return the verdict as it is printed."""
+    match verdict:
+        case Passed():
+            return "PASS"
+        case Failed():
+            return "FAIL"
+        case Errored():
+            return "ERROR"
+
+
+def usage_record(tally: Tally) -> UsageRecord:
+    """Return what live calls took, and how many replies came from a transcript."""
+    return UsageRecord(**usage_document(tally))
+
+
+def public_json(summary: RunSummary | BatchSummary) -> dict[str, object]:
+    """Return the document that `--json` prints: the summary without the attempts' records."""
+    hidden = {"attempt_records"}
+    exclude: object = hidden
+    if isinstance(summary, BatchSummary):
+        exclude = {"orders": {"__all__": hidden}}
+    return summary.model_dump(mode="json", exclude=exclude)  # type: ignore[arg-type]  # pydantic's alias is private
+
+
+def _failure(verdict: Verdict) -> Failure | None:
+    match verdict:
+        case Passed():
+            return None
+        case Failed(brief):
+            return _from_brief(brief)
+        case Errored(cause):
+            return Failure(stage="error", excerpt=cause)
+
+
+def _from_brief(brief: FailureBrief) -> Failure:
+    return Failure(
+        stage=brief.stage,
+        command=brief.command,
+        exit_code=brief.exit_code,
+        excerpt=brief.primary_error_excerpt,
+    )
+
+
+def _unjudged_warnings(records: Sequence[AttemptRecord]) -> tuple[str, ...]:
+    reasons = dict.fromkeys(record.unjudged for record in records if record.unjudged)
+    return tuple(map(unjudged_warning, reasons))
+
+
+def unjudged_warning(reason: str) -> str:
+    """Return what is said where the type checker gave no answer."""
+    return f"not told whether the code keeps its interfaces: {reason}"
+
+
+def _drift_warnings(records: Sequence[AttemptRecord]) -> tuple[str, ...]:
+    drift = [path for record in records for path in record.drift]
+    return (drift_warning(drift),) if drift else ()
+
+
+def drift_warning(paths: Sequence[str]) -> str:
+    """Return what is said of files that commands changed besides those proposed."""
+    return f"changed outside the proposal, not committed: {name_paths(paths)}"

@@ -1,0 +1,1 @@
+"""Picks up what a run left that did not end by itself."""

@@ -1,0 +1,244 @@
+"""What must hold of a repo before anything is changed, and where the work will go."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from factory.repo.path_names import name_paths
+from shared.errors import CommandFailed, InvalidInput, PreflightRefused
+from shared.git.answers import Changes, Checkout
+from shared.git.client import NO_COMMIT, Git
+from shared.git.config import ConfigEntry, repo_filters, without_repo_filters
+
+_UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisect",
+}
+
+
+class BranchPolicy(StrEnum):
+    """What may be true of the target branch before the run."""
+
+    CREATE = "create"
+    REUSE = "reuse"
+    EITHER = "either"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a repo is: its working tree, its git folder, and the one that all its trees share.
+
+    `git` runs no filters of the repo's own; `ignored_filters` are those that were asked for.
+    """
+
+    git: Git
+    tree: Path
+    git_dir: Path
+    common_dir: Path
+    ignored_filters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Repo:
+    """The user's checkout, as found: it is read, and later at most fast-forwarded."""
+
+    git: Git
+    tree: Path
+    git_dir: Path
+    common_dir: Path
+    head: str
+    branch: str
+    ignored_filters: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The branch that verified commits go to, and the commit it stands at (or will start from)."""
+
+    branch: str
+    tip: str
+    exists: bool
+
+    @property
+    def ref(self) -> str:
+        return f"refs/heads/{self.branch}"
+
+    @property
+    def expected(self) -> str:
+        """The value the ref must have for the first landing."""
+        return self.tip if self.exists else NO_COMMIT
+
+
+def find_repo(folder: Path, *, allow_repo_filters: bool = False) -> Place:
+    """Return where the repo of `folder` is, and git for it, without the repo's own filters.
+
+    Raises `InvalidInput` where there is no such folder, `PreflightRefused` where it has no repo
+    or the repo no working tree.
+    """
+    if not folder.is_dir():
+        raise InvalidInput(f"--repo {folder}: no such folder", "name the root of a git repo")
+    git = Git(folder.resolve())
+    try:
+        layout = git.layout()
+    except CommandFailed as failed:
+        raise PreflightRefused(failed.message, failed.hint) from failed
+    if layout is None:
+        raise _no_working_tree(git, folder)
+    tree, git_dir, common = layout
+    git = git.at(tree)
+    if allow_repo_filters:
+        return Place(git, tree, git_dir, common)
+    entries = git.read_config()
+    git = git.with_config(without_repo_filters(entries))
+    return Place(git, tree, git_dir, common, _filters_in_use(tree, entries))
+
+
+def inspect_repo(place: Place) -> Repo:
+    """Return the repo as it is, or raise `PreflightRefused` saying what stands in the way.
+
+    Changes nothing.
+    """
+    changes = place.git.changes()
+    _refuse_unready(place.tree, place.git_dir, changes)
+    return Repo(
+        git=place.git,
+        tree=place.tree,
+        git_dir=place.git_dir,
+        common_dir=place.common_dir,
+        head=changes.head,
+        branch=changes.branch,
+        ignored_filters=place.ignored_filters,
+    )
+
+
+def choose_target(
+    repo: Repo,
+    branch: str,
+    policy: BranchPolicy,
+    protected: Collection[str],
+    start: str | None = None,
+) -> Target:
+    """Return the branch to work on, made from `start` (default HEAD) where it does not exist.
+
+    Raises `PreflightRefused` where the branch is protected, missing or there against `policy`.
+    """
+    if branch in protected:
+        raise PreflightRefused(
+            f"branch {branch!r} is protected: llmch never commits to it",
+            "name another with --branch, and merge it yourself after review",
+        )
+    if not repo.git.branch_name_allowed(branch):
+        raise PreflightRefused(
+            f"git refuses {branch!r} as the name of a branch",
+            "see `git help check-ref-format` for what a name may hold",
+        )
+    ref = f"refs/heads/{branch}"
+    tip = repo.git.commit_of(ref)
+    if tip and policy is BranchPolicy.CREATE:
+        raise PreflightRefused(
+            f"branch {branch!r} exists already",
+            "leave out --create-branch to continue it, or name another",
+        )
+    if not tip and policy is BranchPolicy.REUSE:
+        raise PreflightRefused(
+            f"branch {branch!r} does not exist",
+            "leave out --reuse-branch to have it made, or name an existing one",
+        )
+    if tip:
+        _refuse_missing_checkout(repo.git, branch)
+    elif in_the_way := repo.git.refs_in_the_way(ref):
+        raise PreflightRefused(
+            f"branch {branch!r} cannot be made: {in_the_way[0]} is in its way",
+            "name another with --branch",
+        )
+    begin = _start_commit(repo, start)
+    if tip and start and tip != begin:
+        raise PreflightRefused(
+            f"branch {branch!r} is at {tip[:12]}, not at {begin[:12]} as --commit-hash says",
+            "leave out --commit-hash to continue the branch where it is",
+        )
+    return Target(branch, tip or begin, bool(tip))
+
+
+def checkout_of(branch: str, checkouts: Collection[Checkout]) -> Checkout | None:
+    """Return the working tree that has `branch` checked out, if any."""
+    return next((each for each in checkouts if each.branch == branch), None)
+
+
+def _refuse_missing_checkout(git: Git, branch: str) -> None:
+    checkout = checkout_of(branch, git.checkouts())
+    if checkout and not checkout.path.is_dir():
+        raise PreflightRefused(
+            f"branch {branch!r} is checked out in {checkout.path}, which is not there",
+            "bring it back, or let git forget it: `git worktree prune`",
+        )
+
+
+def _start_commit(repo: Repo, start: str | None) -> str:
+    if start is None:
+        return repo.head
+    commit = repo.git.commit_of(start)
+    if not commit:
+        raise PreflightRefused(
+            f"--commit-hash {start!r} names no commit of this repo", "give a full or unique hash"
+        )
+    return commit
+
+
+def _no_working_tree(git: Git, folder: Path) -> PreflightRefused:
+    if git.is_bare():
+        return PreflightRefused(
+            f"{folder} is a bare repo", "clone it, or add a worktree, and name that"
+        )
+    return PreflightRefused(
+        f"{folder} is not a git repo", "run `git init` there and make a first commit"
+    )
+
+
+def _refuse_unready(tree: Path, git_dir: Path, changes: Changes) -> None:
+    for name, what in _UNDER_WAY.items():
+        if (git_dir / name).exists():
+            raise PreflightRefused(
+                f"{what} is under way in {tree}", "finish or abort it, then try again"
+            )
+    if not changes.head:
+        raise PreflightRefused(
+            f"{tree} has no commits yet", "make a first one: `git commit --allow-empty -m start`"
+        )
+    if not changes.branch:
+        raise PreflightRefused(
+            f"HEAD of {tree} is detached", "check out a branch: `git switch BRANCH`"
+        )
+    if not changes.clean:
+        raise PreflightRefused(
+            f"{tree} has uncommitted changes: {name_paths((*changes.changed, *changes.untracked))}",
+            "commit or stash them (`git stash -u`), or add them to .gitignore",
+        )
+
+
+def _filters_in_use(tree: Path, entries: tuple[ConfigEntry, ...]) -> tuple[str, ...]:
+    """Return the repo's own filters that the attributes at its root ask for."""
+    names = repo_filters(entries)
+    if not names:
+        return ()
+    asked = set(_filters_asked_for(tree))
+    return tuple(name for name in names if name in asked)
+
+
+def _filters_asked_for(tree: Path) -> Iterator[str]:
+    try:
+        text = (tree / ".gitattributes").read_text(errors="replace")
+    except OSError:
+        return
+    for line in text.splitlines():
+        for word in line.split()[1:]:
+            name, _, value = word.partition("=")
+            if name == "filter" and value:
+                yield value

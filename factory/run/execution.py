@@ -1,0 +1,118 @@
+"""Makes an order on its base: a bench, the graph, a verdict. Nothing lands here."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from dataclasses import dataclass, field, replace
+
+from factory.attempt.state import FactoryContext, FactoryState, first_state
+from factory.judging.brief import brief_of
+from factory.judging.warm_checker import WarmChecker
+from factory.orders.documents import AttemptRecord, Stage
+from factory.orders.options import RunOptions
+from factory.orders.task import OrderResult, OrderTask
+from factory.orders.verdict import Errored
+from factory.record.journal import Journal
+from factory.record.progress import AttemptProgress
+from factory.record.summary import usage_record
+from factory.workbench.pool import Benches
+from shared.errors import LlmchError
+from shared.events import Emit
+from shared.files.atomic_io import write_json
+from shared.llm.stack import Model
+
+
+@dataclass(slots=True)
+class _UnderWay:
+    """The attempts of one order as far as they have come."""
+
+    context: FactoryContext
+    state: FactoryState
+
+
+@dataclass(slots=True)
+class Execution:
+    """Makes orders, with what is the same for all orders of a run. Safe for threads."""
+
+    options: RunOptions
+    benches: Benches
+    model: Model
+    checker: WarmChecker
+    journal: Journal
+    emit: Emit
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    _under_way: dict[str, _UnderWay] = field(default_factory=dict)
+    _ended: dict[str, tuple[AttemptRecord, ...]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def make(self, task: OrderTask) -> OrderResult:
+        """Run the order's attempts on its base and return how they ended.
+
+        What ends the whole run (budget, authentication, a full disk) is an `Errored` verdict with
+        that error.
+        """
+        from factory.attempt.graph import attempt_states
+
+        self._ended.pop(task.name, None)
+        try:
+            with self.benches.lend(task.base) as bench:
+                context = FactoryContext(
+                    task=task,
+                    options=self.options,
+                    bench=bench,
+                    client=self.model.client,
+                    checker=self.checker,
+                    emit=self.emit,
+                    progress=self._progress(task),
+                )
+                under_way = _UnderWay(context, first_state())
+                self._under_way[task.name] = under_way
+                for state in attempt_states(context):
+                    under_way.state = state
+        except LlmchError as error:
+            return OrderResult(Errored(error.message, error), self.end(task.name, error.message))
+        state = under_way.state
+        assert state["verdict"] is not None, "the graph ends only with a verdict"
+        evidence = state["evidence"]
+        flags = evidence.flags() if evidence else ()
+        return OrderResult(state["verdict"], self.end(task.name, ""), flags)
+
+    def end(self, order: str, cause: str) -> tuple[AttemptRecord, ...]:
+        """Return the records of an order's attempts, which end here.
+
+        An attempt that was under way ends with a brief of `cause`, in its own folder too. The
+        records of an order that has ended stay as they are.
+        """
+        with self._lock:
+            under_way = self._under_way.pop(order, None)
+            if under_way is not None:
+                self._ended[order] = _end_attempts(under_way, cause)
+            return self._ended.get(order, ())
+
+    def _progress(self, task: OrderTask) -> AttemptProgress:
+        return AttemptProgress(
+            order=task.name,
+            journal=self.journal,
+            emit=self.emit,
+            cancelled=self.cancelled,
+            usage=lambda: usage_record(self.model.meter.of_order(task.name)),
+        )
+
+
+def _end_attempts(under_way: _UnderWay, cause: str) -> tuple[AttemptRecord, ...]:
+    from factory.attempt.conclude import attempt_record
+
+    context, state = under_way.context, under_way.state
+    if state["verdict"] is not None:
+        return state["records"]
+    attempt = state["attempt"]
+    if attempt.brief is None:
+        attempt = replace(
+            attempt, brief=brief_of(Stage.EXCEPTION, context.order, cause or "no reason was given")
+        )
+    with contextlib.suppress(LlmchError):  # what ended the order is reported, not the disk
+        folder = context.attempt_folder(attempt)
+        document = attempt.brief.model_dump(mode="json") if attempt.brief else {}
+        write_json(folder / "failure_brief.json", document, sync=False)
+    return (*state["records"], attempt_record(attempt, context))

@@ -1,0 +1,239 @@
+"""Executes one work order: preflight, workspace, graph, landing, summary."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from factory.orders.documents import RunSummary
+from factory.orders.options import RunOptions
+from factory.orders.order_state import OrderState
+from factory.orders.read import LoadedOrder, decide_exempt, read_order
+from factory.orders.task import OrderTask
+from factory.record.journal import open_journal
+from factory.record.journal_entries import ListedOrder, RunBegun
+from factory.record.status import StateFile
+from factory.record.summary import public_json
+from factory.recovery.recover import recover
+from factory.repo.lock import hold
+from factory.repo.preflight import (
+    Repo,
+    Target,
+    choose_target,
+    find_repo,
+    inspect_repo,
+)
+from factory.run.session import Session, open_session
+from shared.errors import InvalidInput, LlmchError
+from shared.events import Emit, Warned
+from shared.files.atomic_io import make_folder, write_json
+from shared.llm.record.earlier import Earlier
+from shared.llm.stack import ModelSource, open_model, transcript_of
+from shared.plan_folder.read import PlanFacts
+from shared.run_record import (
+    ModelSettings,
+    Recording,
+    RunFolder,
+    new_run_folder,
+    new_run_id,
+    recorded_run,
+)
+from shared.work_order.hashing import order_key
+
+
+@dataclass(frozen=True, slots=True)
+class Commission:
+    """What one command asks for: which orders to run, how, and who replies.
+
+    `path` is the file or folder that the orders were read from.
+    """
+
+    command: Literal["run", "run-all"]
+    path: Path
+    orders: tuple[LoadedOrder, ...]
+    options: RunOptions
+    source: ModelSource
+    emit: Emit
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """A run that has begun: it holds the repo, and its records are open."""
+
+    session: Session
+    recording: Recording
+    target: Target
+    exempt: tuple[bool, ...]
+    """For each order, whether it is verified by compiling alone."""
+
+
+def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) -> RunSummary:
+    """Run the order in `path` and return what became of it.
+
+    Raises `InvalidInput`, `PreflightRefused`, `Busy` or `SandboxUnavailable` before anything is
+    changed, and what the model layer raises where asking again would not help.
+    """
+    loaded = read_order(path)
+    with begin_run(Commission("run", path, (loaded,), options, source, emit)) as run:
+        session, recording = run.session, run.recording
+        task = OrderTask(loaded, run.exempt[0], session.tip, session.date, recording.folder.path)
+        summary, error = session.execute(task)
+        recording.results["summary"] = public_json(summary)
+        if error:
+            raise error
+        if summary.state is OrderState.LANDED:
+            summary = summary.model_copy(update={"pushed": session.push()})
+            recording.results["summary"] = public_json(summary)
+    if options.out is not None:
+        write_json(options.out / f"{summary.run_id}.json", public_json(summary))
+    return summary
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRepo:
+    """A repo that no other run can take, and what the run before left for this one."""
+
+    repo: Repo
+    earlier: tuple[Earlier, ...]
+
+
+@contextlib.contextmanager
+def hold_repo(options: RunOptions, emit: Emit) -> Iterator[HeldRepo]:
+    """Hold the repo, clear up after a run that was cut off, and see that it can be worked on."""
+    place = find_repo(options.repo, allow_repo_filters=options.allow_repo_filters)
+    with hold(place.common_dir) as lock:
+        place = replace(place, git=place.git.holding(lock))
+        earlier = recover(place.git, place.common_dir, emit)
+        yield HeldRepo(inspect_repo(place), earlier)
+
+
+@contextlib.contextmanager
+def begin_run(commission: Commission) -> Iterator[OpenRun]:
+    """Hold the repo, make the run's folder, open journal, model, workspace and sandbox.
+
+    All of it is closed when the block ends. Raises as `run_order` does.
+    """
+    options, orders = commission.options, commission.orders
+    with hold_repo(options, commission.emit) as held, contextlib.ExitStack() as opened:
+        prepare_export(held.repo, options.out, "--out")
+        exemptions = [decide_exempt(each, allow=options.allow_verify_exempt) for each in orders]
+        run_id = new_run_id()
+        branch = options.branch or default_branch(orders[0].plan, run_id)
+        target = choose_target(
+            held.repo, branch, options.policy, options.settings.protected_branches, options.start
+        )
+        folder = new_run_folder(options.settings.artifacts_dir, "factory", run_id)
+        watch = StateFile(held.repo.common_dir)
+        journal = opened.enter_context(open_journal(held.repo.common_dir, watch))
+        journal.record(_run_begun(commission, folder, target, held.earlier))
+        head = describe_run(commission, target)
+        recording = opened.enter_context(recorded_run(folder, head, commission.emit))
+        opened.enter_context(_summary_in_any_case(folder))
+        emit = recording.emit
+        model = opened.enter_context(open_model(commission.source, folder.path, emit, held.earlier))
+        session = opened.enter_context(
+            open_session(options, held.repo, target, model, folder, journal, emit)
+        )
+        if held.repo.ignored_filters:
+            names = ", ".join(held.repo.ignored_filters)
+            emit(
+                Warned(
+                    f"filters of the repo's own config do not run here: {names} "
+                    "(--allow-repo-filters runs them)"
+                )
+            )
+        for text in (
+            *(text for each in orders for text in each.warnings),
+            *(warning for _, warning in exemptions if warning),
+        ):
+            emit(Warned(text))
+        yield OpenRun(session, recording, target, tuple(exempt for exempt, _ in exemptions))
+
+
+def _run_begun(
+    commission: Commission, folder: RunFolder, target: Target, earlier: tuple[Earlier, ...]
+) -> RunBegun:
+    orders = (each.order for each in commission.orders)
+    return RunBegun(
+        run_id=folder.run_id,
+        pid=os.getpid(),
+        started=folder.started.isoformat(timespec="milliseconds"),
+        folder=folder.path,
+        orders=tuple(ListedOrder(each.id, each.title) for each in orders),
+        branch=target.branch,
+        base=target.tip,
+        transcript=transcript_of(commission.source, folder.path),
+        earlier=earlier,
+    )
+
+
+@contextlib.contextmanager
+def _summary_in_any_case(folder: RunFolder) -> Iterator[None]:
+    """Leave a summary also where the run ends before there is anything of an order to tell."""
+    try:
+        yield
+    except BaseException as error:
+        path = folder.path / "run_summary.json"
+        if not path.exists():
+            cause = error.message if isinstance(error, LlmchError) else repr(error)
+            with contextlib.suppress(LlmchError):  # what ended the run is told, not the disk
+                write_json(path, {"verdict": "ERROR", "state": "failed", "cause": cause})
+        raise
+
+
+def default_branch(plan: PlanFacts | None, run_id: str) -> str:
+    """Return the branch for the orders of a plan, or for an order of no plan."""
+    return f"factory/{plan.planner_run_id}" if plan else f"factory/adhoc/{run_id}"
+
+
+def describe_run(commission: Commission, target: Target) -> dict[str, Any]:
+    """Return what `run.json` says of how a run was asked for."""
+    options, orders = commission.options, commission.orders
+    plan = orders[0].plan
+    return {
+        "command": commission.command,
+        ("work_order" if commission.command == "run" else "workdir"): str(commission.path),
+        "manifest_sha256": plan.manifest_sha256 if plan else None,
+        "orders": [{"id": each.order.id, "order_key": order_key(each.order)} for each in orders],
+        "repo": str(options.repo.resolve()),
+        "branch": target.branch,
+        "base": target.tip,
+        "model": options.models.model(1),
+        "temperature": options.models.temperature,
+        "model_settings": _model_settings(commission).to_json(),
+        "max_attempts": options.settings.factory_attempts,
+        "timeout_seconds": options.settings.timeout_seconds,
+        "sandbox": options.settings.sandbox.backend,
+        "python": str(options.python),
+    }
+
+
+def _model_settings(commission: Commission) -> ModelSettings:
+    models, attempts = commission.options.models, commission.options.settings.factory_attempts
+    return ModelSettings(
+        models=tuple(models.model(attempt) for attempt in range(1, attempts + 1)),
+        temperature=models.temperature,
+        max_output_tokens=models.max_output_tokens,
+        reasoning_effort=models.reasoning_effort,
+        replies=commission.source.mode,
+        base_url=commission.source.base_url,
+    )
+
+
+def prepare_export(repo: Repo, folder: Path | None, flag: str) -> None:
+    """Make the folder that a summary is exported to, before anything else is done.
+
+    Raises `InvalidInput` where it would lie in the repo it is about, `CommandFailed` where the
+    disk refuses.
+    """
+    if folder is None:
+        return
+    if folder.resolve().is_relative_to(repo.tree.resolve()):
+        raise InvalidInput(
+            f"{flag} {folder} is inside the target repo", "choose a folder outside of it"
+        )
+    make_folder(folder)

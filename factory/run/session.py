@@ -1,0 +1,312 @@
+"""One held repo: orders begun, made, landed on one branch, and concluded."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from factory.judging.warm_checker import WarmChecker
+from factory.landing.land import Landing
+from factory.landing.reverify import Merging, SentBack
+from factory.orders.documents import Flag, RunSummary
+from factory.orders.identity import NOTES_REF, describe_commit, identify
+from factory.orders.options import RunOptions
+from factory.orders.task import OrderResult, OrderTask
+from factory.orders.verdict import Errored, Failed, Passed, Verdict
+from factory.record.journal import Journal
+from factory.record.journal_entries import (
+    FailureFacts,
+    LandingBegun,
+    OrderBegun,
+    OrderConcluded,
+    OrderLanded,
+    OrderStopped,
+)
+from factory.record.progress import failure_facts, short_excerpt
+from factory.record.summary import Circumstances, summarise_order, summarise_stopped
+from factory.recovery.signals import uninterrupted
+from factory.repo.preflight import Repo, Target
+from factory.run.execution import Execution
+from factory.workbench.at_once import at_once
+from factory.workbench.pool import Benches
+from shared.errors import CommandFailed, Interrupted, LlmchError
+from shared.events import CommandFlagged, Emit, Noted, OrderEnded, OrderStarted, Warned
+from shared.files.atomic_io import make_folder, write_json
+from shared.git.client import NO_COMMIT, GitFailed
+from shared.llm.cost.usage import usage_counted
+from shared.llm.stack import Model
+from shared.run_record import RunFolder, commit_date
+
+_CREDENTIALS = re.compile(r"://[^/@\s]*@")
+
+
+@dataclass(slots=True)
+class Session:
+    """The run's hold on one branch. `execution.make` may run in threads, all else in one."""
+
+    options: RunOptions
+    repo: Repo
+    landing: Landing
+    execution: Execution
+    merging: Merging
+    model: Model
+    folder: RunFolder
+    journal: Journal
+    emit: Emit
+    date: str
+    tip: str
+    """The commit the branch stands at (or will start from)."""
+    branch_exists: bool
+    started: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def branch(self) -> str:
+        return self.landing.branch
+
+    def begin(self, task: OrderTask) -> None:
+        """Say, and put on record, that an order is about to be made."""
+        order = task.loaded.order
+        self.started[order.id] = time.monotonic()
+        self.journal.record(OrderBegun(order.id, task.base, self.options.settings.factory_attempts))
+        self.emit(
+            OrderStarted(
+                order.id,
+                order.title,
+                self.branch,
+                task.base,
+                self.options.settings.factory_attempts,
+            )
+        )
+        document = order.model_dump(mode="json")
+        write_json(make_folder(task.folder) / "work_order.json", document, sync=False)
+
+    def fit(self, task: OrderTask, result: OrderResult) -> OrderResult | SentBack:
+        """Return the result as it can land on the tip, or why it has to be made again there.
+
+        What failed on an older base is sent back too: an order before it may be what it lacked,
+        and where nothing has changed for it, the replies on record answer it once more. An error
+        on the way is an `Errored` result.
+        """
+        verdict = result.verdict
+        if task.base == self.tip:
+            return result
+        match verdict:
+            case Failed(brief):
+                return SentBack(f"{brief.stage} on an older state")
+            case Passed(files=files):
+                try:
+                    merged = self.merging.onto(self.tip, task, verdict)
+                except LlmchError as error:
+                    return replace(result, verdict=Errored(error.message, error))
+                if isinstance(merged, SentBack):
+                    return merged
+                return replace(result, verdict=Passed(merged.commit, merged.tree, files))
+            case Errored():
+                return result
+
+    def land(self, task: OrderTask, result: OrderResult) -> OrderResult:
+        """Move the branch to what passed on its tip, and return the result as it is then.
+
+        An error of landing itself (the branch was moved by someone else) is an `Errored` result.
+        """
+        passed = result.verdict
+        if not isinstance(passed, Passed):
+            return result
+        try:
+            self._move_branch(task, passed.commit)
+        except LlmchError as error:
+            return replace(result, verdict=Errored(error.message, error))
+        with contextlib.suppress(CommandFailed):  # whether it landed, the branch itself tells
+            self.journal.record(OrderLanded(task.name, passed.commit))
+        return result
+
+    def conclude(self, task: OrderTask, result: OrderResult, parent: str) -> RunSummary:
+        """Write and announce what became of an order; `parent` is what its commit stands on."""
+        order = task.loaded.order
+        tally = self.model.meter.of_order(order.id)
+        about = self.circumstances(task, parent, result.flags)
+        for each in result.flags:
+            self.emit(CommandFlagged(order.id, each.code, each.command, each.message))
+        summary = summarise_order(result.verdict, about, result.records, tally)
+        document = summary.model_dump(mode="json")
+        at_once(
+            lambda: write_json(task.folder / "run_summary.json", document),
+            lambda: self._annotate(task, result),
+        )
+        failure = _failure_facts(result.verdict)
+        self.journal.record(OrderConcluded(order.id, summary.verdict, failure, summary.usage))
+        self._announce_end(summary, result.verdict)
+        return summary
+
+    def stop(
+        self, task: OrderTask, cause: str, parent: str, verdict: Literal["FAIL", "ERROR"]
+    ) -> RunSummary:
+        """Record that an order was under way when the run ended, and how far it came."""
+        records = self.execution.end(task.name, cause)
+        about = self.circumstances(task, parent)
+        tally = self.model.meter.of_order(task.name)
+        summary = summarise_stopped(cause, verdict, about, records, tally)
+        with contextlib.suppress(LlmchError):  # what ended the run is reported, not the disk
+            write_json(task.folder / "run_summary.json", summary.model_dump(mode="json"))
+            self.journal.record(OrderStopped(task.name, summary.usage))
+        return summary
+
+    def execute(self, task: OrderTask) -> tuple[RunSummary, LlmchError | None]:
+        """Make and land one order on the tip; return what became of it and what ends the run."""
+        parent = self.tip
+        self.begin(task)
+        try:
+            result = self.execution.make(task)
+        except KeyboardInterrupt:
+            summary = self.stop(task, "interrupted", parent, "ERROR")
+            self._announce_end(summary, Errored("interrupted"))
+            raise
+        except BaseException as error:
+            cause = repr(error)
+            records = self.execution.end(task.name, cause)
+            self.conclude(task, OrderResult(Errored(cause), records), parent)
+            raise
+        stopped = error_of(result)
+        if isinstance(stopped, Interrupted):
+            summary = self.stop(task, stopped.message, parent, "ERROR")
+            self._announce_end(summary, result.verdict)
+            return summary, stopped
+        with uninterrupted():
+            result = self.land(task, result)
+            return self.conclude(task, result, parent), error_of(result)
+
+    def push(self) -> bool | None:
+        """Push the branch where the user asked for it, and return whether it came through.
+
+        A refusal is told and changes nothing.
+        """
+        if not self.options.push:
+            return None
+        done = self.repo.git.push("origin", self.branch)
+        if done.exit_code:
+            said = done.stderr.decode(errors="replace").strip()
+            # Git repeats the remote's URL, and a token may be in it.
+            self.emit(Warned(f"the branch was not pushed: {_CREDENTIALS.sub('://', said)}"))
+        else:
+            self.emit(Noted(f"pushed {self.branch} to origin"))
+        return done.exit_code == 0
+
+    def _move_branch(self, task: OrderTask, commit: str) -> None:
+        old = self.tip if self.branch_exists else NO_COMMIT
+        self.journal.record(LandingBegun(task.name, self.branch, old, commit), sync=True)
+        self.landing.land(commit, old)
+        self.branch_exists = True
+        self.tip = commit
+
+    def _annotate(self, task: OrderTask, result: OrderResult) -> None:
+        """Note how a landed commit came about; it has landed, whatever becomes of the note."""
+        if not isinstance(result.verdict, Passed):
+            return
+        commit = result.verdict.commit
+        model = result.records[-1].model or "unknown"
+        note = f"run: {self.folder.run_id}\nmodel: {model}\nattempts: {len(result.records)}\n"
+        facts = describe_commit(task.loaded.order, identify(task.loaded.order, ""), self.date)
+        try:
+            self.repo.git.add_note(NOTES_REF, commit, note, facts)
+        except GitFailed as failed:
+            self.emit(Warned(f"no note was added to {commit[:12]}: {failed.message}"))
+
+    def circumstances(
+        self, task: OrderTask, parent: str, flags: tuple[Flag, ...] = ()
+    ) -> Circumstances:
+        """Return what holds of an order's run whatever its verdict."""
+        return Circumstances(
+            order=task.name,
+            run_id=self.folder.run_id,
+            run_dir=task.folder,
+            branch=self.branch,
+            parent=parent,
+            warnings=task.loaded.warnings,
+            flags=flags,
+        )
+
+    def _announce_end(self, summary: RunSummary, verdict: Verdict) -> None:
+        order = summary.work_order
+        self.emit(usage_counted(self.model.meter.of_order(order), order))
+        started = self.started.get(order, time.monotonic())
+        self.emit(
+            OrderEnded(
+                order=order,
+                verdict=summary.verdict,
+                attempts=summary.attempts,
+                commit=summary.commit or "",
+                branch=self.branch,
+                seconds=time.monotonic() - started,
+                files=verdict.files if isinstance(verdict, Passed) else (),
+                repo=str(self.repo.tree),
+                run_dir=summary.run_dir,
+            )
+        )
+
+
+def error_of(result: OrderResult) -> LlmchError | None:
+    """Return what ends the whole run after this result, if anything does."""
+    return result.verdict.error if isinstance(result.verdict, Errored) else None
+
+
+def _failure_facts(verdict: Verdict) -> FailureFacts | None:
+    match verdict:
+        case Passed():
+            return None
+        case Failed(brief):
+            return failure_facts(brief)
+        case Errored(cause):
+            return FailureFacts("error", excerpt=short_excerpt(cause))
+
+
+@contextlib.contextmanager
+def open_session(
+    options: RunOptions,
+    repo: Repo,
+    target: Target,
+    model: Model,
+    folder: RunFolder,
+    journal: Journal,
+    emit: Emit,
+) -> Iterator[Session]:
+    """Open what making and landing orders takes, for as long as the block runs.
+
+    The first bench is opened at once, so that a missing sandbox is told before anything else;
+    raises `SandboxUnavailable` then.
+    """
+    _import_ahead()
+    date = commit_date(folder.started)
+    benches = Benches(options, repo, journal, folder.run_id, emit)
+    checker = WarmChecker()
+    try:
+        benches.prepare(target.tip)
+        yield Session(
+            options=options,
+            repo=repo,
+            landing=Landing(repo.git, repo.common_dir, target.branch, folder.run_id),
+            execution=Execution(options, benches, model, checker, journal, emit),
+            merging=Merging(options, repo, benches, checker, emit),
+            model=model,
+            folder=folder,
+            journal=journal,
+            emit=emit,
+            date=date,
+            tip=target.tip,
+            branch_exists=target.exists,
+        )
+    finally:
+        with uninterrupted():
+            checker.close()
+            benches.close()
+
+
+def _import_ahead() -> None:
+    """Start the graph library's import, most of a run's start, while git is being asked."""
+    from factory.attempt import graph
+
+    threading.Thread(target=graph.prepare, name="import langgraph").start()

@@ -1,0 +1,1 @@
+"""The ways to contain a command: bubblewrap, Landlock, or none."""

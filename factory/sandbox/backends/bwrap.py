@@ -1,0 +1,104 @@
+"""Bubblewrap: namespaces with a file system of their own, assembled from the view."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from io import FileIO
+from pathlib import Path
+
+from factory.sandbox.backends import seccomp
+from factory.sandbox.commands import limits
+from factory.sandbox.commands.runner import Prepared
+from factory.sandbox.commands.supervision import Launch
+from factory.sandbox.guarantees import Guarantee, Guarantees, holding
+from factory.sandbox.linked import Placement
+from factory.sandbox.policy import Backend
+from factory.sandbox.visible.layout import Layout
+from factory.sandbox.visible.mounts import TEMPORARY, mount_arguments
+
+MINIMUM_VERSION = (0, 8)  # the first with --disable-userns
+
+# Where bwrap finds its two descriptors; the first after stderr, in the order of `inherit`.
+_STATUS_FD = 3
+_SECCOMP_FD = 4
+
+_NAMESPACES = (
+    *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
+    *("--unshare-cgroup-try", "--disable-userns", "--die-with-parent", "--new-session"),
+    *("--cap-drop", "ALL"),
+)
+
+
+class Bubblewrapped:
+    """Commands run in namespaces that hold what the policy shows and nothing else."""
+
+    backend = Backend.BWRAP
+    placement = Placement.MOUNT
+
+    def __init__(self, layout: Layout, program: Path, version: str) -> None:
+        policy = layout.policy
+        self.version = version
+        self.environment = layout.environment(TEMPORARY)
+        self._program = str(program)
+        self._cwd = policy.workspace
+        self._rlimits = limits.of_each_process(policy.limits)
+        self._seccomp = seccomp.inside_namespaces() if seccomp.supported() else b""
+        # In the user namespace the limit counts the command's own processes, outside of it all
+        # of the user's; so it is set by a program that bwrap starts.
+        prlimit = shutil.which("prlimit", path="/usr/bin:/bin")
+        bound = (prlimit, f"--nproc={policy.limits.processes}", "--") if prlimit else ()
+        self._arguments = (
+            *_NAMESPACES,
+            *(("--unshare-net",) if policy.network == "none" else ()),
+            *mount_arguments(layout),
+            *("--json-status-fd", str(_STATUS_FD)),
+        )
+        if self._seccomp:
+            self._arguments += ("--seccomp", str(_SECCOMP_FD))
+        self._arguments += ("--", *bound)
+        self.guarantees = _guarantees(layout, limited=bool(bound))
+
+    def admit_temporary(self) -> None:
+        """Nothing to do: bwrap mounts what it finds under the name."""
+
+    @contextlib.contextmanager
+    def prepare(self, program: str, argv: Sequence[str]) -> Iterator[Prepared]:
+        """The command behind bwrap's arguments; bwrap says whether it came to run it."""
+        with contextlib.ExitStack() as stack:
+            status, status_write = _pipe(stack)
+            code, code_write = _pipe(stack)
+            code_write.write(self._seccomp)  # a few hundred bytes: a pipe takes them at once
+            code_write.close()
+            launch = Launch(
+                self._program,
+                ("bwrap", *self._arguments, program, *argv[1:]),
+                self._cwd,
+                self.environment,
+                self._rlimits,
+                inherit=(status_write.fileno(), code.fileno()),
+            )
+
+            def started() -> bool:
+                status_write.close()
+                os.set_blocking(status.fileno(), False)  # a process that is left may hold it
+                return b'"exit-code"' in (status.read() or b"")
+
+            yield Prepared(launch, started)
+
+
+def _pipe(stack: contextlib.ExitStack) -> tuple[FileIO, FileIO]:
+    reading, writing = os.pipe()
+    return stack.enter_context(FileIO(reading)), stack.enter_context(FileIO(writing, "w"))
+
+
+def _guarantees(layout: Layout, *, limited: bool) -> Guarantees:
+    isolated = layout.policy.network == "none" and seccomp.supported()  # else AF_VSOCK is open
+    lacking = {
+        Guarantee.NETWORK: not isolated,
+        Guarantee.UNIX_SOCKETS: not isolated,  # abstract names belong to the network namespace
+        Guarantee.PROCESS_LIMIT: os.geteuid() == 0 or not limited,  # never applies to root
+    }
+    return holding(*(each for each in Guarantee if not lacking.get(each, False)))

@@ -1,0 +1,254 @@
+"""Runs one command through the warden: its output captured, its deadline kept."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from io import FileIO
+from pathlib import Path
+
+from factory.sandbox.commands import warden
+from factory.sandbox.commands.capture import Capture
+from shared.process import Service, start_service
+
+# After the order to end, a tree of processes is normally gone in milliseconds. The caller was
+# promised an answer within a second of the deadline, so it gets one either way.
+GRACE_SECONDS = 0.8
+_CHUNK = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A command made ready: nothing in it is looked up any more."""
+
+    program: str
+    argv: Sequence[str]
+    cwd: Path
+    env: Mapping[str, str]
+    rlimits: tuple[tuple[int, int, int], ...]
+    inherit: tuple[int, ...] = ()
+    """Descriptors that the program finds at 3, 4, ..."""
+    ruleset: int | None = None
+    """A Landlock ruleset to live under, together with `seccomp`."""
+    seccomp: bytes = b""
+
+    def job(self) -> bytes:
+        """The job in the warden's form, its length in front."""
+        job = warden.Job(
+            program=self.program,
+            argv=list(self.argv),
+            cwd=str(self.cwd),
+            env=dict(self.env),
+            rlimits=list(self.rlimits),
+            confine=self.ruleset is not None,
+            seccomp=self.seccomp.hex(),
+        )
+        text = json.dumps(job).encode()
+        return len(text).to_bytes(4, "little") + text
+
+
+class Stop(Enum):
+    """Why a command was made to end."""
+
+    DEADLINE = auto()
+    OUTPUT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How it went; `status` as `os.waitpid` gives it."""
+
+    status: int
+    stop: Stop | None = None
+    failure: str = ""
+    """Why the program was not started."""
+    not_found: bool = False
+    clean: bool = True
+    """Whether every process of the command is known to be gone."""
+
+
+class Warden:
+    """The warden of this process: started by the first request, and again when it has died."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: tuple[socket.socket, Service] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id, once it was started."""
+        return self._running[1].pid if self._running else None
+
+    def request(self, fds: Sequence[int]) -> None:
+        """Have a supervisor started that owns `fds`: stdout, stderr, control and the job's own."""
+        with self._lock:
+            try:
+                self._send(fds)
+            except ConnectionError:
+                self.close()
+                self._send(fds)
+
+    def _send(self, fds: Sequence[int]) -> None:
+        if self._running is None:
+            self._running = self._start()
+        socket.send_fds(self._running[0], [b"+"], fds)
+
+    def _start(self) -> tuple[socket.socket, Service]:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            fd = theirs.fileno()
+            program = [sys.executable, "-I", "-S", warden.__file__, str(fd)]
+            service = start_service(program, cwd=Path("/"), env={}, pass_fds=[fd])
+        atexit.register(self.close)
+        return ours, service
+
+    def close(self) -> None:
+        """End the warden; commands under way go on under their supervisors."""
+        if self._running is not None:
+            requests, service = self._running
+            self._running = None
+            requests.close()
+            service.wait()
+
+
+WARDEN = Warden()
+
+
+def supervise(
+    launch: Launch, *, deadline: float, stdout: Capture, stderr: Capture, output_bytes: int
+) -> Exit:
+    """Run `launch` until it ends, until `deadline` (of `time.monotonic`) or too much output.
+
+    Returns when all its processes are gone and the output is read, at the latest
+    `GRACE_SECONDS` after they were to end. Raises OSError when the logs cannot be written.
+    """
+    with contextlib.ExitStack() as stack:
+        out, out_write = _pipe(stack)
+        err, err_write = _pipe(stack)
+        control, theirs = socket.socketpair()
+        stack.enter_context(control)
+        stack.enter_context(theirs)
+        own = launch.inherit if launch.ruleset is None else (launch.ruleset, *launch.inherit)
+        WARDEN.request([out_write.fileno(), err_write.fileno(), theirs.fileno(), *own])
+        for handed_over in (out_write, err_write, theirs):
+            handed_over.close()
+        watch = _Watch(control, {out.fileno(): stdout, err.fileno(): stderr}, output_bytes)
+        _UNDER_WAY[watch] = launch.cwd
+        try:
+            with contextlib.suppress(ConnectionError):  # the supervisor died: no report will come
+                control.sendall(launch.job())
+            return watch.follow(deadline)
+        except BaseException:  # Ctrl-C, a full disk under the log: nothing is left running
+            watch.abandon()
+            raise
+        finally:
+            _UNDER_WAY.pop(watch, None)
+
+
+_UNDER_WAY: dict[_Watch, Path] = {}
+"""The commands of this process, and the folder that each was started in."""
+
+
+def end_all(within: Path | None = None) -> None:
+    """Have every command of this process killed, whichever thread waits for it.
+
+    With `within`, those that were started in that folder.
+    """
+    for watch, folder in tuple(_UNDER_WAY.items()):
+        if within in (None, folder):
+            watch.end(Stop.DEADLINE)
+
+
+def _pipe(stack: contextlib.ExitStack) -> tuple[FileIO, FileIO]:
+    reading, writing = os.pipe()
+    return stack.enter_context(FileIO(reading)), stack.enter_context(FileIO(writing, "w"))
+
+
+class _Watch:
+    """One command under way, seen from its output and its supervisor's socket."""
+
+    def __init__(
+        self, control: socket.socket, streams: Mapping[int, Capture], output_bytes: int
+    ) -> None:
+        self._control = control
+        self._streams: Mapping[int, Capture | None] = streams
+        self._room = output_bytes
+        self._reply = b""
+        self._stop: Stop | None = None
+        self._last_moment: float | None = None
+        self._open = {control.fileno(), *streams}
+        self._poll = select.poll()
+        for fd in self._open:
+            self._poll.register(fd, select.POLLIN)
+
+    def follow(self, deadline: float) -> Exit:
+        """Read until everything has ended, ordering that end at the deadline."""
+        while self._open:
+            remaining = (self._last_moment or deadline) - time.monotonic()
+            if remaining > 0:
+                for fd, _ in self._poll.poll(remaining * 1000):
+                    self._read(fd)
+            elif self._last_moment is None:
+                self.end(Stop.DEADLINE)
+            else:
+                break
+        return self._exit()
+
+    def abandon(self) -> None:
+        """Have every process killed, wait for that, and keep no more of the output."""
+        self._streams = dict.fromkeys(self._streams)
+        self.end(None)
+        self.follow(time.monotonic())
+
+    def end(self, stop: Stop | None) -> None:
+        """Have every process killed; reading goes on for the grace and no longer."""
+        self._stop = stop
+        self._last_moment = time.monotonic() + GRACE_SECONDS
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_WR)
+
+    def _read(self, fd: int) -> None:
+        try:
+            data = os.read(fd, _CHUNK)
+        except ConnectionResetError:  # the supervisor died before it had read its job
+            data = b""
+        if fd not in self._streams:
+            self._reply += data
+            if not data or data.endswith(b"\n"):  # its exit need not be waited for
+                self._close(fd)
+                self._last_moment = self._last_moment or time.monotonic() + GRACE_SECONDS
+        elif not data:
+            self._close(fd)
+        elif capture := self._streams[fd]:
+            capture.add(data)
+            self._room -= len(data)
+            if self._room < 0 and self._last_moment is None:
+                self.end(Stop.OUTPUT)
+
+    def _close(self, fd: int) -> None:
+        self._poll.unregister(fd)
+        self._open.remove(fd)
+
+    def _exit(self) -> Exit:
+        if not self._reply.endswith(b"\n"):
+            lost = "" if self._stop else "its supervisor was killed"
+            return Exit(status=signal.SIGKILL, stop=self._stop, failure=lost, clean=False)
+        report: warden.Report = json.loads(self._reply)
+        return Exit(
+            status=report["status"],
+            stop=self._stop,
+            failure=report["failure"],
+            not_found=report["not_found"],
+            clean=not self._open,
+        )

@@ -1,0 +1,1 @@
+"""What a command can see: files, variables, interpreters, git."""

@@ -1,0 +1,111 @@
+"""The private directory of a policy: what is made once for all its commands."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from factory.sandbox.policy import Policy
+from factory.sandbox.reclaim import put_aside
+from factory.sandbox.visible import environment, target_path
+from factory.sandbox.visible.bytecode import link_mirror, write_mirror
+from factory.sandbox.visible.git_view import GitView, git_view
+from factory.sandbox.visible.interpreter import (
+    Interpreter,
+    interpreter_of,
+    write_programs,
+)
+from factory.sandbox.visible.view import View, view_of
+
+_OWN_PACKAGES = ("llmch", "planner", "factory", "shared")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A policy with its paths resolved and everything it needs on the disk."""
+
+    policy: Policy
+    interpreter: Interpreter
+    view: View
+    git: GitView | None
+
+    @property
+    def programs(self) -> Path:
+        """What no command can write to: `bin` (python, pytest, pip), `site` (its sitecustomize)
+        and `bytecode` (a mirror of what is installed).
+        """
+        return self.policy.private / "programs"
+
+    @property
+    def aside(self) -> Path:
+        """Where what commands left goes until the private directory is deleted."""
+        return self.policy.private / "aside"
+
+    def environment(self, temporary: Path) -> dict[str, str]:
+        """The variables of a command that has its /tmp at `temporary`."""
+        return environment.build(
+            workspace=self.policy.workspace,
+            temporary=temporary,
+            path=(self.programs / "bin", self.interpreter.executable.parent),
+            site=self.programs / "site",
+            extra=self.policy.environment,
+        )
+
+    def renew_temporary(self) -> None:
+        """Put an empty directory in the place of the command's /tmp."""
+        temporary = self.policy.temporary
+        if temporary.exists():
+            put_aside(temporary, self.aside)
+        temporary.mkdir(mode=0o700)
+        prefix = temporary / environment.BYTECODE
+        link_mirror(self.interpreter, self.programs / "bytecode", prefix)
+
+
+def lay_out(policy: Policy) -> Layout:
+    """Fill the policy's private directory; what an earlier call left there is replaced.
+
+    Raises `InvalidInput` for an interpreter or a path that cannot be used.
+    """
+    policy = _resolved(policy)
+    interpreter = interpreter_of(policy.python)
+    programs = policy.private / "programs"
+    layout = Layout(
+        policy=policy,
+        interpreter=interpreter,
+        view=view_of(policy, interpreter, programs),
+        git=git_view(policy, policy.private / "git-config"),
+    )
+    shutil.rmtree(programs, ignore_errors=True)
+    for folder in (programs, programs / "bin", programs / "site", programs / "bytecode"):
+        folder.mkdir()
+    layout.aside.mkdir(exist_ok=True)
+    layout.renew_temporary()
+    write_programs(interpreter, programs / "bin")
+    write_mirror(interpreter, programs / "bytecode")
+    _write_site(policy, programs / "site")
+    return layout
+
+
+def _resolved(policy: Policy) -> Policy:
+    own_git = policy.workspace / ".git"
+    git_dir = policy.git_dir or (own_git if own_git.is_dir() else None)
+    return replace(
+        policy,
+        workspace=policy.workspace.resolve(),
+        git_dir=git_dir and git_dir.resolve(),
+        private=policy.private.resolve(),
+        python=policy.python.absolute(),  # resolved, it would leave its virtual environment
+        read=tuple(each.absolute() for each in policy.read),
+        write=tuple(each.absolute() for each in policy.write),
+    )
+
+
+def _write_site(policy: Policy, folder: Path) -> None:
+    root = Path(__file__).resolve().parents[3]
+    own = {name: str(root / name) for name in _OWN_PACKAGES}
+    roots = [str(each) for each in environment.import_roots(policy.workspace)]
+    visible = [str(each) for each in (*policy.read, *policy.write)]
+    source = Path(target_path.__file__).read_text(encoding="utf-8")
+    call = f"\n\ninstall({own!r}, {roots!r}, {visible!r})\n"
+    (folder / "sitecustomize.py").write_text(source + call, encoding="utf-8")

@@ -1,0 +1,152 @@
+"""Workspaces with their sandboxes, opened as they are needed and lent to one order at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from factory.orders.options import RunOptions
+from factory.record.journal import Journal
+from factory.record.journal_entries import WorkspaceOpened, WorkspaceOpening
+from factory.repo.preflight import Repo
+from factory.sandbox import Policy, Sandbox, open_sandbox
+from factory.sandbox.linked import Linked
+from factory.sandbox.visible.dependencies import prepare as prepare_dependencies
+from factory.workbench.bench import Bench
+from factory.workbench.linking import Linking, find_links
+from factory.workbench.workspace import (
+    Workspace,
+    close_workspace,
+    dependencies_root,
+    open_workspace,
+    workspace_refused,
+    workspaces_root,
+)
+from shared.events import Emit, Noted, Warned
+
+
+class Benches:
+    """The benches of one run. Safe for threads; the caller bounds how many are lent at a time."""
+
+    def __init__(
+        self, options: RunOptions, repo: Repo, journal: Journal, run_id: str, emit: Emit
+    ) -> None:
+        self._options = options
+        self._repo = repo
+        self._journal = journal
+        self._root = workspaces_root() / run_id
+        self._python: Path | None = None
+        self._emit = emit
+        self._linking = Linking()
+        self._warned: set[str] = set()
+        self._lock = threading.Lock()
+        self._idle: list[Bench] = []
+        self._roots: list[Path] = []
+
+    def prepare(self, commit: str) -> None:
+        """Open the first bench, so that what keeps any from being opened is reported early.
+
+        Raises `PreflightRefused` where the setting `link` names what cannot be shown.
+        """
+        self._linking = find_links(self._options.settings.link, self._repo)
+        self._idle.append(self._open(commit))
+
+    @contextlib.contextmanager
+    def lend(self, commit: str) -> Iterator[Bench]:
+        """Lend a bench whose tree is exactly `commit`.
+
+        Raises `CommandFailed` where disk or git refuse, `SandboxUnavailable` where none works.
+        """
+        with self._lock:
+            bench = self._idle.pop() if self._idle else None
+        if bench is None:
+            bench = self._open(commit)
+        elif bench.used or bench.workspace.baseline != commit:
+            bench.workspace.baseline = commit
+            bench.reset()
+            self._link_again(bench)
+        bench.used = True
+        try:
+            yield bench
+        finally:
+            with self._lock:
+                self._idle.append(bench)
+
+    def close(self) -> None:
+        """Remove all workspaces."""
+        for root in self._roots:
+            close_workspace(self._repo.git, root)
+        with contextlib.suppress(OSError):
+            self._root.rmdir()
+
+    def _open(self, commit: str) -> Bench:
+        # One at a time: git keeps its list of working trees in files that it does not lock.
+        with self._lock:
+            root = self._root / str(len(self._roots) + 1) / self._repo.tree.name
+            self._roots.append(root)
+            self._journal.record(WorkspaceOpening(root))
+            workspace = open_workspace(self._repo.git, root, commit)
+            self._journal.record(WorkspaceOpened(root))
+            if self._python is None:
+                self._python = self._interpreter(workspace)
+            linked = self._choose_links(workspace)
+            workspace.link(frozenset(each.path for each in linked))
+            policy = self._policy(workspace, self._python, linked)
+            sandbox = self._sandbox(policy)
+            if len(self._roots) == 1:
+                self._emit(Noted(sandbox.describe()))
+            return Bench(workspace, sandbox, self._python, policy.temporary, linked)
+
+    def _link_again(self, bench: Bench) -> None:
+        """Show what belongs to the bench's new baseline, in a new sandbox where that differs."""
+        linked = self._choose_links(bench.workspace)
+        if linked == bench.linked:
+            return
+        bench.workspace.link(frozenset(each.path for each in linked))
+        bench.workspace.reset()
+        bench.linked = linked
+        bench.sandbox = self._sandbox(self._policy(bench.workspace, bench.python, linked))
+
+    def _choose_links(self, workspace: Workspace) -> tuple[Linked, ...]:
+        chosen = self._linking.choose(workspace)
+        for warning in chosen.warnings:
+            if warning not in self._warned:
+                self._warned.add(warning)
+                self._emit(Warned(warning))
+        return chosen.linked
+
+    def _sandbox(self, policy: Policy) -> Sandbox:
+        try:
+            return open_sandbox(self._options.settings.sandbox.backend, policy)
+        except OSError as error:
+            raise workspace_refused(policy.private.parent, error) from error
+
+    def _interpreter(self, workspace: Workspace) -> Path:
+        """Return what commands get as `python`: with the target's dependencies, where asked for.
+
+        They are those that the run's first commit declares; one that an order adds is there from
+        the next run on.
+        """
+        options = self._options
+        if not options.install_dependencies:
+            return options.python
+        self._emit(Noted("looking after the target's dependencies"))
+        return prepare_dependencies(workspace.root, options.python, dependencies_root())
+
+    def _policy(self, workspace: Workspace, python: Path, linked: tuple[Linked, ...]) -> Policy:
+        chosen = self._options.settings.sandbox
+        named = {name: os.environ[name] for name in chosen.env if name in os.environ}
+        return Policy(
+            workspace=workspace.root,
+            git_dir=self._repo.common_dir,
+            private=workspace.private,
+            python=python,
+            network=chosen.net,
+            read=chosen.read,
+            write=chosen.write,
+            environment=named,
+            linked=linked,
+        )

@@ -1,0 +1,188 @@
+"""Reads and writes files below one folder without ever following a symbolic link.
+
+Every step of a path is opened relative to the one before, so what was checked is what is used,
+also when something swaps a folder for a link in between.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from factory.proposal.scope import FileKind, FileState
+from shared.files.paths import fold_path
+from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Not blocking, or opening a FIFO would wait for a writer that never comes.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_REFUSALS = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO)
+_NEW_FILE_MODE = 0o666  # less the umask, as any program would create it
+
+
+class NotReadable(Exception):
+    """The path holds no regular file that can be read without following a link."""
+
+    def __init__(self, kind: FileKind) -> None:
+        super().__init__(str(kind))
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The files below `root`, by relative normalised paths.
+
+    `submodules` are folders that belong to repos of their own, and `linked` are folders of the
+    user's checkout that the sandbox shows: nothing in them is this tree's.
+    """
+
+    root: Path
+    submodules: frozenset[str] = frozenset()
+    linked: frozenset[str] = frozenset()
+
+    def state_of(self, path: str) -> FileState:
+        """Return what stands at `path` now."""
+        try:
+            return FileState(FileKind.FILE, sha256_bytes(self.read(path)))
+        except NotReadable as refused:
+            return FileState(refused.kind, EMPTY_SHA256)
+
+    def read(self, path: str) -> bytes:
+        """Return the bytes of a regular file. Raises `NotReadable` saying what is there instead."""
+        with self._parent_of(path) as (folder, name), _refusals_told():
+            kind = _kind_at(folder, name)
+            if kind is not FileKind.FILE:
+                raise NotReadable(kind)
+            with os.fdopen(os.open(name, _FILE, dir_fd=folder), "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # swapped since
+                    raise NotReadable(FileKind.OTHER)
+                return file.read()
+
+    def write(self, path: str, data: bytes) -> None:
+        """Put `data` at `path`, whole or not at all; a file that is replaced keeps its mode.
+
+        Raises `OSError` where the disk refuses, and `NotReadable` where no file belongs. Not
+        synced: the tree is thrown away after a crash.
+        """
+        with self._parent_of(path, create=True) as (folder, name):
+            mode = _mode_to_keep(folder, name)
+            temporary = f".llmch-{os.getpid()}.tmp"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(temporary, flags, _NEW_FILE_MODE, dir_fd=folder)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(data)
+                    if mode is not None:
+                        os.fchmod(file.fileno(), mode)
+                os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(temporary, dir_fd=folder)
+                raise
+
+    def kind_of(self, path: str) -> FileKind:
+        """Return what stands at `path`, unread."""
+        try:
+            with self._parent_of(path) as (folder, name), _refusals_told():
+                return _kind_at(folder, name)
+        except NotReadable as refused:
+            return refused.kind
+
+    def exists(self, path: str) -> bool:
+        """Return whether a regular file stands at `path`."""
+        return self.kind_of(path) is FileKind.FILE
+
+    def lookalike_of(self, path: str) -> str:
+        """Return what some file systems would take `path` for: a name that differs in case alone.
+
+        Empty where nothing does, and where `path` itself is there: then the two are told apart.
+        """
+        parts = path.split("/")
+        for depth in range(1, len(parts) + 1):
+            part = "/".join(parts[:depth])
+            try:
+                with self._parent_of(part) as (folder, name), _refusals_told():
+                    if _kind_at(folder, name) is FileKind.ABSENT:
+                        alike = _lookalike_in(folder, name)
+                        return "/".join((*parts[: depth - 1], alike)) if alike else ""
+            except NotReadable:
+                return ""
+        return ""
+
+    @contextlib.contextmanager
+    def _parent_of(self, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+        *folders, name = path.split("/")
+        for depth in range(1, len(folders) + 1):
+            above = "/".join(folders[:depth])
+            if above in self.submodules:
+                raise NotReadable(FileKind.IN_SUBMODULE)
+            if above in self.linked:
+                raise NotReadable(FileKind.IN_LINKED)
+        current = os.open(self.root, _FOLDER)
+        try:
+            for folder in folders:
+                if create:
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(folder, dir_fd=current)
+                below = _open_folder(current, folder)
+                os.close(current)
+                current = below
+            yield current, name
+        finally:
+            os.close(current)
+
+
+def _open_folder(parent: int, name: str) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=parent)
+    except FileNotFoundError:
+        raise NotReadable(FileKind.ABSENT) from None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            link = _kind_at(parent, name) is FileKind.LINK
+            raise NotReadable(FileKind.BEHIND_LINK if link else FileKind.BEHIND_FILE) from None
+        if error.errno in _REFUSALS:
+            raise NotReadable(FileKind.UNREADABLE) from None
+        raise
+
+
+@contextlib.contextmanager
+def _refusals_told() -> Iterator[None]:
+    """Say of a name too long for the disk, or a folder that a command locked, what it is."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _REFUSALS:
+            raise NotReadable(FileKind.UNREADABLE) from None
+        raise
+
+
+def _kind_at(folder: int, name: str) -> FileKind:
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return FileKind.ABSENT
+    if stat.S_ISREG(mode):
+        return FileKind.FILE
+    if stat.S_ISLNK(mode):
+        return FileKind.LINK
+    return FileKind.FOLDER if stat.S_ISDIR(mode) else FileKind.OTHER
+
+
+def _lookalike_in(folder: int, name: str) -> str:
+    wanted = fold_path(name)
+    return next((each for each in sorted(os.listdir(folder)) if fold_path(each) == wanted), "")
+
+
+def _mode_to_keep(folder: int, name: str) -> int | None:
+    kind = _kind_at(folder, name)
+    if kind is FileKind.ABSENT:
+        return None
+    if kind is not FileKind.FILE:
+        raise NotReadable(kind)
+    return stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)

@@ -1,1 +1,0 @@
-"""One verb a file: its flags, and the call that does it."""

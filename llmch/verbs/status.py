@@ -1,0 +1,103 @@
+"""`llmch status`: show where a repo's latest run stands, also while it goes on."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from llmch.console import Console
+from llmch.console.document import Block, Outcome, Paragraph, Remark, Rows
+
+_LOOK_EVERY_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class StatusDocument:
+    """The answer of `status`; `None` where nothing has run yet."""
+
+    status: dict[str, Any] | None
+
+    def to_json(self) -> object:
+        """Return the status as it is read from the journal."""
+        return self.status or {"run_id": None, "state": "none", "orders": []}
+
+    def blocks(self) -> Iterator[Block]:
+        """Return where the run stands, and each of its orders."""
+        if self.status is None:
+            yield Remark(("nothing has run on this repo yet",))
+        else:
+            yield from _blocks(self.status)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `status`."""
+    parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="the git repo (.)")
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="wait for a run where none has begun, and go on until it is over",
+    )
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Print the status; 0 whatever it is, 8 where it cannot be read."""
+    from factory.repo.preflight import find_repo
+
+    common_dir = find_repo(args.repo).common_dir
+    document = _look(common_dir)
+    if args.watch:
+        if document is None:
+            console.say(Remark(("nothing has run on this repo yet; waiting for a run to begin",)))
+            document = _wait_for_a_run(common_dir)
+        document = _follow(document, common_dir, args, console)
+    return Outcome(StatusDocument(document))
+
+
+def _wait_for_a_run(common_dir: Path) -> dict[str, Any]:
+    while (document := _look(common_dir)) is None:
+        time.sleep(_LOOK_EVERY_SECONDS)
+    return document
+
+
+def _follow(
+    document: dict[str, Any], common_dir: Path, args: argparse.Namespace, console: Console
+) -> dict[str, Any]:
+    """Show each state of a run but the last, which is returned; with `--json` show none."""
+    while document["state"] == "running":
+        if not args.json:
+            console.say(*_blocks(document))
+        before = document
+        while document["state"] == "running" and _steps(before) == _steps(document):
+            time.sleep(_LOOK_EVERY_SECONDS)
+            document = _look(common_dir) or document
+    return document
+
+
+def _look(common_dir: Path) -> dict[str, Any] | None:
+    from factory.record.status import read_status, status_document
+
+    status = read_status(common_dir)
+    return None if status is None else status_document(status, common_dir)
+
+
+def _steps(document: dict[str, Any]) -> object:
+    return document["state"], document["orders"]
+
+
+def _blocks(document: dict[str, Any]) -> Iterator[Block]:
+    from factory.record.status import RunState, render_failures, render_status
+
+    run = f"run {document['run_id']} on {document['branch']}: {document['state']}"
+    if document["state"] == "running":
+        run += f" (pid {document['pid']}, {document['elapsed_seconds']:.0f}s)"
+    elif RunState(document["state"]).can_go_on:
+        run += "; the same command again goes on from there"
+    yield Paragraph((run,))
+    headings = ("order", "state", "attempts", "tokens", "cost", "")
+    yield Rows(tuple(map(tuple, render_status(document))), headings)
+    if failures := tuple(render_failures(document)):
+        yield Paragraph(failures)

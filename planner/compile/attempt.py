@@ -1,0 +1,81 @@
+"""Makes of a model's reply a plan that is judged: bootstrap orders left out, faults repaired. Pure.
+
+A fault with one certain remedy is repaired here without asking the model again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from planner.compile.inputs import CompileInputs
+from planner.judging.validation import Report
+from planner.plan.bootstrap import left_out, render_left_out, skip_bootstrap
+from planner.plan.plan import Plan
+from planner.plan.response import Reply
+from planner.repair.repair import Fix, mend
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The outcome of one attempt: the plan as far as it could be read, and what the rules say.
+
+    `plan` is `None` where there was no reply at all; `failure` then has the model layer's words.
+    `reply` is what the next attempt is shown of this one. `left_out` has a sentence for each order
+    that sets up what the repo already has.
+    """
+
+    attempt: int
+    plan: Plan | None
+    report: Report
+    failure: str = ""
+    reply: str = ""
+    fixes: tuple[Fix, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return self.plan is not None and self.report.ok
+
+
+def chosen(attempts: Sequence[Judged]) -> Judged | None:
+    """Return the attempt that counts: the last one with a valid plan, else the last one."""
+    valid = next((each for each in reversed(attempts) if each.ok), None)
+    return valid or (attempts[-1] if attempts else None)
+
+
+def no_reply(attempt: int, failure: str) -> Judged:
+    """Return the outcome of an attempt to which the model gave no reply."""
+    return Judged(attempt, None, Report(()), failure)
+
+
+def judge_reply(
+    attempt: int, text: str, reply: Reply, inputs: CompileInputs, judge: Callable[[Plan], Report]
+) -> Judged:
+    """Return the outcome of an attempt whose reply `text` was read as `reply`."""
+    dropped = left_out(reply.plan, inputs.repo.files)
+    kept = skip_bootstrap(reply.plan, inputs.repo.files)
+    mended = mend(_traced(kept, inputs), judge)
+    if dropped or mended.fixes:
+        # The findings speak of the plan that is judged, so the model has to see that plan.
+        text = json.dumps(mended.plan.document, indent=1, ensure_ascii=False)
+    return Judged(
+        attempt,
+        mended.plan,
+        mended.report,
+        reply=text,
+        fixes=mended.fixes,
+        left_out=tuple(render_left_out(draft) for draft in dropped),
+    )
+
+
+def _traced(plan: Plan, inputs: CompileInputs) -> Plan:
+    """Return the plan with the requirements that it is held to, whatever the model wrote there.
+
+    Derived ids count only where the plan uses them, or has to.
+    """
+    uses_ids = any(draft.order and draft.order.covers for draft in plan.drafts)
+    counts = inputs.spec.ids_given or inputs.require_coverage or uses_ids
+    requirements = inputs.spec.requirements if counts else ()
+    return replace(plan, requirements=requirements, require_coverage=inputs.require_coverage)

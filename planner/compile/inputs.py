@@ -1,0 +1,81 @@
+"""Gathers everything that a plan is made from: the spec, the prompt's template, and the repo."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from planner.compile.options import PlanOptions
+from planner.plan.manifest import compile_hash
+from planner.plan.target import NOTHING_MORE, Allowed
+from planner.prompts.template import Template, default_doctrine, load_template
+from planner.repo.hints import read_repo_hints
+from planner.repo.sources import RepoSources
+from planner.repo.tracked import open_repo
+from planner.spec.read import Spec, read_spec
+
+HINT_CHARACTERS: Final = 24_000  # about 6,000 tokens: a tenth of what a plan's reply may take
+
+
+@dataclass(frozen=True, slots=True)
+class RepoInputs:
+    """The repo that a plan is for: its root, its files as git lists them, and what is in them.
+
+    `sources` has the texts that rules read, and `hints` is the repo as the prompt shows it.
+    Without a repo, all of it is empty.
+    """
+
+    root: Path | None = None
+    files: tuple[str, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+    hints: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileInputs:
+    """Everything a plan is made from; `compile_hash` names it, without the repo."""
+
+    spec: Spec
+    template: Template
+    doctrine: str
+    repo: RepoInputs
+    compile_hash: str
+    require_coverage: bool = False
+    allowed: Allowed = NOTHING_MORE
+
+
+def gather_inputs(options: PlanOptions) -> CompileInputs:
+    """Return what the plan is made from. Raises `InvalidInput` where something cannot be used."""
+    spec, template = read_spec(options.spec), load_template(options.template)
+    return CompileInputs(
+        spec=spec,
+        template=template,
+        doctrine=default_doctrine(),
+        repo=_read_repo(options.repo, spec) if options.repo is not None else RepoInputs(),
+        compile_hash=_compile_hash(options, spec, template),
+        require_coverage=options.require_coverage,
+        allowed=options.allowed,
+    )
+
+
+def read_compile_hash(options: PlanOptions) -> str:
+    """Return the `compile_hash` alone. Raises `InvalidInput` where spec or template is unusable."""
+    return _compile_hash(options, read_spec(options.spec), load_template(options.template))
+
+
+def _compile_hash(options: PlanOptions, spec: Spec, template: Template) -> str:
+    return compile_hash(
+        spec=spec.sha256,
+        template=template.sha256,
+        model=options.model.model,
+        reasoning_effort=options.model.reasoning_effort,
+    )
+
+
+def _read_repo(folder: Path, spec: Spec) -> RepoInputs:
+    git = open_repo(folder)
+    files = tuple(git.tracked_files())
+    hints = read_repo_hints(git.folder, files, spec.text, HINT_CHARACTERS).text
+    return RepoInputs(git.folder, files, RepoSources(git.folder, files), hints)

@@ -1,0 +1,40 @@
+"""How a plan is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from planner.compile.model import PlannerModel
+from planner.plan.target import NOTHING_MORE, Allowed
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What to plan, with which model, and where to put it."""
+
+    spec: Path
+    artifacts: Path
+    model: PlannerModel
+    max_attempts: int
+    repo: Path | None = None
+    outdir: Path | None = None
+    template: Path | None = None
+    overwrite: bool = False
+    require_coverage: bool = False
+    allowed: Allowed = NOTHING_MORE
+    reviewer: PlannerModel | None = None
+    """The model that reviews a valid plan; none does where this is `None`."""
+
+
+def settings_document(options: PlanOptions) -> dict[str, Any]:
+    """Return what `run.json` and `compile_summary.json` say of the settings."""
+    return {
+        "model": options.model.model,
+        "reasoning_effort": options.model.reasoning_effort,
+        "max_output_tokens": options.model.max_output_tokens,
+        "reviewer": options.reviewer.model if options.reviewer else None,
+        "max_attempts": options.max_attempts,
+        "require_coverage": options.require_coverage,
+    }

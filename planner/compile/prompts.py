@@ -1,0 +1,40 @@
+"""The planner's prompts, each made from the stage before it: the inputs, a report, or claims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.compile.attempt import Judged
+from planner.compile.inputs import CompileInputs
+from planner.compile.reviewer import Claim
+from planner.prompts.template import render, render_review_revision, render_revision
+from planner.rules.catalogue import RULE_BY_CODE
+from planner.spec.requirements import render_requirements
+from planner.steps.findings import Finding
+
+
+def first_prompt(inputs: CompileInputs) -> str:
+    """Return the prompt of the first attempt."""
+    return render(
+        inputs.template,
+        inputs.spec.text,
+        inputs.doctrine,
+        inputs.repo.hints,
+        render_requirements(inputs.spec.requirements, all_needed=inputs.require_coverage),
+    )
+
+
+def revision_prompt(first: str, refused: Judged) -> str:
+    """Return the prompt that shows the model its refused plan and what the rules say of it."""
+    findings = tuple(_with_remedy(each) for each in refused.report.findings)
+    return render_revision(first, refused.reply, findings, refused.attempt)
+
+
+def review_revision_prompt(first: str, valid: Judged, claims: Sequence[Claim]) -> str:
+    """Return the prompt that shows the model its valid plan and what the reviewer says of it."""
+    rendered = tuple(each.render() for each in claims)
+    return render_review_revision(first, valid.reply, rendered, valid.attempt)
+
+
+def _with_remedy(finding: Finding) -> str:
+    return f"{finding.render()} Remedy: {RULE_BY_CODE[finding.code].remedy}"

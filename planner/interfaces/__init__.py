@@ -1,1 +1,0 @@
-"""A plan's interfaces, and what they make of its acceptance commands."""

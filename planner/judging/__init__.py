@@ -1,0 +1,1 @@
+"""Judges a plan by all rules, in one report."""

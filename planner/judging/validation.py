@@ -1,0 +1,134 @@
+"""Judging a plan: every rule over every order, and one report."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from typing import TypedDict
+
+from planner.plan.plan import Draft, Plan
+from planner.plan.projection import project
+from planner.plan.target import NOTHING_MORE, Allowed, Target
+from planner.rules.catalogue import OWNERS, RULE_BY_CODE
+from planner.rules.model import PlanView, findings_of
+from planner.steps.declared import fold_history, read_interfaces
+from planner.steps.findings import Finding
+from planner.steps.step import Step
+from shared.commands.commands import Command, analyse_command
+from shared.languages.python.checker.checker import TypeChecker
+from shared.rule_text import Severity
+
+_MAX_FINDINGS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFinding:
+    """A finding as all commands show it, as text or as JSON, with its rule's remedy.
+
+    `work_order` and `field` are `None` where none is meant.
+    """
+
+    code: str
+    severity: Severity
+    work_order: str | None
+    field: str | None
+    message: str
+    remedy: str
+
+    def to_json(self) -> dict[str, str | None]:
+        """Return the finding as an entry of `findings` in a JSON document."""
+        return asdict(self)
+
+
+class ReportDocument(TypedDict):
+    """A report as `check --json` prints it."""
+
+    ok: bool
+    errors: int
+    warnings: int
+    findings: list[dict[str, str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the rules say of a plan, sorted by order, code and field: equal plan, equal report."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        return tuple(each for each in self.findings if each.severity == "error")
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        return tuple(each for each in self.findings if each.severity == "warning")
+
+    @property
+    def ok(self) -> bool:
+        """True where no error is left; warnings stop nothing."""
+        return not self.errors
+
+    def to_json(self) -> ReportDocument:
+        """Return the report as the document that `check --json` prints."""
+        return {
+            "ok": self.ok,
+            "errors": len(self.errors),
+            "warnings": len(self.warnings),
+            "findings": [each.to_json() for each in self.shown()],
+        }
+
+    def shown(self) -> tuple[ShownFinding, ...]:
+        """Return the findings as commands show them."""
+        return tuple(map(shown, self.findings))
+
+    def render(self) -> tuple[str, ...]:
+        """Return one line for each finding."""
+        return tuple(each.render() for each in self.findings)
+
+
+def shown(finding: Finding) -> ShownFinding:
+    """Return a finding as commands show it."""
+    return ShownFinding(
+        code=finding.code,
+        severity=finding.severity,
+        work_order=finding.order or None,
+        field=finding.field or None,
+        message=finding.message,
+        remedy=RULE_BY_CODE[finding.code].remedy,
+    )
+
+
+def judge(
+    plan: Plan,
+    repo_files: Collection[str] = (),
+    sources: Mapping[str, str] | None = None,
+    *,
+    allowed: Allowed = NOTHING_MORE,
+    checker: TypeChecker | None = None,
+) -> Report:
+    """Return what all rules say of `plan`, on a repo that holds `repo_files`.
+
+    Paths in `repo_files` are as git lists them, and `sources` has the texts of those that rules
+    read (see `planner.plan.target`). A `checker` that is given stays warm for the next plan; else
+    one is started where the plan needs it, and ended. Never raises, whatever a model wrote. Of one
+    code the first thousand findings count: more show nothing that these do not.
+    """
+    target = Target(frozenset(repo_files), sources or {}, allowed)
+    chain = project(plan.drafts, target.files)
+    interfaces = read_interfaces(plan.drafts)
+    history = fold_history(plan.drafts, interfaces, target.files, target.sources)
+    steps = tuple(
+        Step(draft, _commands(draft), declared, plan, chain, history, target)
+        for draft, declared in zip(plan.drafts, interfaces, strict=True)
+    )
+    view = PlanView(plan, steps, chain, checker)
+    findings = [each for owner in OWNERS for each in findings_of(owner, view, _MAX_FINDINGS)]
+    return Report(tuple(sorted(findings, key=_sort_key)))
+
+
+def _commands(draft: Draft) -> tuple[tuple[int, Command], ...]:
+    return tuple((index, analyse_command(text)) for index, text in draft.commands())
+
+
+def _sort_key(finding: Finding) -> tuple[int, str, tuple[tuple[bool, int, str], ...], str]:
+    return finding.position, finding.code, finding.at.sort_key(), finding.message

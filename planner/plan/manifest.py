@@ -1,0 +1,114 @@
+"""Turns a valid plan into its manifest: exemptions, origin, hash. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+
+from planner.plan.plan import Plan
+from planner.plan.projection import exempted_orders
+from shared.files.strict_json import JsonObject, JsonValue
+from shared.work_order.hashing import canonical_json, manifest_sha256, sha256_bytes
+from shared.work_order.schemas import (
+    Manifest,
+    Provenance,
+    RequirementEntry,
+    WorkOrder,
+    parse_document,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which run made a plan, and the hash of what it was made from."""
+
+    planner_run_id: str
+    compile_hash: str
+
+
+def compile_hash(*, spec: str, template: str, model: str, reasoning_effort: str | None) -> str:
+    """Return the hash that names a compilation: equal inputs, equal hash.
+
+    `spec` and `template` are the hashes of their texts.
+    """
+    inputs = {
+        "spec": spec,
+        "template": template,
+        "model": model,
+        "reasoning_effort": reasoning_effort,
+    }
+    return sha256_bytes(canonical_json(inputs))
+
+
+def build_manifest(plan: Plan, repo_files: Collection[str], origin: Origin) -> Manifest:
+    """Return a valid plan's manifest, whose hash recomputes from the file that it is written to.
+
+    It lists the requirements that the orders are traced to, where there are any. On a repo that
+    holds `repo_files`, an order is exempt from verification where that is not possible yet; such
+    an order is marked as bootstrap.
+    """
+    orders = exempted_orders(plan, repo_files)
+    manifest = Manifest(
+        system_overview=plan.overview,
+        verify_contract=plan.contract,
+        work_orders=tuple(_with_provenance(order, origin) for order in orders),
+        requirements=tuple(RequirementEntry(**asdict(each)) for each in plan.requirements),
+        require_coverage=plan.require_coverage,
+        provenance=_provenance(origin, bootstrap=any(order.verify_exempt for order in orders)),
+    )
+    return parse_document(Manifest, _sealed(manifest.model_dump(mode="json")))
+
+
+def reseal(document: JsonObject, exempt: Sequence[bool]) -> JsonObject:
+    """Return a manifest as it was read, with other exemptions and with a hash that recomputes.
+
+    `exempt` says it order by order. All else stays as it is written there; what has no provenance
+    gets none.
+    """
+    orders = document["work_orders"]
+    assert isinstance(orders, list), "`exempt` has one entry for each"
+    marked = [_marked(*each) for each in zip(orders, exempt, strict=True)]
+    whole = {**document, "work_orders": marked}
+    return _sealed(_attesting(whole, bootstrap=any(exempt)))
+
+
+def _with_provenance(order: WorkOrder, origin: Origin) -> WorkOrder:
+    provenance = _provenance(origin, bootstrap=order.verify_exempt)
+    return order.model_copy(update={"provenance": provenance})
+
+
+def _provenance(origin: Origin, *, bootstrap: bool) -> Provenance:
+    return Provenance(
+        planner_run_id=origin.planner_run_id,
+        compile_hash=origin.compile_hash,
+        manifest_sha256="",
+        bootstrap=bootstrap,
+    )
+
+
+def _marked(order: JsonValue, exempt: bool) -> JsonValue:
+    if not isinstance(order, dict):
+        return order
+    if exempt or "verify_exempt" in order:
+        order = {**order, "verify_exempt": exempt}
+    return _attesting(order, bootstrap=exempt)
+
+
+def _sealed(document: JsonObject) -> JsonObject:
+    """Return the document with its hash in every provenance; the hash does not cover itself."""
+    digest = manifest_sha256(document)
+    orders = document["work_orders"]
+    assert isinstance(orders, list), "a manifest has orders"
+    sealed = [
+        _attesting(each, manifest_sha256=digest) if isinstance(each, dict) else each
+        for each in orders
+    ]
+    return _attesting({**document, "work_orders": sealed}, manifest_sha256=digest)
+
+
+def _attesting(document: JsonObject, **attested: JsonValue) -> JsonObject:
+    """Return an order or a manifest whose provenance, if it has one, says this as well."""
+    provenance = document.get("provenance")
+    if not isinstance(provenance, dict):
+        return document
+    return {**document, "provenance": {**provenance, **attested}}

@@ -1,0 +1,232 @@
+"""A plan as a model wrote it: parsed as far as it goes, not yet judged.
+
+Each order keeps its raw fields beside the parsed order, so that a rule can still read the rest of
+an order that has one field at fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from pydantic import BaseModel
+
+from planner.spec.requirements import Requirement
+from shared.files.paths import glob_characters
+from shared.files.strict_json import JsonValue
+from shared.work_order.field_path import FieldPath, at
+from shared.work_order.schemas import (
+    MAX_COMMANDS,
+    MAX_LISTED,
+    MAX_ORDERS,
+    Condition,
+    DocumentInvalid,
+    Interface,
+    Manifest,
+    RequirementEntry,
+    SchemaProblem,
+    VerifyContract,
+    WorkOrder,
+    glob_paths,
+    order_number,
+    parse_document,
+    unknown_keys,
+)
+
+RawOrder = Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One entry of `work_orders`, at `position` (from 1).
+
+    `label` names it in findings: its id where that has the right form, else `#3`. `raw` is empty
+    where the entry is no object; `order` is None where it does not fit the schema, and `problems`
+    then say why. `globs` are the paths with glob characters, with their fields; `unknown` the
+    keys that no schema has.
+    """
+
+    position: int
+    label: str
+    raw: RawOrder
+    is_object: bool
+    order: WorkOrder | None
+    problems: tuple[SchemaProblem, ...] = ()
+    globs: tuple[tuple[FieldPath, str], ...] = ()
+    unknown: tuple[FieldPath, ...] = ()
+
+    def commands(self) -> Iterator[tuple[int, str]]:
+        """Return index and text of each acceptance command that can be read."""
+        if self.order is not None:
+            return enumerate(self.order.acceptance_commands)
+        return islice(strings(self.raw.get("acceptance_commands")), MAX_COMMANDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan document, as it was written in `document` and as far as it could be read.
+
+    `problems` are faults of the document itself, by field. `is_json` is false where the plan was
+    to be read from a text that held no JSON document. `requirements` are those of the specification
+    that the plan is traced to; with `require_coverage` each of them has to be covered.
+    """
+
+    document: JsonValue
+    overview: tuple[str, ...] = ()
+    contract: VerifyContract | None = None
+    drafts: tuple[Draft, ...] = ()
+    problems: tuple[SchemaProblem, ...] = ()
+    unknown: tuple[FieldPath, ...] = ()
+    is_json: bool = True
+    requirements: tuple[Requirement, ...] = ()
+    require_coverage: bool = False
+
+
+def unreadable_plan(problem: str) -> Plan:
+    """Return the plan that a text holds which is no JSON document: none, and why."""
+    return Plan(None, problems=(SchemaProblem(at(), problem),), is_json=False)
+
+
+def parse_plan(document: JsonValue) -> Plan:
+    """Return the plan in a JSON document. Never raises: what is at fault becomes a problem."""
+    if not isinstance(document, dict):
+        return Plan(document, problems=(SchemaProblem(at(), "the document is no JSON object"),))
+    contract, contract_problems = _parse_contract(document.get("verify_contract"))
+    entries, entry_problems = _read_entries(document)
+    requirements, requirement_problems = _parse_requirements(document.get("requirements"))
+    return Plan(
+        document=document,
+        overview=_overview(document.get("system_overview")),
+        contract=contract,
+        drafts=tuple(parse_draft(position, entry) for position, entry in enumerate(entries, 1)),
+        problems=contract_problems + entry_problems + requirement_problems,
+        unknown=(*map(at, unknown_keys(Manifest, document)), *_unknown_in_contract(document)),
+        requirements=requirements,
+        require_coverage=document.get("require_coverage") is True,
+    )
+
+
+def _read_entries(document: RawOrder) -> tuple[list[JsonValue], tuple[SchemaProblem, ...]]:
+    match document:
+        case {"work_orders": [_, *_] as entries} if len(entries) <= MAX_ORDERS:
+            return entries, ()
+        case {"work_orders": [_, *_] as entries}:
+            problem = f"has {len(entries)} entries, at most {MAX_ORDERS} may be"
+        case {"work_orders": []}:
+            problem = "is empty: a plan has at least one order"
+        case {"work_orders": _}:
+            problem = "must be a list"
+        case _:
+            problem = "is missing"
+    return [], (SchemaProblem(at("work_orders"), problem),)
+
+
+def parse_draft(position: int, entry: JsonValue) -> Draft:
+    """Return the entry of `work_orders` at `position`, parsed as far as it goes."""
+    if not isinstance(entry, dict):
+        return Draft(position, f"#{position}", {}, False, None)
+    label, unknown = _label(position, entry), _unknown_in_order(entry)
+    try:
+        order = parse_document(WorkOrder, entry)
+    except DocumentInvalid as error:
+        globs = tuple(each for each in _readable_paths(entry) if glob_characters(each[1]))
+        return Draft(position, label, entry, True, None, error.problems, globs, unknown)
+    return Draft(position, label, entry, True, order, (), glob_paths(order), unknown)
+
+
+def _label(position: int, raw: RawOrder) -> str:
+    given = raw.get("id")
+    if isinstance(given, str) and order_number(given) is not None:
+        return given
+    return f"#{position}"
+
+
+def _overview(value: JsonValue) -> tuple[str, ...]:
+    """Read one paragraph or several. An overview is for people: no fault is made of its form."""
+    if isinstance(value, str):
+        return (value,)
+    return tuple(text for _, text in strings(value))
+
+
+def _parse_contract(
+    value: JsonValue,
+) -> tuple[VerifyContract | None, tuple[SchemaProblem, ...]]:
+    if value is None:
+        return None, ()
+    try:
+        return parse_document(VerifyContract, value), ()
+    except DocumentInvalid as error:
+        return None, tuple(
+            SchemaProblem(at("verify_contract", *each.at.parts), each.message)
+            for each in error.problems
+        )
+
+
+def _parse_requirements(
+    value: JsonValue,
+) -> tuple[tuple[Requirement, ...], tuple[SchemaProblem, ...]]:
+    if value is None:
+        return (), ()
+    try:
+        if not isinstance(value, list) or len(value) > MAX_LISTED:
+            raise DocumentInvalid((SchemaProblem(at(), f"is no list of {MAX_LISTED} at most"),))
+        entries = [parse_document(RequirementEntry, each) for each in value]
+    except DocumentInvalid as error:
+        return (), (SchemaProblem(at("requirements"), str(error)),)
+    return tuple(Requirement(each.id, each.text, each.line) for each in entries), ()
+
+
+def _unknown_in_order(raw: RawOrder) -> tuple[FieldPath, ...]:
+    return (
+        *map(at, unknown_keys(WorkOrder, raw)),
+        *_unknown_in(Condition, at("preconditions"), raw.get("preconditions")),
+        *_unknown_in(Condition, at("postconditions"), raw.get("postconditions")),
+        *_unknown_in(Interface, at("interfaces"), raw.get("interfaces")),
+    )
+
+
+def _unknown_in_contract(document: RawOrder) -> tuple[FieldPath, ...]:
+    contract = document.get("verify_contract")
+    if not isinstance(contract, dict):
+        return ()
+    return (
+        *(at("verify_contract", key) for key in unknown_keys(VerifyContract, contract)),
+        *_unknown_in(Condition, at("verify_contract", "requires"), contract.get("requires")),
+    )
+
+
+def _unknown_in(schema: type[BaseModel], field: FieldPath, value: JsonValue) -> list[FieldPath]:
+    return [
+        field.below(index, key)
+        for index, entry in enumerate(_first_of(value))
+        for key in unknown_keys(schema, entry)
+    ]
+
+
+def _readable_paths(raw: RawOrder) -> Iterator[tuple[FieldPath, str]]:
+    for key in ("preconditions", "postconditions"):
+        for index, path in condition_paths(raw.get(key)):
+            yield at(key, index, "path"), path
+    for key in ("allowed_files", "context_files"):
+        for index, path in strings(raw.get(key)):
+            yield at(key, index), path
+
+
+def strings(value: JsonValue) -> Iterator[tuple[int, str]]:
+    """Yield index and text of each string in what should be a list of strings."""
+    for index, each in enumerate(_first_of(value)):
+        if isinstance(each, str):
+            yield index, each
+
+
+def condition_paths(value: JsonValue) -> Iterator[tuple[int, str]]:
+    """Yield index and path of each condition in what should be a list of conditions."""
+    for index, each in enumerate(_first_of(value)):
+        if isinstance(each, dict) and isinstance(path := each.get("path"), str):
+            yield index, path
+
+
+def _first_of(value: JsonValue) -> list[JsonValue]:
+    """Return as much of a list as the schema lets it hold; nothing of anything else."""
+    return value[:MAX_LISTED] if isinstance(value, list) else []

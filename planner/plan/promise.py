@@ -1,0 +1,62 @@
+"""What an order of a plan leaves behind for the ones after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planner.plan.plan import Draft, condition_paths, strings
+from shared.files.paths import PathProblem, check_path, glob_characters
+
+_PROMISING_FIELDS = ("postconditions", "allowed_files")
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What an order leaves behind, as far as it can be read.
+
+    `files` will be there; `possible` may be; `patterns` are paths with glob characters, which may
+    stand for any file they match. `readable` is false where more was meant than could be read.
+    """
+
+    files: Sequence[str]
+    possible: Sequence[str] = ()
+    patterns: Sequence[str] = ()
+    readable: bool = True
+
+
+def promise_of(draft: Draft) -> Promise:
+    """Return what the order promises.
+
+    A valid order promises its postconditions, and may create what it is allowed to where it has
+    none. Of an order with a fault, every path that can be read counts as promised: the fault has
+    its own finding, and its consequences must not have more.
+    """
+    if draft.order is None:
+        return _promise_of_raw(draft)
+    files = tuple(each.path for each in draft.order.postconditions)
+    possible = () if files else draft.order.allowed_files
+    patterns = [path for field, path in draft.globs if field.parts[0] in _PROMISING_FIELDS]
+    return Promise(files, possible, patterns)
+
+
+def _promise_of_raw(draft: Draft) -> Promise:
+    conditions = draft.raw.get("postconditions", [])
+    allowed = draft.raw.get("allowed_files", [])
+    written = [
+        *(path for _, path in condition_paths(conditions)),
+        *(path for _, path in strings(allowed)),
+    ]
+    meant = sum(len(each) if isinstance(each, list) else 1 for each in (conditions, allowed))
+    files: list[str] = []
+    patterns: list[str] = []
+    for path in written:
+        if glob_characters(path):
+            patterns.append(path)
+            continue
+        try:
+            files.append(check_path(path))
+        except PathProblem:
+            continue
+    readable = draft.is_object and len(files) + len(patterns) == meant
+    return Promise(files, (), patterns, readable)

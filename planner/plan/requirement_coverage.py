@@ -1,0 +1,51 @@
+"""Finds the orders of a plan that carry out each requirement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from planner.plan.folder import read_plan_folder
+from planner.plan.plan import Plan
+from shared.errors import InvalidInput
+from shared.work_order.coverage import CoveredRequirement, CoveringOrder
+from shared.work_order.schemas import WorkOrder
+
+
+def no_commits(order: WorkOrder) -> tuple[str, ...]:
+    """Return the commits of an order where no repo was given: none."""
+    return ()
+
+
+def coverage_of_plan(
+    folder: Path, commits_of: Callable[[WorkOrder], tuple[str, ...]] = no_commits
+) -> tuple[CoveredRequirement, ...]:
+    """Return the requirements of the plan in `folder`, first those that its manifest lists.
+
+    `commits_of` returns the commits that landed an order. Raises `InvalidInput` where there is no
+    plan, or not all of it can be read.
+    """
+    plan = read_plan_folder(folder)
+    if plan.problems or any(draft.order is None for draft in plan.drafts):
+        raise InvalidInput(
+            f"the plan in {folder} cannot be read", f"`llmch check {folder}` says why"
+        )
+    listed = {each.id: each for each in plan.requirements}
+    named = {name: None for order in _orders(plan) for name in order.covers}
+    return tuple(
+        CoveredRequirement(
+            name,
+            listed[name].text if name in listed else "",
+            listed[name].line if name in listed else None,
+            tuple(
+                CoveringOrder(order.id, order.title, order.acceptance_commands, commits_of(order))
+                for order in _orders(plan)
+                if name in order.covers
+            ),
+        )
+        for name in dict.fromkeys([*listed, *named])
+    )
+
+
+def _orders(plan: Plan) -> Iterator[WorkOrder]:
+    return (draft.order for draft in plan.drafts if draft.order is not None)

@@ -1,0 +1,1 @@
+"""The prompts as templates, with what is filled in."""

@@ -1,0 +1,198 @@
+"""The planner's prompts: a template with places for spec, doctrine and repo, and its revision.
+
+Nothing that changes between runs on the same inputs goes in (no run id, time or path of the
+machine), so that a request can be found again by its hash.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shared.errors import InvalidInput
+from shared.files.template import fill
+from shared.files.text_input import read_text_input
+
+SPEC_PLACE = "PRODUCT_SPEC"
+PLACES = (SPEC_PLACE, "DOCTRINE", "REPO_HINTS", "REQUIREMENTS")
+
+# What a reply of the default output budget can hold: 64,000 tokens of about four characters.
+# A model with a smaller context cannot have written more than it can read again.
+MAX_REPLY_CHARACTERS = 256_000
+# One to two hundred findings. A plan with more repeats faults that the first ones show.
+MAX_FINDINGS_CHARACTERS = 20_000
+MAX_FINDING_CHARACTERS = 600
+
+NO_REPO = "No repository was given: it is empty, and WO-01 starts from nothing."
+
+_PLACE = re.compile(r"\{\{([A-Z][A-Z0-9_]*)\}\}")
+# Bounded, or a run of blanks would be scanned again from each of its positions.
+_NEAR_PLACE = re.compile(r"\{\{ {0,4}([A-Za-z][A-Za-z0-9_ -]{0,40}?) {0,4}\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A prompt with `{{PRODUCT_SPEC}}` once, and each other place at most once.
+
+    `sha256` is of the text, for the hash that identifies a compilation.
+    """
+
+    text: str
+    sha256: str
+
+
+def load_template(path: Path | None = None) -> Template:
+    """Return the template at `path`, or the default one.
+
+    Raises `InvalidInput` where the file cannot be read as text, lacks the place for the spec,
+    repeats a place, or has one that nobody fills.
+    """
+    if path is None:
+        text = _packaged("PLANNER_PROMPT.md")
+    else:
+        text = read_text_input(path, "template").text
+        _check_places(text, f"template {path}")
+    return Template(text, hashlib.sha256(text.encode()).hexdigest())
+
+
+def default_doctrine() -> str:
+    """Return the house rules that a plan follows where the user gives none."""
+    return _packaged("DOCTRINE.md").strip()
+
+
+def render(
+    template: Template,
+    spec_text: str,
+    doctrine: str = "",
+    repo_hints: str = "",
+    requirements: str = "",
+) -> str:
+    """Return the prompt. What looks like a place within an inserted text stays as it is."""
+    return _fill(
+        template.text,
+        {
+            SPEC_PLACE: spec_text.strip("\n"),
+            "DOCTRINE": doctrine.strip("\n") or "None.",
+            "REPO_HINTS": repo_hints.strip("\n") or NO_REPO,
+            "REQUIREMENTS": requirements.strip("\n"),
+        },
+    )
+
+
+def render_revision(prompt: str, previous_reply: str, findings: Sequence[str], attempt: int) -> str:
+    """Return the prompt that shows the model its reply to `attempt` and what is wrong with it.
+
+    `prompt` is the first prompt; it comes first and unchanged, so that servers which cache
+    prefixes charge little for it. A finding is one line with its remedy. Reply and findings are
+    bounded; what is left out is marked.
+    """
+    return _render_again("REVISION_PROMPT.md", prompt, previous_reply, findings, attempt)
+
+
+def render_review(spec_text: str, plan_json: str) -> str:
+    """Return the reviewer's prompt for a plan, as JSON, and the spec that it was made from."""
+    plan = fenced(_cut_middle(plan_json, MAX_REPLY_CHARACTERS), "json")
+    return _fill(_packaged("REVIEWER_PROMPT.md"), {SPEC_PLACE: spec_text.strip("\n"), "PLAN": plan})
+
+
+def render_review_revision(
+    prompt: str, previous_reply: str, claims: Sequence[str], attempt: int
+) -> str:
+    """Return the prompt that shows the model what a reviewer says of its valid plan.
+
+    Built and bounded as by `render_revision`; a claim is one line.
+    """
+    return _render_again("REVIEW_REVISION_PROMPT.md", prompt, previous_reply, claims, attempt)
+
+
+def _render_again(
+    name: str, prompt: str, previous_reply: str, findings: Sequence[str], attempt: int
+) -> str:
+    return _fill(
+        _packaged(name),
+        {
+            "PROMPT": prompt.strip("\n"),
+            "ATTEMPT": str(attempt),
+            "PREVIOUS_REPLY": fenced(_cut_middle(previous_reply, MAX_REPLY_CHARACTERS)),
+            "FINDINGS": _render_findings(findings),
+        },
+    )
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Return `text` in a code fence that no fence within it can close."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    body = text if text.endswith("\n") else f"{text}\n"
+    return f"{fence}{language}\n{body}{fence}"
+
+
+def _fill(text: str, values: Mapping[str, str]) -> str:
+    """Fill all places in one pass, so that nothing inserted is expanded in its turn.
+
+    The result can always be sent: a lone surrogate, as a broken reply may hold, becomes `?`.
+    """
+    return fill(text, values).encode("utf-8", "replace").decode("utf-8")
+
+
+def _check_places(text: str, named: str) -> None:
+    _refuse_misspelt(text, named)
+    found = _PLACE.findall(text)
+    if SPEC_PLACE not in found:
+        raise InvalidInput(
+            f"{named} has no {{{{{SPEC_PLACE}}}}}: the model would never see the spec",
+            f"put {{{{{SPEC_PLACE}}}}} where the spec should stand",
+        )
+    for name in PLACES:
+        if found.count(name) > 1:
+            raise InvalidInput(
+                f"{named} has {{{{{name}}}}} {found.count(name)} times", "keep one of them"
+            )
+
+
+def _refuse_misspelt(text: str, named: str) -> None:
+    """Refuse unknown places, and known ones written so that they would not be filled."""
+    for match in _NEAR_PLACE.finditer(text):
+        name = re.sub(r"[ -]", "_", match[1]).upper()
+        exact = _PLACE.fullmatch(match[0])
+        if (exact and name in PLACES) or not (exact or name in PLACES):
+            continue  # one of ours, or none of our business (`{{ user.name }}` of another tool)
+        near = difflib.get_close_matches(name, PLACES, n=1)
+        known = ", ".join(f"{{{{{each}}}}}" for each in PLACES)
+        line = text.count("\n", 0, match.start()) + 1
+        raise InvalidInput(
+            f"{named} has the unknown placeholder {match[0]} at line {line}",
+            f"write {{{{{near[0]}}}}}" if near else f"the placeholders are {known}",
+        )
+
+
+def _render_findings(findings: Sequence[str]) -> str:
+    lines: list[str] = []
+    room = MAX_FINDINGS_CHARACTERS
+    for finding in findings:
+        line = f"- {_cut_middle(' '.join(finding.split()), MAX_FINDING_CHARACTERS)}"
+        room -= len(line) + 1
+        if room < 0:
+            lines.append(f"- and {len(findings) - len(lines)} more findings")
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _cut_middle(text: str, limit: int) -> str:
+    """Return `text`, or its head and tail of `limit` characters together and what was left out."""
+    left_out = len(text) - limit
+    if left_out <= 0:
+        return text
+    tail = limit // 2
+    return f"{text[: limit - tail]} [... {left_out:,} characters left out ...] {text[-tail:]}"
+
+
+def _packaged(name: str) -> str:
+    from importlib.resources import files  # here, because it costs some milliseconds
+
+    return files("planner.prompts").joinpath(name).read_text(encoding="utf-8")

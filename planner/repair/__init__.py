@@ -1,0 +1,1 @@
+"""Repairs faults that have one certain remedy, without a model."""

@@ -1,0 +1,46 @@
+"""Puts a repaired plan in the place of the one on disk, and keeps its manifest in agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from planner.plan.manifest import reseal
+from planner.plan.plan import Plan
+from planner.plan.projection import exempted_orders
+from shared.files.strict_json import JsonObject
+from shared.plan_folder.names import MANIFEST_NAME, list_plan_files
+from shared.plan_folder.write import rewrite_plan
+
+
+def rewrite_plan_folder(
+    folder: Path, before: Plan, after: Plan, repo_files: Collection[str] | None = None
+) -> None:
+    """Replace the files of the plan `before`, as it was read from `folder`, by those of `after`.
+
+    Files that would say the same as now are left alone. A manifest gets a hash that recomputes,
+    and exemptions as they follow from the orders; without `repo_files` none is added, since the
+    repo may have what verification needs. Raises `CommandFailed` where the disk refuses: then
+    nothing has changed.
+    """
+    old, new = _document(before), _document(after)
+    if MANIFEST_NAME in list_plan_files(folder):
+        new = reseal(new, _exemptions(after, new, repo_files))
+    rewrite_plan(folder, old, new)
+
+
+def _document(plan: Plan) -> JsonObject:
+    assert isinstance(plan.document, dict), "no other plan is ever repaired"
+    return plan.document
+
+
+def _exemptions(
+    plan: Plan, document: JsonObject, repo_files: Collection[str] | None
+) -> Sequence[bool]:
+    """Return which orders are exempt: as computed, as far as all that decides it is known."""
+    was = [draft.raw.get("verify_exempt") is True for draft in plan.drafts]
+    if not all(draft.order for draft in plan.drafts):
+        return [False for _ in was]
+    computed = [order.verify_exempt for order in exempted_orders(plan, repo_files or ())]
+    may_gain = repo_files is not None and isinstance(document.get("provenance"), dict)
+    return [now and (may_gain or old) for old, now in zip(was, computed, strict=True)]

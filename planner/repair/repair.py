@@ -1,0 +1,246 @@
+"""Mending what has one certain remedy, without a model. Pure.
+
+Where a fault could be mended in two ways, choosing is the model's business, or the user's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from planner.judging.validation import Report
+from planner.plan.plan import Plan, parse_plan
+from planner.steps.findings import Finding, quoted
+from shared.files.paths import PathProblem, check_path
+from shared.files.strict_json import JsonValue
+from shared.work_order.field_path import FieldPath, at
+from shared.work_order.schemas import order_id
+
+Judge = Callable[[Plan], Report]
+Entry = dict[str, JsonValue]
+
+# `WO-1`, `WO-001`, `wo_1` and `1` all mean a number.
+_MEANT_ID = re.compile(r"(?:WO)?[-_ ]?0*([1-9][0-9]{0,8})", re.IGNORECASE | re.ASCII)
+_ANY_ID = re.compile(r"WO-[0-9]+")
+_OF_PATHS = frozenset({"E005", "E202"})
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One fault that was mended: by which rule, where, and what stood there before and after.
+
+    `order` is the label that the order has after all fixes; a side that is `None` was not there.
+    """
+
+    code: str
+    order: str
+    at: FieldPath
+    before: str | None
+    after: str | None
+
+    def render(self) -> str:
+        """Return the fix on one line."""
+        change = " -> ".join(
+            "nothing" if v is None else quoted(v) for v in (self.before, self.after)
+        )
+        return f"[{self.code}] {self.order} {self.at}: {change}"
+
+    def to_json(self) -> dict[str, str | None]:
+        """Return the fix as an entry of `fixes` in `compile_summary.json`."""
+        return {
+            "code": self.code,
+            "order": self.order,
+            "field": str(self.at),
+            "before": self.before,
+            "after": self.after,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A plan after its repair, what the rules say of it now, and what was done."""
+
+    plan: Plan
+    report: Report
+    fixes: tuple[Fix, ...] = ()
+
+
+def mend(plan: Plan, judge: Judge) -> Mended:
+    """Return the plan with all faults mended that have one certain remedy, judged again.
+
+    Paths and ids come first, because the other rules read an order only once it fits the schema;
+    paths twice, because only then is it known where the interfaces belong.
+    A step that brings a new error is not taken: then the remedy was not certain.
+    """
+    mended = Mended(plan, judge(plan))
+    steps = (_normalise_paths, _normalise_paths, _renumber, _promise_files, _drop_verification)
+    for step in steps:
+        mended = _taken(mended, step(mended.plan, mended.report.errors), judge, step)
+    return mended
+
+
+def _taken(
+    before: Mended, change: tuple[list[Entry], list[Fix]] | None, judge: Judge, step: object
+) -> Mended:
+    if change is None or not change[1] or not isinstance(before.plan.document, dict):
+        return before
+    orders, fixes = change
+    document: Entry = {**before.plan.document, "work_orders": list(orders)}
+    plan = replace(
+        parse_plan(document),
+        requirements=before.plan.requirements,
+        require_coverage=before.plan.require_coverage,
+    )
+    report = judge(plan)
+    # An order that could not be read before shows the rest of its faults only now.
+    if step is not _normalise_paths and not _codes(report) < _codes(before.report):
+        return before
+    return Mended(plan, report, (*before.fixes, *fixes))
+
+
+def _codes(report: Report) -> Counter[str]:
+    return Counter(each.code for each in report.errors)
+
+
+def _entries(plan: Plan) -> list[Entry] | None:
+    """Return copies of the orders to change; `None` where one of them is no object."""
+    if not plan.drafts or not all(draft.is_object for draft in plan.drafts):
+        return None
+    return [dict(draft.raw) for draft in plan.drafts]
+
+
+def _normalise_paths(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry], list[Fix]] | None:
+    """Separate folders by `/` where a path has backslashes."""
+    if (orders := _entries(plan)) is None:
+        return None
+    fixes: list[Fix] = []
+    for finding in errors:
+        if finding.code not in _OF_PATHS or not finding.position:
+            continue
+        order = orders[finding.position - 1]
+        match finding.at.parts:
+            case (("allowed_files" | "context_files") as key, int(index)):
+                pass
+            case (("preconditions" | "postconditions" | "interfaces") as key, int(index), "path"):
+                pass
+            case _:
+                continue
+        listed = order.get(key)
+        if not isinstance(listed, list) or index >= len(listed):
+            continue
+        entry = listed[index]
+        given = entry.get("path") if isinstance(entry, dict) else entry
+        if (path := _with_slashes(given)) is None:
+            continue
+        mended: JsonValue = {**entry, "path": path} if isinstance(entry, dict) else path
+        order[key] = [*listed[:index], mended, *listed[index + 1 :]]
+        fixes.append(Fix(finding.code, finding.order, finding.at, str(given), path))
+    return orders, fixes
+
+
+def _with_slashes(given: JsonValue) -> str | None:
+    if not isinstance(given, str) or "\\" not in given or given.startswith("\\"):
+        return None
+    try:
+        return check_path(given.replace("\\", "/"))
+    except PathProblem:
+        return None
+
+
+def _renumber(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry], list[Fix]] | None:
+    """Number the orders as they are listed, where their own numbers rise in that order.
+
+    Not where a text speaks of an id that would change: what it means could not be told.
+    """
+    orders = _entries(plan)
+    if orders is None or not any(each.code == "E001" for each in errors):
+        return None
+    given = [order.get("id") for order in orders]
+    numbers = [_meant_number(each) for each in given]
+    known = [each for each in numbers if each is not None]
+    if len(known) < len(orders) or any(a >= b for a, b in itertools.pairwise(known)):
+        return None
+    renamed = {
+        str(old): order_id(position)
+        for position, old in enumerate(given, 1)
+        if old != order_id(position)
+    }
+    if any(name in renamed for order in orders for name in _ids_in_texts(order)):
+        return None
+    fixes = []
+    for position, order in enumerate(orders, 1):
+        if (old := str(order["id"])) in renamed:
+            fixes.append(Fix("E001", order_id(position), at("id"), old, renamed[old]))
+        order["id"] = order_id(position)
+        if isinstance(needed := order.get("depends_on"), list):
+            order["depends_on"] = [
+                renamed.get(each, each) if isinstance(each, str) else each for each in needed
+            ]
+    return orders, fixes
+
+
+def _meant_number(value: JsonValue) -> int | None:
+    match = _MEANT_ID.fullmatch(value) if isinstance(value, str) else None
+    return int(match[1]) if match else None
+
+
+def _ids_in_texts(order: Entry) -> Iterator[str]:
+    for key, value in order.items():
+        if key not in ("id", "depends_on"):
+            yield from _ANY_ID.findall(str(value))
+
+
+def _promise_files(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry], list[Fix]] | None:
+    """Declare `file_exists` for each allowed file that has no postcondition."""
+    if (orders := _entries(plan)) is None:
+        return None
+    fixes: list[Fix] = []
+    for finding in errors:
+        draft = plan.drafts[finding.position - 1] if finding.position else None
+        if finding.code != "E104" or draft is None or draft.order is None:
+            continue
+        match finding.at.parts:
+            case ("allowed_files", int(index)):
+                path = draft.order.allowed_files[index]
+            case _:
+                continue
+        order = orders[finding.position - 1]
+        promised = order.get("postconditions")
+        listed = promised if isinstance(promised, list) else []
+        order["postconditions"] = [*listed, {"kind": "file_exists", "path": path}]
+        added = at("postconditions", len(listed))
+        fixes.append(Fix("E104", finding.order, added, None, f"file_exists {path}"))
+    return orders, fixes
+
+
+def _drop_verification(
+    plan: Plan, errors: Sequence[Finding]
+) -> tuple[list[Entry], list[Fix]] | None:
+    """Drop `scripts/verify.sh` from the acceptance commands where others remain."""
+    if (orders := _entries(plan)) is None:
+        return None
+    surplus: dict[int, dict[int, FieldPath]] = {}
+    for finding in errors:
+        match finding.at.parts:
+            case ("acceptance_commands", int(index)) if finding.code == "E105":
+                surplus.setdefault(finding.position, {})[index] = finding.at
+            case _:
+                pass
+    fixes: list[Fix] = []
+    for position, dropped in surplus.items():
+        order = orders[position - 1]
+        commands = order.get("acceptance_commands")
+        if not isinstance(commands, list) or len(dropped) == len(commands):
+            continue
+        order["acceptance_commands"] = [
+            each for index, each in enumerate(commands) if index not in dropped
+        ]
+        label = plan.drafts[position - 1].label
+        fixes += [
+            Fix("E105", label, where, str(commands[index]), None)
+            for index, where in dropped.items()
+        ]
+    return orders, fixes

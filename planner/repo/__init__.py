@@ -1,0 +1,1 @@
+"""Reads the repository that a plan is for."""

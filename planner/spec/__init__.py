@@ -1,0 +1,1 @@
+"""Reads a specification and finds its requirements."""

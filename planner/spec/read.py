@@ -1,0 +1,93 @@
+"""Reading a product specification: plain text or Markdown as it is, YAML and JSON by their form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner.spec.requirements import Requirement, derive_requirements
+from shared.errors import InvalidInput
+from shared.files.text_input import read_text_input
+
+if TYPE_CHECKING:
+    from planner.spec.document import SpecDocument
+
+MAX_TITLE = 80  # characters; a title is one line on a terminal
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What is to be built.
+
+    `text` is what the model is given. `sha256` is of the file's bytes. The ids of
+    `requirements` are the author's where `ids_given`, as in a structured spec, else derived.
+    """
+
+    path: Path
+    title: str
+    text: str
+    sha256: str
+    requirements: tuple[Requirement, ...] = ()
+    ids_given: bool = False
+
+
+def read_spec(path: Path) -> Spec:
+    """Return the spec at `path`; `.yaml`, `.yml` and `.json` have a form, all else is text.
+
+    Raises `InvalidInput` where the file is missing, unreadable, no regular file, over 1 MB, not
+    UTF-8, blank, or departs from the form.
+    """
+    source = read_text_input(path, "spec")
+    if not source.text.strip():
+        state = "holds only white space" if source.text else "is empty"
+        raise InvalidInput(f"spec {path} {state}", "describe the product in it")
+    document = _structured(source.text, path)
+    if document is None:
+        derived = derive_requirements(source.text)
+        return Spec(path, _title(source.text, path), source.text, source.sha256, derived)
+    requirements = tuple(
+        Requirement(entry.id, entry.text.strip()) for entry in document.requirements
+    )
+    text = render_document(document)
+    return Spec(path, _title(document.name, path), text, source.sha256, requirements, True)
+
+
+def render_document(document: SpecDocument) -> str:
+    """Return a structured spec as Markdown. The same values give the same text, however written."""
+    parts = [f"# {' '.join(document.name.split())}", document.summary.strip(), "## Requirements"]
+    parts.append("\n".join(_item(f"{each.id}: {each.text}") for each in document.requirements))
+    if document.constraints:
+        parts += ["## Constraints", "\n".join(_item(each) for each in document.constraints)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _structured(text: str, path: Path) -> SpecDocument | None:
+    named = f"spec {path}"
+    match path.suffix.lower():
+        case ".yaml" | ".yml":
+            from planner.spec.document import parse_spec_document
+            from planner.spec.syntax import parse_spec_yaml
+
+            return parse_spec_document(parse_spec_yaml(text, named), named)
+        case ".json":
+            from planner.spec.document import parse_spec_document
+            from planner.spec.syntax import parse_spec_json
+
+            return parse_spec_document(parse_spec_json(text, named), named)
+        case _:
+            return None
+
+
+def _item(text: str) -> str:
+    # Further lines are indented, so that a heading inside an entry stays inside its entry.
+    return "- " + "\n  ".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def _title(text: str, path: Path) -> str:
+    """Return the first line that says something, bare of Markdown and of control characters."""
+    for line in text.splitlines():
+        if any(character.isalnum() for character in line):
+            bare = line.strip().strip("#").strip()
+            return "".join(each for each in bare if each.isprintable())[:MAX_TITLE].rstrip()
+    return path.stem

@@ -1,0 +1,1 @@
+"""A plan as steps, each with the files before and after it, and what can be found fault with."""

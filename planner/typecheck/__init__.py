@@ -1,0 +1,1 @@
+"""Judges the Python in commands by a type checker, before the code exists."""

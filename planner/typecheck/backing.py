@@ -1,0 +1,275 @@
+"""What stands behind a name that a checker's message mentions: a contract, a source, or neither."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Final
+
+from planner.typecheck.bound_names import Imported
+from shared.languages.python.conformance.probe import base_names, decorator_names, last_name
+from shared.languages.python.stubs.declarations import Declaration
+from shared.languages.python.stubs.signatures import normal
+from shared.languages.python.stubs.type_text import BUILTINS, TypeText, parse_type
+from shared.languages.python.views.modules import Module
+from shared.languages.python.views.views import View
+
+# Class decorators that a checker knows, or that leave a class as it is.
+_KNOWN_DECORATORS: Final = frozenset(
+    {"dataclass", "total_ordering", "final", "runtime_checkable", "unique", "override", "verify"}
+)
+# Bases that let other values pass for the class, or that only a checker tells from a plain one.
+_LOOSE_BASES: Final = frozenset({"TypedDict", "Protocol", "NamedTuple"})
+_ABSTRACT_BASES: Final = frozenset({"ABC", "Protocol"})
+
+
+# With one of these in it, code may set attributes that cannot be read off it.
+_DYNAMIC_WORDS: Final = frozenset(
+    {"setattr", "__dict__", "__getattr__", "__getattribute__", "metaclass"}
+)
+
+
+class Backing(StrEnum):
+    """How sure one can be of a name.
+
+    `CONTRACT`: an interface declares it. `SOURCE`: the repo's code has it, and no order touches
+    that. `LOOSE`: an order may have changed it. `NONE`: it is nobody's own.
+    """
+
+    CONTRACT = "contract"
+    SOURCE = "source"
+    LOOSE = "loose"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A class or function of the project, with the file that has it."""
+
+    module: Module
+    declaration: Declaration
+
+    @property
+    def node(self) -> ast.stmt:
+        return self.declaration.nodes[-1]
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of the modules in view, by what a message calls them."""
+
+    view: View
+
+    @cached_property
+    def _roots(self) -> frozenset[str]:
+        return frozenset(each.split(".", 1)[0] for each in self.view.modules)
+
+    def is_own(self, imported: Imported) -> bool:
+        """Say whether a name of a command comes from the project."""
+        return imported.module.split(".", 1)[0] in self._roots
+
+    @cached_property
+    def _owners(self) -> Mapping[str, tuple[Owner, ...]]:
+        found: dict[str, tuple[Owner, ...]] = {}
+        for module in self.view.modules.values():
+            for name, declaration in module.declared.items():
+                if declaration.kind != "import":
+                    found[name] = (*found.get(name, ()), Owner(module, declaration))
+        return found
+
+    def backing(self, name: str, owner: str | None = None) -> Backing:
+        """Return what is behind a function or class, or behind a member of the class `owner`.
+
+        Of several that share the name, the least certain counts.
+        """
+        top = owner or name
+        found = [_backing(each, name, owner) for each in self._owners.get(top, ())]
+        for level in (Backing.LOOSE, Backing.SOURCE, Backing.CONTRACT):
+            if level in found:
+                return level
+        return Backing.NONE
+
+    def owners(self, name: str) -> tuple[Owner, ...]:
+        """Return the classes and functions of that name."""
+        return self._owners.get(name, ())
+
+    def owns(self, of: TypeText) -> bool:
+        """Say whether a type is a class of the project, not one that has the same name."""
+        classes = self.classes(of.head)
+        if of.module:
+            return any(of.head in each.declared for each in self._modules_named(of.module))
+        if of.args and of.head in BUILTINS:
+            return any(isinstance(base, ast.Subscript) for each in classes for base in each.bases)
+        return bool(classes)
+
+    def _modules_named(self, name: str) -> list[Module]:
+        return [m for dotted, m in self.view.modules.items() if name in (dotted, m.path)]
+
+    def has_member(self, of_class: str, name: str) -> bool:
+        """Say whether a class of the project has a member of that name, its own or inherited."""
+        pending, seen = [of_class], {of_class}
+        while pending:
+            for each in self.owners(pending.pop()):
+                if name in each.declaration.members:
+                    return True
+                bases = base_names(each.node) - seen
+                seen |= bases
+                pending += sorted(bases)
+        return False
+
+    def variants(self, name: str, owner: str | None = None) -> list[tuple[TypeText, ...]]:
+        """Return the types of the positional parameters of each overload of a function.
+
+        With `owner` it is a method of that class. A parameter without annotation may be anything.
+        """
+        found = self.owners(owner or name)
+        if len(found) != 1:
+            return []
+        declaration = found[0].declaration
+        function = declaration.members.get(name) if owner else declaration
+        return [
+            tuple(_type_of(each) for each in _positional(node, is_method=owner is not None))
+            for node in (function.nodes if function is not None else ())
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+
+    def is_typed_dict(self, name: str) -> bool:
+        """Say whether any class of that name is a plain dict to Python."""
+        return any("TypedDict" in base_names(each) for each in self.classes(name))
+
+    def member_owners(self, name: str) -> tuple[str, ...]:
+        """Return the project's classes that have a member of that name."""
+        return tuple(
+            of_class
+            for of_class, owners in self._owners.items()
+            if any(name in each.declaration.members for each in owners)
+        )
+
+    def classes(self, name: str) -> list[ast.ClassDef]:
+        """Return the classes of that name."""
+        return [each.node for each in self.owners(name) if isinstance(each.node, ast.ClassDef)]
+
+    def is_plain_class(self, name: str) -> bool:
+        """Say whether nothing but its own values are of that class, here and to Python alike."""
+        classes = self.classes(name)
+        return bool(classes) and all(
+            base_names(each).isdisjoint(_LOOSE_BASES) and not self._inherits_loosely(each)
+            for each in classes
+        )
+
+    def _inherits_loosely(self, node: ast.ClassDef) -> bool:
+        return any(
+            not base_names(base).isdisjoint(_LOOSE_BASES)
+            for name in base_names(node)
+            for base in self.classes(name)
+            if name != node.name
+        )
+
+    def is_whole(self, name: str, attribute: str | None = None) -> bool:
+        """Say whether such a class has nothing beyond what is known of it.
+
+        A contract declares it. Where it is laid over a class of the source, that class must set
+        its attributes plainly, and `attribute` must not occur in it: the contract may have
+        replaced the method that sets it.
+        """
+        return all(
+            name in each.module.contracted
+            and (
+                not _in_source(each.module, name)
+                or (_is_plain_source(each.module, attribute) and self._has_whole_bases(each))
+            )
+            for each in self.owners(name)
+        )
+
+    def _has_whole_bases(self, owner: Owner) -> bool:
+        return all(
+            self.is_whole(base)
+            for base in base_names(owner.node)
+            if base != owner.declaration.name and self.classes(base)
+        )
+
+    def has_plain_head(self, name: str) -> bool:
+        """Say whether all that makes such a class is known to a checker: no foreign decorator."""
+        return all(
+            last_name(each) in _KNOWN_DECORATORS
+            for node in self.classes(name)
+            for each in node.decorator_list
+        )
+
+    def is_frozen(self, name: str) -> bool:
+        """Say whether a contract declares that no attribute of such a class can be set."""
+        return bool(self.classes(name)) and all(
+            each.declaration.name in each.module.contracted
+            and isinstance(each.node, ast.ClassDef)
+            and ("NamedTuple" in base_names(each.node) or _is_frozen_dataclass(each.node))
+            for each in self.owners(name)
+        )
+
+    def may_be_extended(self, name: str) -> bool:
+        """Say whether a value declared of the class may be of a class with more attributes."""
+        if any(not base_names(each).isdisjoint(_ABSTRACT_BASES) for each in self.classes(name)):
+            return True
+        return any(
+            name in base_names(each.node)
+            for owners in self._owners.values()
+            for each in owners
+            if isinstance(each.node, ast.ClassDef)
+        )
+
+
+def _positional(node: ast.FunctionDef | ast.AsyncFunctionDef, *, is_method: bool) -> list[ast.arg]:
+    is_bound = is_method and "staticmethod" not in decorator_names(node)
+    return [*node.args.posonlyargs, *node.args.args][is_bound:]
+
+
+def _type_of(parameter: ast.arg) -> TypeText:
+    annotation = parameter.annotation
+    return parse_type("Any" if annotation is None else normal(annotation))
+
+
+def _is_frozen_dataclass(node: ast.ClassDef) -> bool:
+    return any(
+        option.arg == "frozen" and isinstance(option.value, ast.Constant) and option.value.value
+        for each in node.decorator_list
+        if isinstance(each, ast.Call) and last_name(each) == "dataclass"
+        for option in each.keywords
+    )
+
+
+def _backing(owner: Owner, name: str, of_class: str | None) -> Backing:
+    module = owner.module
+    qualified = f"{of_class}.{name}" if of_class else name
+    if qualified in module.contracted and not _is_built_in_source(owner, name, of_class):
+        return Backing.CONTRACT
+    if of_class and of_class in module.contracted and not _in_source(module, of_class):
+        return Backing.CONTRACT  # a member inherited by a class that a contract declares
+    return Backing.LOOSE if module.is_written else Backing.SOURCE
+
+
+def _is_built_in_source(owner: Owner, name: str, of_class: str | None) -> bool:
+    """Say whether a class is made by a constructor that only the source tells."""
+    return (
+        of_class is None
+        and owner.declaration.kind == "class"
+        and _in_source(owner.module, name)
+        and f"{name}.__init__" not in owner.module.contracted
+    )
+
+
+def _is_plain_source(module: Module, attribute: str | None) -> bool:
+    source = module.source
+    if source is None or not isinstance(source.parsed, ast.Module) or source.is_dynamic:
+        return False
+    words = frozenset(re.findall(r"\w+", source.text))
+    return attribute not in words and words.isdisjoint(_DYNAMIC_WORDS)
+
+
+def _in_source(module: Module, name: str) -> bool:
+    parsed = module.source.parsed if module.source else None
+    return isinstance(parsed, ast.Module) and any(
+        isinstance(each, ast.ClassDef) and each.name == name for each in parsed.body
+    )

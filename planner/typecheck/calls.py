@@ -1,0 +1,217 @@
+"""The verdict on a complaint about a call: the number of its arguments, or their types."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import Final
+
+from planner.typecheck.backing import Backing
+from planner.typecheck.certainty import DATA_ATTRIBUTES
+from planner.typecheck.scene import DOUBT, Place, Verdict
+from planner.typecheck.spots import mentions
+from shared.languages.python.checker.complaints import (
+    Callee,
+    MadeAbstract,
+    NoVariant,
+    WrongArgument,
+    WrongArity,
+    WrongElement,
+)
+from shared.languages.python.stubs.type_text import SCALARS, TypeText, without_arguments
+
+CallComplaint = WrongArity | MadeAbstract | WrongArgument | WrongElement | NoVariant
+
+# Built-in functions that fail on any argument whose type is known and does not fit ...
+_EXACT: Final = frozenset({"int", "float", "abs", "round", "range", "next", "reversed", "iter"})
+# ... and those that fail where it cannot be iterated over: elements that do not fit may be absent.
+_ITERATING: Final = frozenset(
+    {"sum", "sorted", "list", "tuple", "set", "frozenset", "dict", "max", "min", "zip"}
+)
+# These have a type variable as a parameter: mypy takes from elsewhere what it stands for.
+_INFERRING: Final = frozenset({"max", "min"})
+# Modules whose functions do so, too.
+_STRICT_MODULES: Final = frozenset({"math", "json", "re", "asyncio"})
+_ITEM_METHODS: Final = frozenset({"__getitem__", "__setitem__", "__delitem__"})
+_ITEM_INDEX: Final = TypeText("|", (TypeText("SupportsIndex"), TypeText("slice")))
+
+
+def judge_call(complaint: CallComplaint, place: Place) -> Verdict:
+    """Return what a complaint about a call amounts to."""
+    return _CallJudge(place).verdict(complaint)
+
+
+class _CallJudge:
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def verdict(self, complaint: CallComplaint) -> Verdict:
+        if not self._place.is_own():
+            return DOUBT
+        match complaint:
+            case WrongArity(callee):
+                return self._arity(callee) if callee is not None else DOUBT
+            case MadeAbstract(name):
+                if self._place.names.backing(name) is not Backing.CONTRACT:
+                    return DOUBT
+                return Verdict("E212", self._place.declared_by(name))
+            case WrongArgument(callee, actual, expected):
+                return self._argument(callee or self._callee_at_spot(), actual, expected)
+            case WrongElement(pairs=pairs):
+                return self._element(pairs)
+            case NoVariant(callee, arguments) if self._fits_no_variant(callee, arguments):
+                head = callee.owner.head if callee.owner else None
+                return Verdict("E213", self._place.declared_by(callee.name, head))
+            case NoVariant(callee, arguments):
+                return self._place.misuse(certain=self._is_refused(callee, arguments))
+
+    def _backing(self, callee: Callee) -> Backing:
+        """Return what is behind a function that a message names; `NONE` for one of Python's."""
+        name, owner = callee.name, callee.owner
+        if owner is None:
+            call = self._place.spot.call_with_argument or self._place.spot.call
+            is_python = (
+                call is not None
+                and isinstance(call.func, ast.Name)
+                and call.func.id == name
+                and not self._place.scene.facts.binds(name)
+            )
+            return Backing.NONE if is_python else self._place.names.backing(name)
+        if not self._place.names.owns(owner):
+            return Backing.NONE
+        if hasattr(builtins, owner.head) and not self._place.names.has_member(owner.head, name):
+            return Backing.NONE
+        return self._place.names.backing(name, owner.head)
+
+    def _arity(self, callee: Callee) -> Verdict:
+        head = callee.owner.head if callee.owner else None
+        if (head or callee.name) in self._place.scene.local_classes:
+            return DOUBT
+        if self._backing(callee) in (Backing.NONE, Backing.LOOSE):
+            return DOUBT
+        if not self._place.names.has_plain_head(head or callee.name):
+            return DOUBT
+        return Verdict("E212", self._place.declared_by(callee.name, head))
+
+    def _argument(self, callee: Callee | None, actual: TypeText, expected: TypeText) -> Verdict:
+        if not self._place.types.differ(actual, expected):
+            return DOUBT
+        match self._backing(callee) if callee is not None else Backing.NONE:
+            case Backing.CONTRACT:
+                assert callee is not None, "something is behind it"
+                head = callee.owner.head if callee.owner else None
+                return Verdict("E213", self._place.declared_by(callee.name, head))
+            case Backing.SOURCE | Backing.LOOSE:
+                return DOUBT
+            case Backing.NONE:
+                if callee is not None and callee.name in _ITEM_METHODS:
+                    return self._place.misuse(certain=True)  # the index is of the wrong type
+                certain = self._is_refused_by_python(callee, actual, expected)
+                return self._place.misuse(certain=certain and self._argument_is_own())
+
+    def _argument_is_own(self) -> bool:
+        return mentions(self._place.spot.node, self._place.scene.derived)
+
+    def _is_refused_by_python(
+        self, callee: Callee | None, actual: TypeText, expected: TypeText
+    ) -> bool:
+        """Say whether a function that is not the project's fails on a value of this type."""
+        if callee is None:
+            return False
+        # A list takes any item, and a dict may be asked for any key; a text is strict.
+        if callee.owner is not None:
+            return callee.owner.head in SCALARS and self._place.types.is_certain(actual)
+        if not self._is_strict_function() or not self._place.types.is_certain(actual):
+            return False
+        # What stands around a call may decide of which elements mypy takes it to be.
+        if self._place.spot.is_alone:
+            return True
+        return callee.name not in _INFERRING and self._place.types.differ(
+            actual, without_arguments(expected)
+        )
+
+    def _is_strict_function(self) -> bool:
+        """Say whether the call is of a function that fails on what it is not declared for."""
+        call, facts = self._place.spot.call_with_argument, self._place.scene.facts
+        match call.func if call else None:
+            case ast.Name(id=name) if name in facts.imported:
+                return facts.imported[name].module in _STRICT_MODULES
+            case ast.Name(id=name):
+                return hasattr(builtins, name) and not facts.binds(name)
+            case ast.Attribute(value=ast.Name(id=name)) if name in facts.imported:
+                return facts.imported[name].module in _STRICT_MODULES
+            case _:
+                return False
+
+    def _element(self, pairs: tuple[tuple[TypeText, TypeText], ...]) -> Verdict:
+        differing = [each for each in pairs if self._place.types.differ(*each)]
+        if not differing:
+            return DOUBT
+        actual, expected = differing[0]
+        if expected.head == "SupportsKeysAndGetItem":
+            return self._place.misuse(certain=self._place.types.is_certain(actual))
+        callee = self._callee_at_spot()
+        if callee is not None and self._backing(callee) is not Backing.NONE:
+            return self._argument(callee, actual, expected)
+        call = self._place.spot.call_with_argument
+        is_joined = call and isinstance(call.func, ast.Attribute) and call.func.attr == "join"
+        return self._place.misuse(certain=bool(is_joined) and self._argument_is_own())
+
+    def _callee_at_spot(self) -> Callee | None:
+        """Return what the call around this place calls, by the name it was declared with."""
+        call = self._place.spot.call_with_argument
+        imported = self._place.scene.facts.imported
+        match call.func if call else None:
+            case ast.Name(id=name):
+                known = imported.get(name)
+                own = known is not None and self._place.names.is_own(known)
+                return Callee(known.attribute) if own and known and known.attribute else None
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if module in imported:
+                if self._place.names.is_own(imported[module]) and self._place.names.owners(name):
+                    return Callee(name)
+                return self._only_method(name)
+            case ast.Attribute(attr=name):
+                return self._only_method(name)
+            case _:
+                return None
+
+    def _only_method(self, name: str) -> Callee | None:
+        """Return the method of that name, if one class alone has it and no type of Python's."""
+        owners = self._place.names.member_owners(name)
+        if len(owners) != 1 or name in DATA_ATTRIBUTES:
+            return None
+        return Callee(name, TypeText(owners[0]))
+
+    def _fits_no_variant(self, callee: Callee, arguments: tuple[TypeText, ...]) -> bool:
+        """Say whether no declared overload of a function takes these, its types differing."""
+        call = self._place.spot.node
+        if not isinstance(call, ast.Call) or call.keywords or len(call.args) != len(arguments):
+            return False
+        if self._backing(callee) is not Backing.CONTRACT:
+            return False
+        variants = self._place.names.variants(
+            callee.name, callee.owner.head if callee.owner else None
+        )
+        return bool(variants) and all(
+            any(
+                self._place.types.differ(actual, expected)
+                for actual, expected in zip(arguments, parameters, strict=False)
+            )
+            for parameters in variants
+        )
+
+    def _is_refused(self, callee: Callee, arguments: tuple[TypeText, ...]) -> bool:
+        """Say whether an overloaded function of Python's own fails on these."""
+        if callee.owner is not None:
+            if not callee.name.startswith("__"):
+                return False
+            if callee.name in _ITEM_METHODS and callee.owner.is_builtin:
+                return self._place.types.differ(arguments[0], _ITEM_INDEX)
+            return all(map(self._place.types.is_certain, (callee.owner, *arguments)))
+        if self._backing(callee) is not Backing.NONE or self._place.scene.facts.binds(callee.name):
+            return False
+        if callee.name == "round" or len(arguments) == 1:
+            if callee.name in _EXACT:
+                return self._place.types.is_certain(arguments[0])
+            return callee.name in _ITERATING and self._place.types.lacks_items(arguments[0])
+        return False

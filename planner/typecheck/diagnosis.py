@@ -1,0 +1,105 @@
+"""From a checker's diagnostic of a command to a finding in the making, or to none.
+
+An error must be right. It is one only at a place where the code does not expect to fail, and
+where it uses what is declared as it is declared, not what it put in its place.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Final
+
+from planner.typecheck.scene import DOUBT, Place, Scene, Verdict
+from planner.typecheck.spots import Spot, mentions
+from planner.typecheck.verdicts import judge_complaint
+from shared.languages.python.checker.checker import Diagnostic
+from shared.languages.python.checker.complaints import (
+    Complaint,
+    MadeAbstract,
+    ReadOnly,
+    ValueLacks,
+    WrongArity,
+    WrongElement,
+)
+from shared.languages.python.checker.mypy_messages import read_complaint
+
+# These are about the call itself, the others about one of its arguments.
+_OF_THE_CALL: Final = (WrongArity, MadeAbstract)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """A finding in the making.
+
+    `about` tells faults apart: a second complaint about the same thing is no second fault. `call`
+    is the call that is wrong, where one is: arguments that do not fit one by one are no second
+    fault where their number is wrong.
+    """
+
+    code: str
+    about: tuple[str, object]
+    message: str
+    call: ast.Call | None = None
+
+
+def diagnose(diagnostic: Diagnostic, scene: Scene) -> Diagnosis | None:
+    """Return what a diagnostic amounts to; `None` where it is none of ours."""
+    spot = scene.facts.locate(diagnostic)
+    if spot is None or scene.facts.is_guarded(spot) or scene.facts.depends_on_type(spot):
+        return None
+    complaint = read_complaint(diagnostic)
+    found = judge_complaint(complaint, Place(spot, scene))
+    if found is not None and found != DOUBT:
+        found = _unless_replaced(found, complaint, spot, scene)
+    if found is None:
+        return None
+    place = f"line {spot.line}, column {spot.column}" if spot.line > 1 else f"column {spot.column}"
+    addition = f" ({found.addition})" if found.addition else ""
+    message = f"{place}: {diagnostic.message}{addition}"
+    call = spot.call if isinstance(complaint, _OF_THE_CALL) else spot.call_with_argument
+    return Diagnosis(found.code, _about(diagnostic, complaint, spot), message, call)
+
+
+def _unless_replaced(
+    found: Verdict, complaint: Complaint, spot: Spot, scene: Scene
+) -> Verdict | None:
+    """Return an error unless the command put other values in the place of what is declared."""
+    if any(mentions(each, scene.stored) for each in spot.near):
+        return None
+    if isinstance(complaint, ReadOnly):
+        return found
+    uncertain = (
+        scene.facts.uses_mocks
+        or _has_star(spot)
+        or _uses_replaced(spot, scene.set_attributes)
+        or spot.is_in_inferred_lambda
+        or any(each.startswith("__") for each in scene.set_attributes)
+    )
+    return DOUBT if uncertain else found
+
+
+def _about(diagnostic: Diagnostic, complaint: Complaint, spot: Spot) -> tuple[str, object]:
+    if isinstance(complaint, WrongElement):
+        return "container", spot.around[0]
+    if isinstance(complaint, ValueLacks) and "__" in complaint.name:
+        return "protocol", spot.node  # `__enter__` and `__exit__` are missed together
+    return "message", diagnostic.message
+
+
+def _has_star(spot: Spot) -> bool:
+    return any(
+        any(isinstance(each, ast.Starred) for each in call.args)
+        or any(each.arg is None for each in call.keywords)
+        for call in (spot.call, spot.call_with_argument)
+        if call is not None
+    )
+
+
+def _uses_replaced(spot: Spot, set_attributes: frozenset[str]) -> bool:
+    """Say whether an attribute is used there that the command itself put in its place."""
+    return any(
+        isinstance(each, ast.Attribute) and each.attr in set_attributes
+        for node in spot.near
+        for each in ast.walk(node)
+    )

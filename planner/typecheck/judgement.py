@@ -1,0 +1,275 @@
+"""Every Python command of a plan put to the type checker, each where it will run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from planner.steps.findings import Finding, plan_finding, quoted
+from planner.steps.step import Step
+from planner.typecheck.backing import Names
+from planner.typecheck.code_facts import CodeFacts
+from planner.typecheck.diagnosis import Diagnosis, diagnose
+from planner.typecheck.scene import Scene
+from planner.typecheck.stores import stored_names
+from planner.typecheck.type_variables import without_type_variables
+from shared.commands.commands import CodeRun
+from shared.languages.python.checker.checker import Diagnostic, FileBlocked, TypeChecker
+from shared.languages.python.checker.mypy_messages import read_complaint, stops_for_standard_name
+from shared.languages.python.checker.worker_process import CheckerFailed
+from shared.languages.python.code import PythonCode, parse_code
+from shared.languages.python.stubs.stubs import depth_exceeds
+from shared.languages.python.views.modules import ANYTHING
+from shared.languages.python.views.views import View, reachable
+from shared.work_order.field_path import FieldPath, at
+
+# Deeper code ends the checker's process instead of being judged.
+_MAX_DEPTH: Final = 200
+# Files that stop the checker and are taken out of its sight one by one; then it has failed.
+_MAX_BLOCKED: Final = 8
+# A hundred orders with ten each. A hundred times that takes a quarter of an hour.
+_MAX_ASKED: Final = 1000
+_COMMANDS: Final = "llmch_commands/"
+# Errors about types, which the checker may have inferred from what a type variable stood for.
+_INFERRED: Final = frozenset({"E213", "E214"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One command's code in its place."""
+
+    step: Step
+    index: int
+    source: str
+    tree: ast.Module
+
+    @property
+    def path(self) -> str:
+        return f"{_COMMANDS}c{self.step.draft.position}_{self.index}.py"
+
+    @property
+    def at(self) -> FieldPath:
+        return at("acceptance_commands", self.index)
+
+    @property
+    def imported(self) -> Iterator[str]:
+        """The dotted names that the code may import."""
+        for node in ast.walk(self.tree):
+            match node:
+                case ast.Import(names=names):
+                    yield from (each.name for each in names)
+                case ast.ImportFrom(module=str(module), names=names, level=0):
+                    yield module
+                    yield from (f"{module}.{each.name}" for each in names)
+                case _:
+                    pass
+
+
+def judge_types(steps: Sequence[Step], checker: TypeChecker | None) -> tuple[Finding, ...]:
+    """Return what can be told of the Python in the plan's commands.
+
+    Undefined names need no type checker. A command that imports nothing of what is known of the
+    project needs none either: then none is started. Without a `checker` one is made for this plan.
+    """
+    findings: list[Finding] = []
+    questions: list[_Question] = []
+    for step in steps:
+        for index, code in _codes(step):
+            tree = parse_code(code.source)
+            if not isinstance(tree, ast.Module):
+                continue
+            if depth_exceeds(tree, _MAX_DEPTH):
+                message = "the code after `-c` cannot be judged: it is nested too deep"
+                findings.append(step.finding("E215", at("acceptance_commands", index), message))
+                continue
+            questions.append(_Question(step, index, code.source, tree))
+            findings += _undefined(questions[-1])
+    views = [(each, _view(each)) for each in questions]
+    findings += _unreadable_files(view for _, view in views)
+    asked = [(each, view) for each, view in views if view.is_known]
+    if not asked:
+        return tuple(findings)
+    if checker is not None:
+        return (*findings, *_ask_all(asked, checker))
+    with TypeChecker() as own:
+        return (*findings, *_ask_all(asked, own))
+
+
+def _codes(step: Step) -> Iterator[tuple[int, PythonCode]]:
+    """Yield the code of each command that has some which compiles and no operator cut off."""
+    for index, command in step.commands:
+        run = command.run
+        if step.draft.order is None or not isinstance(run, CodeRun) or run.code.problem is not None:
+            continue
+        if run.quoted or command.operator is None:
+            yield index, run.code
+
+
+def _undefined(question: _Question) -> Iterator[Finding]:
+    facts = CodeFacts(question.source, question.tree)
+    for name, line, column in facts.undefined_names():
+        place = f"line {line}, column {column}" if line > 1 else f"column {column}"
+        message = f"{place}: {quoted(name)} is not defined"
+        yield question.step.finding("E216", question.at, message)
+
+
+def _view(question: _Question) -> View:
+    """Return what of the project the code can reach."""
+    step = question.step
+    blind = step.chain.blind_from
+    if blind is not None and blind <= step.draft.position:
+        return View({}, ())
+    return reachable(step.history, question.imported, step.draft.position)
+
+
+def _unreadable_files(views: Iterable[View]) -> Iterator[Finding]:
+    told: set[str] = set()
+    for view in views:
+        for module in view.modules.values():
+            if module.problem is not None and module.path not in told:
+                told.add(module.path)
+                yield _unreadable(module.path, module.problem.message)
+
+
+def _unreadable(path: str, reason: str) -> Finding:
+    return plan_finding("W224", at(), f"{quoted(path)} cannot be read: {reason}")
+
+
+def _ask_all(asked: Sequence[tuple[_Question, View]], checker: TypeChecker) -> Iterator[Finding]:
+    """Ask order by order, so that the checker's files change as the project will."""
+    if len(asked) > _MAX_ASKED:
+        message = f"over {_MAX_ASKED} commands use the project's Python: none of them was judged"
+        yield plan_finding("E299", at(), message)
+        return
+    groups: dict[tuple[int, tuple[str, ...]], list[tuple[_Question, View]]] = {}
+    for question, view in asked:
+        groups.setdefault((question.step.draft.position, view.roots), []).append((question, view))
+    for group in groups.values():
+        try:
+            yield from _ask(group, checker)
+        except CheckerFailed as failed:
+            message = f"no command from here on was judged: {failed.message}"
+            yield group[0][0].step.finding("E299", at("acceptance_commands"), message)
+            return
+
+
+def _ask(group: Sequence[tuple[_Question, View]], checker: TypeChecker) -> Iterator[Finding]:
+    """Ask about the commands of one order; what stops the checker is told and left out."""
+    roots = group[0][1].roots
+    view = View({name: each for _, part in group for name, each in part.modules.items()}, roots)
+    files = {**view.files, **{each.path: each.source for each, _ in group}}
+    targets = {each.path: each for each, _ in group}
+    for _ in range(_MAX_BLOCKED):
+        try:
+            diagnostics = checker.check(files, sorted(targets), roots)
+        except FileBlocked as blocked:
+            finding = _take_out(blocked, files, targets, view)
+            if finding is None:
+                raise
+            yield finding
+        else:
+            judged = list(_findings(diagnostics, targets, view))
+            yield from _confirmed(judged, files, view, checker)
+            return
+    raise CheckerFailed(f"{_MAX_BLOCKED} files stop the type checker, one after the other")
+
+
+def _take_out(
+    blocked: FileBlocked, files: dict[str, str], targets: dict[str, _Question], view: View
+) -> Finding | None:
+    """Take the file that stops the checker out of its sight; `None` where that cannot be done."""
+    question = targets.pop(blocked.path, None)
+    if question is not None:
+        del files[blocked.path]
+        message = f"the code after `-c` cannot be judged: {blocked.reason}"
+        return question.step.finding("E215", question.at, message)
+    module = next((m for m in view.modules.values() if m.checked_path == blocked.path), None)
+    if module is None or module.contract is not None or stops_for_standard_name(blocked.reason):
+        return None
+    del files[blocked.path]
+    files[blocked.path.removesuffix(".py") + ".pyi"] = ANYTHING
+    return _unreadable(module.path, blocked.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A diagnostic of a command with what it amounts to."""
+
+    question: _Question
+    diagnostic: Diagnostic
+    diagnosis: Diagnosis
+
+
+def _findings(
+    diagnostics: Sequence[Diagnostic], targets: Mapping[str, _Question], view: View
+) -> Iterator[_Judged]:
+    """Yield what the diagnostics of the commands amount to, each fault once."""
+    names = Names(view)
+    by_path: dict[str, list[Diagnostic]] = {}
+    for each in diagnostics:
+        by_path.setdefault(each.path, []).append(each)
+    for path, found in by_path.items():
+        question = targets.get(path)
+        if question is None:
+            continue
+        scene = _scene(question, names, found)
+        diagnosed = [(each, diagnose(each, scene)) for each in found]
+        miscounted = {each.call for _, each in diagnosed if each and each.code == "E212"} - {None}
+        told: set[tuple[str, object]] = set()
+        for each, diagnosis in diagnosed:
+            if diagnosis is None or (diagnosis.code == "E213" and diagnosis.call in miscounted):
+                continue
+            if (key := (diagnosis.code, diagnosis.about)) not in told:
+                told.add(key)
+                yield _Judged(question, each, diagnosis)
+
+
+def _confirmed(
+    judged: Sequence[_Judged],
+    files: Mapping[str, str],
+    view: View,
+    checker: TypeChecker,
+) -> Iterator[Finding]:
+    """Yield a finding for each fault; an error that hangs on what was inferred is a warning.
+
+    The commands that have such an error are judged a second time, with `Any` in the place of each
+    type variable.
+    """
+    doubtful = sorted({e.question.path for e in judged if e.diagnosis.code in _INFERRED})
+    erased = without_type_variables(view) if doubtful else {}
+    again: frozenset[tuple[str, int, int, str]] = frozenset()
+    if erased:
+        # Where a file that was rewritten stops the checker, nothing is confirmed.
+        with suppress(FileBlocked):
+            found = checker.check({**files, **erased}, doubtful, view.roots)
+            again = frozenset(map(_place, found))
+    for each in judged:
+        diagnosis = each.diagnosis
+        is_inferred = diagnosis.code in _INFERRED and _place(each.diagnostic) not in again
+        code = "W222" if erased and is_inferred else diagnosis.code
+        yield each.question.step.finding(code, each.question.at, diagnosis.message)
+
+
+def _place(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
+    return diagnostic.path, diagnostic.line, diagnostic.column, diagnostic.code
+
+
+def _scene(question: _Question, names: Names, diagnostics: Sequence[Diagnostic]) -> Scene:
+    facts = CodeFacts(question.source, question.tree)
+    located = [(read_complaint(each), facts.locate(each)) for each in diagnostics]
+    stored = stored_names((complaint, spot) for complaint, spot in located if spot is not None)
+    return Scene(
+        facts=facts,
+        view=names.view,
+        names=names,
+        history=question.step.history,
+        position=question.step.draft.position,
+        source=question.step.source,
+        derived=facts.derived(names.is_own),
+        stored=facts.made_of(stored | facts.swapped_names()),
+        set_attributes=facts.set_attributes(),
+        local_classes=facts.local_classes(),
+    )

@@ -1,0 +1,81 @@
+"""One place of a command with what is known there, and the verdict on a complaint about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from planner.typecheck.backing import Names
+from planner.typecheck.certainty import Certainty
+from planner.typecheck.code_facts import CodeFacts
+from planner.typecheck.spots import Spot, mentions
+from shared.languages.python.views.views import History, View
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The code of a finding, and what its message adds to the checker's."""
+
+    code: str
+    addition: str = ""
+
+
+DOUBT: Final = Verdict("W222")
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One command's code, and what is known where it runs.
+
+    `derived` are the names made of something of the project's own. `stored` are those that the
+    command itself binds to, or fills with, values of another type than the checker takes them
+    for. `source` says what to call the order at a position.
+    """
+
+    facts: CodeFacts
+    view: View
+    names: Names
+    history: History
+    position: int
+    source: Callable[[int], str]
+    derived: frozenset[str]
+    stored: frozenset[str]
+    set_attributes: frozenset[str]
+    local_classes: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a command's code, as a complaint about it is judged."""
+
+    spot: Spot
+    scene: Scene
+
+    @property
+    def names(self) -> Names:
+        return self.scene.names
+
+    @cached_property
+    def types(self) -> Certainty:
+        return Certainty(self.scene.names, self.scene.local_classes)
+
+    def is_own(self) -> bool:
+        """Say whether anything of the project's own is used here."""
+        return any(mentions(each, self.scene.derived) for each in self.spot.near)
+
+    def misuse(self, *, certain: bool) -> Verdict:
+        """Return the verdict on a misused value: an error where that is `certain`."""
+        return Verdict("E214") if certain and self.is_own() else DOUBT
+
+    def declared_by(self, name: str, owner: str | None = None) -> str:
+        """Return which order declares a function or class, or a member of `owner`, and where."""
+        top, qualified = owner or name, f"{owner}.{name}" if owner else name
+        for each in self.names.owners(top):
+            history, path = self.scene.history, each.module.path
+            by = history.declared_by(path, qualified, self.scene.position)
+            if by is not None:
+                return f"declared by {self.scene.source(by)} in {path}"
+            return f"in {path}"
+        return ""
