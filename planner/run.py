@@ -3,7 +3,8 @@
 spec -> prompt -> reply -> plan -> report -> revision -> review -> manifest -> folder.
 
 `planner.compile.inputs` reads the spec, the template and the repo. `planner.compile.compiler`
-goes from the prompt to the reviewed plan. `planner.plan.manifest` seals the plan, and `shared.plan_folder` writes it.
+goes from the prompt to the reviewed plan. `planner.plan.manifest` seals the plan, and
+`shared.plan_folder` writes it.
 """
 
 from __future__ import annotations

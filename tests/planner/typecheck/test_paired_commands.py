@@ -11,7 +11,7 @@ from shared.languages.python.checker.checker import TypeChecker
 from tests.planner import everyday_commands
 from tests.planner.paired_commands import CONTRACTS, PAIRS, RIGHT, SOURCES
 from tests.planner.plans import creating, order, plan
-from tests.planner.test_contract_rules import PART, by_command, python
+from tests.planner.rules.test_contract_rules import PART, by_command, python
 
 TYPE_CODES = ("E211", "E212", "E213", "E214", "E217", "E299")
 # Wrong as they are, nothing that the checker says of them is certain.

@@ -188,7 +188,7 @@ def test_the_budget_holds_and_every_file_is_counted(
 @given(budget=st.integers(0, 4_000))
 def test_the_budget_holds_with_outlines_too(budget: int) -> None:
     # The tests' own folder is a repo with real modules.
-    root = Path(__file__).parent.parent.parent
+    root = Path(__file__).parents[3]
     tracked = [str(each.relative_to(root)) for each in sorted(root.glob("shared/*.py"))]
     hints = read_repo_hints(root, tracked, "settings and paths", budget)
     assert len(hints.text) <= budget
@@ -420,7 +420,7 @@ def test_any_text_is_outlined_or_not(source: str) -> None:
 
 
 def test_the_outline_of_every_module_here_is_python() -> None:
-    root = Path(__file__).parent.parent.parent
+    root = Path(__file__).parents[3]
     for file in sorted(root.glob("planner/*.py")) + sorted(root.glob("shared/**/*.py")):
         lines = outline(file.read_text(encoding="utf-8"))
         assert lines is not None

@@ -17,9 +17,9 @@ import pytest
 
 from shared.languages.python.code import read_code
 from shared.languages.python.grammar import OLDEST, f_string_fault
-from tests.shared.f_strings import f_strings
+from tests.shared.languages.f_strings import f_strings
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 
 # Code that only a newer Python reads, by the version that brought it.
