@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from factory.recovery.reset import find_leftovers
+from factory.recovery.reset import find_run_leftovers
 from factory.repo.lock import holder
-from factory.repo.preflight import Place, find_repo, inspect_repo
+from factory.repo.preflight import RepoPlace, find_repo, inspect_repo
 from factory.sandbox import find_backends
 from factory.workbench.workspace import workspaces_root
 from shared.errors import LlmchError
@@ -59,12 +59,12 @@ def check_repo(folder: Path) -> Iterator[Checkup]:
     yield _check_leftovers(place)
 
 
-def _check_leftovers(place: Place) -> Checkup:
+def _check_leftovers(place: RepoPlace) -> Checkup:
     pid = holder(place.common_dir)
     if pid is not None:
         detail = f"a run holds the repo (pid {pid})"
         return Checkup("lock", Health.LIMITED, detail, "wait for it to end")
-    trees = len(find_leftovers(place).workspaces)
+    trees = len(find_run_leftovers(place).workspaces)
     if not trees:
         return Checkup("leftovers", Health.WELL, "none")
     detail = f"{trees} working {'tree' if trees == 1 else 'trees'} of a run that was cut off"

@@ -22,7 +22,7 @@ from planner.compile.model import PlannerModel
 from planner.compile.options import PlanOptions, settings_document
 from planner.compile.record import CompileRecord, summarised
 from planner.judging.validation import Report, judge
-from planner.plan.manifest import Origin, build_manifest
+from planner.plan.manifest import PlanOrigin, build_manifest
 from planner.plan.plan import Plan
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events import Emit, PlanEnded, PlanStarted
@@ -137,7 +137,7 @@ def _manifest(outcome: Judged, inputs: CompileInputs, run_id: str) -> Manifest |
     if not outcome.ok:
         return None
     assert outcome.plan is not None, "a valid plan was parsed"
-    return build_manifest(outcome.plan, inputs.repo.files, Origin(run_id, inputs.compile_hash))
+    return build_manifest(outcome.plan, inputs.repo.files, PlanOrigin(run_id, inputs.compile_hash))
 
 
 def _write(manifest: Manifest | None, options: PlanOptions, run_dir: Path) -> Path | None:

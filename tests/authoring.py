@@ -22,12 +22,12 @@ from shared.errors import LlmchError
 from shared.events import Emit, ignore
 from shared.llm.client import Completion, LlmClient, Request, Role, Usage
 from shared.llm.record.clients import ReplayClient
-from shared.llm.record.origin import Origin, OriginKind
+from shared.llm.record.origin import OriginKind, ReplyOrigin
 from shared.llm.record.transcript import Transcript
 from shared.llm.stack import Mode, ModelSource
 from shared.work_order.hashing import EMPTY_SHA256
 
-AUTHORED = Origin(OriginKind.AUTHORED, model="authored")
+AUTHORED = ReplyOrigin(OriginKind.AUTHORED, model="authored")
 _SHOWN = re.compile(r"^## (\S+).*\nbase_sha256: (\w+)", re.MULTILINE)
 _STALE = "0" * 64
 
@@ -62,7 +62,7 @@ def build_example(
     example: Example,
     folder: Path,
     factory: LlmClient,
-    origin: Origin,
+    origin: ReplyOrigin,
     transcript: Path,
     emit: Emit = ignore,
 ) -> DemoResult:
@@ -94,7 +94,7 @@ def make_transcript(example: Example, target: Path) -> None:
         target.write_bytes(made.read_bytes())
 
 
-def factory_of(example: Example) -> tuple[Origin, LlmClient]:
+def factory_of(example: Example) -> tuple[ReplyOrigin, LlmClient]:
     """Return where the example's factory replies come from, and what gives them."""
     if example.transcript.exists():
         with Transcript.read(example.transcript) as recorded:

@@ -11,7 +11,7 @@ from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUp
 from factory.judging.brief import brief_of
 from factory.orders.documents import AttemptStage, Stage, WriteProposal
 from factory.proposal.prompt import hashes_of
-from factory.proposal.scope import Violation, check_proposal
+from factory.proposal.scope import WriteRefusal, check_proposal
 from factory.workbench.tree import NotReadable, Tree
 from shared.events import WritesApplied
 from shared.files.atomic_io import write_json
@@ -41,14 +41,14 @@ def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
     return {"attempt": attempt}
 
 
-def write_files(tree: Tree, proposal: WriteProposal) -> tuple[Violation, ...]:
+def write_files(tree: Tree, proposal: WriteProposal) -> tuple[WriteRefusal, ...]:
     """Write all files of a checked proposal; return the refusal of the disk, if there is one."""
     for write in proposal.writes:
         try:
             tree.write(write.path, write.content.encode())
         except (OSError, NotReadable) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            return (Violation(Stage.WRITE_FAILED, f"{write.path!r} was not written: {reason}"),)
+            return (WriteRefusal(Stage.WRITE_FAILED, f"{write.path!r} was not written: {reason}"),)
     return ()
 
 

@@ -26,7 +26,7 @@ def attempt_states(context: FactoryContext) -> Iterator[FactoryState]:
     return cast(Iterator[FactoryState], states)
 
 
-def prepare() -> None:
+def prepare_graph() -> None:
     """Import and compile what `attempt_states` needs, so that it need not wait for it.
 
     Only a head start: what fails here fails again where it is needed. A run that ends early takes

@@ -11,8 +11,8 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from factory.orders.documents import FileWrite, Stage, WriteProposal
-from factory.proposal.scope import Violation
-from factory.workbench.at_once import at_once
+from factory.proposal.scope import WriteRefusal
+from factory.workbench.side_by_side import side_by_side
 from shared.git.answers import TreeEntry
 from shared.git.client import Git, GitFailed
 
@@ -21,14 +21,14 @@ _ATTRIBUTES = ("filter", "ident", "working-tree-encoding")
 _NO_VALUE = frozenset({"", "unset", "unspecified"})
 
 
-def stage_proposal(git: Git, proposal: WriteProposal) -> tuple[str, tuple[Violation, ...]]:
+def stage_proposal(git: Git, proposal: WriteProposal) -> tuple[str, tuple[WriteRefusal, ...]]:
     """Return the tree that a commit of the written files has, and what is wrong with it.
 
     A filter that the user's own config defines (git-lfs) may rewrite what it is for.
     """
     try:
         git.stage(proposal.paths)
-        tree, entries = at_once(git.write_tree, lambda: git.staged_entries(proposal.paths))
+        tree, entries = side_by_side(git.write_tree, lambda: git.staged_entries(proposal.paths))
     except GitFailed as failed:
         return "", tuple(_refused_by_git(git, proposal.paths, failed))
     altered = [each for each in proposal.writes if not _is_stored_as_proposed(each, entries)]
@@ -51,7 +51,7 @@ def _blob_id(content: bytes, length: int) -> str:
     return hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
 
 
-def _alterations(git: Git, altered: Sequence[FileWrite]) -> Iterator[Violation]:
+def _alterations(git: Git, altered: Sequence[FileWrite]) -> Iterator[WriteRefusal]:
     if not altered:
         return
     attributes = git.attributes_of([each.path for each in altered], _ATTRIBUTES)
@@ -82,18 +82,18 @@ def _is_filtered(git: Git, name: str) -> bool:
     return name not in _NO_VALUE and any(git.setting(key) for key in keys)
 
 
-def _refused_by_git(git: Git, paths: Sequence[str], failed: GitFailed) -> Iterator[Violation]:
+def _refused_by_git(git: Git, paths: Sequence[str], failed: GitFailed) -> Iterator[WriteRefusal]:
     """Other content can mend an encoding that git could not read, but nothing else."""
     attributes = git.attributes_of(paths, _ATTRIBUTES)
     encoded = [path for path in paths if _encoding(attributes[path])]
     for path in encoded:
         yield _violation(path, _alteration("", attributes[path]))
     if not encoded:
-        yield Violation(Stage.WRITE_FAILED, failed.message)
+        yield WriteRefusal(Stage.WRITE_FAILED, failed.message)
 
 
-def _violation(path: str, problem: str) -> Violation:
-    return Violation(
+def _violation(path: str, problem: str) -> WriteRefusal:
+    return WriteRefusal(
         Stage.WRITE_SCOPE_VIOLATION,
         f"{path!r} {problem}; what is committed must be exactly what was proposed",
     )

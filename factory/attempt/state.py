@@ -14,7 +14,7 @@ from factory.orders.task import OrderTask
 from factory.orders.verdict import Verdict
 from factory.proposal.prompt import ShownFile
 from factory.record.progress import AttemptProgress
-from factory.workbench.bench import Bench
+from factory.workbench.workbench import Workbench
 from factory.workbench.workspace import Workspace
 from shared.events import Emit
 from shared.files.atomic_io import make_folder
@@ -80,7 +80,7 @@ class FactoryContext:
 
     task: OrderTask
     options: RunOptions
-    bench: Bench
+    bench: Workbench
     client: LlmClient
     checker: WarmChecker
     emit: Emit

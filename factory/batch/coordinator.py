@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from factory.batch.history import History, read_history
+from factory.batch.history import BranchHistory, read_history
 from factory.batch.order_graph import derive_graph
 from factory.batch.schedule import Schedule
 from factory.batch.worker import LocalWorker, Worker
@@ -28,7 +28,7 @@ from factory.record.summary import (
     summarise_unexecuted,
     usage_record,
 )
-from factory.recovery.signals import uninterrupted
+from factory.recovery.signals import deferring_signals
 from factory.run.one_order import Commission, begin_run
 from factory.run.session import Session, error_of
 from shared.errors import LlmchError
@@ -76,7 +76,7 @@ class _Batch:
         orders: Sequence[LoadedOrder],
         exempt: Sequence[bool],
         session: Session,
-        history: History,
+        history: BranchHistory,
     ) -> None:
         self._orders = orders
         self._exempt = exempt
@@ -190,7 +190,7 @@ class _Batch:
             fitting = self._session.fit(task, result)
             if isinstance(fitting, SentBack):
                 fitting = self._make_again(task, fitting)
-            with uninterrupted():
+            with deferring_signals():
                 self._land(position, task, fitting)
 
     def _land(self, position: int, task: OrderTask, result: OrderResult) -> None:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from factory.orders.identity import OrderIdentity, landed_orders
-from factory.repo.preflight import Target
+from factory.repo.preflight import TargetBranch
 from shared.git.client import Git
 
 _SEARCHED = 10_000  # commits of the branch, newest first
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class BranchHistory:
     """The commits of a branch, newest first (none where it does not exist yet)."""
 
     tip: str
@@ -35,10 +35,10 @@ class History:
         return self.commits[len(newest)], newest[::-1]
 
 
-def read_history(git: Git, target: Target) -> History:
+def read_history(git: Git, target: TargetBranch) -> BranchHistory:
     """Return what the target branch holds."""
     if not target.exists:
-        return History(target.tip, (), {})
+        return BranchHistory(target.tip, (), {})
     messages = git.messages(target.tip, limit=_SEARCHED)
     commits = tuple(commit for commit, _ in messages)
-    return History(target.tip, commits, landed_orders(messages))
+    return BranchHistory(target.tip, commits, landed_orders(messages))

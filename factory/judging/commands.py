@@ -19,8 +19,8 @@ from factory.proposal.scope import FileKind, FileState
 from factory.record.progress import Progress
 from factory.repo.path_names import name_paths
 from factory.sandbox import Cause, Ended, Sandbox
-from factory.workbench.bench import Bench
 from factory.workbench.tree import Tree
+from factory.workbench.workbench import Workbench
 from shared.events import CommandEnded, CommandStarted, Emit, Warned
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.work_order.schemas import WorkOrder
@@ -36,7 +36,7 @@ class Judging:
 
     task: OrderTask
     options: RunOptions
-    bench: Bench
+    bench: Workbench
     emit: Emit
     progress: Progress
     folder: Path

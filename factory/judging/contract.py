@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from factory.judging.warm_checker import WarmChecker
     from factory.orders.documents import WriteProposal
     from factory.proposal.prompt import ShownFile
-    from shared.languages.python.conformance.violations import Violation
+    from shared.languages.python.conformance.violations import ContractViolation
 
 
 @dataclass(frozen=True, slots=True)
 class ContractResult:
     """What of the contract is violated; `unjudged` says why that could not be told, if so."""
 
-    violations: tuple[Violation, ...] = ()
+    violations: tuple[ContractViolation, ...] = ()
     unjudged: str = ""
 
     def document(self) -> dict[str, object]:
@@ -50,7 +50,7 @@ def is_bound(
 
 def check_rewrites(
     order: WorkOrder, proposal: WriteProposal, shown: Sequence[ShownFile]
-) -> tuple[Violation, ...]:
+) -> tuple[ContractViolation, ...]:
     """Return what existing files lose by a proposal although the order does not say so."""
     before = {each.path: each.text for each in shown if each.state.kind is FileKind.FILE}
     from shared.languages.python.conformance.rewrite import check_rewrite
@@ -111,12 +111,12 @@ def _in_force(binding: Sequence[WorkOrder], written: Iterable[str]) -> tuple[Int
     return tuple(each for each in contracts_in_force(binding) if each.path in paths)
 
 
-def render_violations(violations: Iterable[Violation]) -> str:
+def render_violations(violations: Iterable[ContractViolation]) -> str:
     """Return the violations, a line each."""
     return "\n".join(map(render_violation, violations))
 
 
-def render_violation(violation: Violation) -> str:
+def render_violation(violation: ContractViolation) -> str:
     """Return the violation as one line: which file, which name, and how."""
     named = violation.name and not violation.message.startswith("`")
     what = f"`{violation.name}` {violation.message}" if named else violation.message

@@ -16,12 +16,12 @@ from typing import Final, TypeVar
 
 from factory.judging.commands import Judging, try_acceptance
 from factory.judging.warning_codes import W234, W252
-from factory.orders.documents import CmdResult, Flag
+from factory.orders.documents import CmdResult, CommandFlag
 from factory.orders.options import RunOptions
 from factory.orders.task import OrderTask
 from factory.record.progress import AnnouncedProgress
-from factory.workbench.bench import Bench
 from factory.workbench.tree import NotReadable, Tree
+from factory.workbench.workbench import Workbench
 from shared.events import CommandTried, Emit
 from shared.files.atomic_io import make_folder, write_json, write_refused
 
@@ -39,13 +39,15 @@ class Evidence:
     on_baseline: tuple[str, ...] = ()
     on_skeleton: tuple[str, ...] = ()
 
-    def flags(self) -> tuple[Flag, ...]:
+    def flags(self) -> tuple[CommandFlag, ...]:
         """Return what to tell of each command, in the order's sequence."""
         green = (
-            Flag(code=W252.code, command=each, message=W252.title) for each in self.on_baseline
+            CommandFlag(code=W252.code, command=each, message=W252.title)
+            for each in self.on_baseline
         )
         hollow = (
-            Flag(code=W234.code, command=each, message=W234.title) for each in self.on_skeleton
+            CommandFlag(code=W234.code, command=each, message=W234.title)
+            for each in self.on_skeleton
         )
         return (*green, *hollow)
 
@@ -57,7 +59,7 @@ class Gathering:
         self,
         task: OrderTask,
         options: RunOptions,
-        bench: Bench,
+        bench: Workbench,
         emit: Emit,
         cancelled: Callable[[], bool],
     ) -> None:

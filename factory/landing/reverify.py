@@ -15,8 +15,8 @@ from factory.orders.verdict import Passed
 from factory.record.progress import AnnouncedProgress
 from factory.record.summary import unjudged_warning
 from factory.repo.preflight import Repo
-from factory.workbench.bench import Bench
-from factory.workbench.pool import Benches
+from factory.workbench.pool import WorkbenchPool
+from factory.workbench.workbench import Workbench
 from shared.events import Emit, Noted, Warned
 from shared.files.atomic_io import make_folder, write_json
 
@@ -42,7 +42,7 @@ class Merging:
 
     options: RunOptions
     repo: Repo
-    benches: Benches
+    pool: WorkbenchPool
     checker: WarmChecker
     emit: Emit
 
@@ -66,7 +66,7 @@ class Merging:
         commit = git.write_commit(tree, tip, task.commit_facts)
         self.emit(Noted(f"{order.id}: made on an older state, verified again on the tip"))
         folder = make_folder(task.folder / "landing")
-        with self.benches.lend(commit) as bench:
+        with self.pool.lend(commit) as bench:
             if violation := self._violation(task, passed, tree, bench, folder):
                 return SentBack(f"{Stage.CONTRACT_VIOLATED} on the tip: {violation}")
             written = {path: bench.workspace.tree.state_of(path).sha256 for path in passed.files}
@@ -81,7 +81,7 @@ class Merging:
         return Merged(commit, tree)
 
     def _violation(
-        self, task: OrderTask, passed: Passed, merged: str, bench: Bench, folder: Path
+        self, task: OrderTask, passed: Passed, merged: str, bench: Workbench, folder: Path
     ) -> str:
         """Return the first thing declared that the merged tree does not keep; "" for none.
 

@@ -140,7 +140,7 @@ class AttemptRecord(_Record):
     failure_brief: FailureBrief | None = None
 
 
-class Failure(_Record):
+class OrderFailure(_Record):
     """Why an order did not land, as `--json` gives it."""
 
     stage: str
@@ -161,7 +161,7 @@ class UsageRecord(_Record):
     replayed_calls: int = 0
 
 
-class Flag(_Record):
+class CommandFlag(_Record):
     """An acceptance command that proves less than it should, as it was seen to do.
 
     W252 passes on the baseline, W234 on code that keeps the order's interfaces and does nothing.
@@ -184,9 +184,9 @@ class RunSummary(_Record):
     commit: str | None
     parent: str
     attempts: int
-    failure: Failure | None
+    failure: OrderFailure | None
     warnings: tuple[str, ...]
-    flags: tuple[Flag, ...] = ()
+    flags: tuple[CommandFlag, ...] = ()
     usage: UsageRecord
     repo_tree_hash_after: str | None = None
     attempt_records: tuple[AttemptRecord, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from factory.orders.documents import AttemptRecord, Flag
+from factory.orders.documents import AttemptRecord, CommandFlag
 from factory.orders.identity import OrderIdentity, describe_commit, identify
 from factory.orders.read import LoadedOrder
 from factory.orders.verdict import Verdict
@@ -58,4 +58,4 @@ class OrderResult:
 
     verdict: Verdict
     records: tuple[AttemptRecord, ...]
-    flags: tuple[Flag, ...] = ()
+    flags: tuple[CommandFlag, ...] = ()

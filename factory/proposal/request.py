@@ -9,7 +9,7 @@ from factory.orders.model_choice import ModelChoice
 from factory.orders.reply_format import ReplyFormat
 from factory.proposal.reply_schema import reply_schema
 from factory.proposal.scope import FileState
-from shared.llm.client import Api, Place, ReplySchema, Request, Role
+from shared.llm.client import Api, CallPlace, ReplySchema, Request, Role
 from shared.work_order.schemas import WorkOrder
 
 
@@ -26,7 +26,7 @@ def build_request(
         api=Api.CHAT,
         model=models.model(attempt),
         prompt=prompt,
-        place=Place(Role.FACTORY, attempt, order.id),
+        place=CallPlace(Role.FACTORY, attempt, order.id),
         reply_schema=_schema(order, shown) if asked is ReplyFormat.JSON else None,
         temperature=models.temperature,
         max_output_tokens=models.max_output_tokens,

@@ -66,7 +66,7 @@ class Files(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class WriteRefusal:
     """Why a proposal may not be applied."""
 
     stage: Stage
@@ -75,20 +75,20 @@ class Violation:
 
 def check_proposal(
     order: WorkOrder, proposal: WriteProposal, shown: Mapping[str, FileState], files: Files
-) -> tuple[Violation, ...]:
+) -> tuple[WriteRefusal, ...]:
     """Return all violations of the first kind found; none means the proposal may be applied.
 
     `shown` is what the prompt told of the files, `files` says what is there now. Scope comes
     before freshness: a stale hash of a file that may not be written is no news.
     """
     scope = tuple(
-        Violation(Stage.WRITE_SCOPE_VIOLATION, message)
+        WriteRefusal(Stage.WRITE_SCOPE_VIOLATION, message)
         for message in _out_of_scope(order, proposal, files)
     )
     if scope:
         return scope
     return tuple(
-        Violation(Stage.STALE_CONTEXT, message) for message in _stale(proposal, shown, files)
+        WriteRefusal(Stage.STALE_CONTEXT, message) for message in _stale(proposal, shown, files)
     )
 
 

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from factory.record.journal_entries import Entry, RunConcluded, Step
+from factory.record.journal_entries import Entry, JournalStep, RunConcluded
 from factory.record.journal_format import parse_entry, render_entry
 from shared.errors import Busy, CommandFailed, PreflightRefused
 from shared.files.atomic_io import sync_folder
@@ -171,7 +171,7 @@ def _parse(line: bytes, path: Path, number: int) -> Entry:
         ) from fault
 
 
-def _die_if_told(step: Step) -> None:
+def _die_if_told(step: JournalStep) -> None:
     """Let a test see what a crash right after a record leaves behind: `landing`, or `landing:2`."""
     told = os.environ.get(_KILL_AT, "")
     name, _, count = told.partition(":")
@@ -182,4 +182,4 @@ def _die_if_told(step: Step) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-_seen: dict[Step, int] = {}
+_seen: dict[JournalStep, int] = {}

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from factory.orders.documents import AttemptStage, Stage, UsageRecord, VerdictWord
-from shared.llm.record.earlier import Earlier
+from shared.llm.record.earlier import EarlierRun
 from shared.run_record import Ending
 
 
-class Step(StrEnum):
+class JournalStep(StrEnum):
     """Names the step that a record announces or reports."""
 
     RUN_BEGUN = "run_begun"
@@ -57,7 +57,7 @@ class FailureFacts:
 class RunBegun:
     """A run holds the repo and has its folder. `earlier` are the transcripts it was handed."""
 
-    step: ClassVar[Step] = Step.RUN_BEGUN
+    step: ClassVar[JournalStep] = JournalStep.RUN_BEGUN
     run_id: str
     pid: int
     started: str
@@ -66,14 +66,14 @@ class RunBegun:
     branch: str
     base: str
     transcript: Path
-    earlier: tuple[Earlier, ...] = ()
+    earlier: tuple[EarlierRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceOpening:
     """A working tree is about to be made at `root`."""
 
-    step: ClassVar[Step] = Step.WORKSPACE_OPENING
+    step: ClassVar[JournalStep] = JournalStep.WORKSPACE_OPENING
     root: Path
 
 
@@ -81,7 +81,7 @@ class WorkspaceOpening:
 class WorkspaceOpened:
     """The working tree at `root` is complete."""
 
-    step: ClassVar[Step] = Step.WORKSPACE_OPENED
+    step: ClassVar[JournalStep] = JournalStep.WORKSPACE_OPENED
     root: Path
 
 
@@ -89,7 +89,7 @@ class WorkspaceOpened:
 class OrderBegun:
     """An order is about to be made on the commit `base`."""
 
-    step: ClassVar[Step] = Step.ORDER_BEGUN
+    step: ClassVar[JournalStep] = JournalStep.ORDER_BEGUN
     order: str
     base: str
     max_attempts: int | None = None
@@ -99,7 +99,7 @@ class OrderBegun:
 class StageBegun:
     """A stage of an attempt begins; `usage` is what the order's model calls took until then."""
 
-    step: ClassVar[Step] = Step.STAGE
+    step: ClassVar[JournalStep] = JournalStep.STAGE
     order: str
     attempt: int
     stage: AttemptStage
@@ -110,7 +110,7 @@ class StageBegun:
 class FailedAttempt:
     """An attempt ended without a commit; `usage` is what the order's calls took until then."""
 
-    step: ClassVar[Step] = Step.ATTEMPT_FAILED
+    step: ClassVar[JournalStep] = JournalStep.ATTEMPT_FAILED
     order: str
     attempt: int
     failure: FailureFacts
@@ -121,7 +121,7 @@ class FailedAttempt:
 class LandingBegun:
     """The branch is about to move from `old` (zeros: it does not exist yet) to `new`."""
 
-    step: ClassVar[Step] = Step.LANDING
+    step: ClassVar[JournalStep] = JournalStep.LANDING
     order: str
     branch: str
     old: str
@@ -132,7 +132,7 @@ class LandingBegun:
 class OrderLanded:
     """An order's commit is on the branch; `skipped` says that an earlier run landed it."""
 
-    step: ClassVar[Step] = Step.LANDED
+    step: ClassVar[JournalStep] = JournalStep.LANDED
     order: str
     commit: str
     skipped: bool = False
@@ -142,7 +142,7 @@ class OrderLanded:
 class OrderConcluded:
     """An order came to its verdict."""
 
-    step: ClassVar[Step] = Step.ORDER_ENDED
+    step: ClassVar[JournalStep] = JournalStep.ORDER_ENDED
     order: str
     verdict: VerdictWord
     failure: FailureFacts | None
@@ -153,7 +153,7 @@ class OrderConcluded:
 class OrderStopped:
     """An order was under way when its run ended; the next run takes it up again."""
 
-    step: ClassVar[Step] = Step.ORDER_STOPPED
+    step: ClassVar[JournalStep] = JournalStep.ORDER_STOPPED
     order: str
     usage: UsageRecord
 
@@ -162,7 +162,7 @@ class OrderStopped:
 class RunConcluded:
     """The run closed all that it had opened; an older journal does not say how it ended."""
 
-    step: ClassVar[Step] = Step.RUN_ENDED
+    step: ClassVar[JournalStep] = JournalStep.RUN_ENDED
     ending: Ending | None = None
 
 

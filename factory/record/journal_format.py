@@ -15,6 +15,7 @@ from factory.record.journal_entries import (
     Entry,
     FailedAttempt,
     FailureFacts,
+    JournalStep,
     LandingBegun,
     ListedOrder,
     OrderBegun,
@@ -24,11 +25,10 @@ from factory.record.journal_entries import (
     RunBegun,
     RunConcluded,
     StageBegun,
-    Step,
     WorkspaceOpened,
     WorkspaceOpening,
 )
-from shared.llm.record.earlier import Earlier
+from shared.llm.record.earlier import EarlierRun
 from shared.run_record import Ending
 
 _FORMAT = 1
@@ -65,11 +65,11 @@ def _render(entry: Entry, name: str, value: object) -> Iterator[tuple[str, objec
             yield name, value
 
 
-def _render_item(item: ListedOrder | Earlier) -> dict[str, object]:
+def _render_item(item: ListedOrder | EarlierRun) -> dict[str, object]:
     match item:
         case ListedOrder(id_, title):
             return {"id": id_, "title": title}
-        case Earlier(transcript, anew):
+        case EarlierRun(transcript, anew):
             return {"transcript": str(transcript), "anew": sorted(anew)}
 
 
@@ -84,7 +84,7 @@ def parse_entry(line: bytes) -> Entry:
     if document.get("format") != _FORMAT:
         raise ValueError("it is of another version")
     facts = _Facts(document)
-    return _PARSERS[facts.one_of("step", Step)](facts)
+    return _PARSERS[facts.one_of("step", JournalStep)](facts)
 
 
 class _Facts:
@@ -164,8 +164,8 @@ def _listed_order(facts: _Facts) -> ListedOrder:
     return ListedOrder(facts.text("id"), facts.text("title"))
 
 
-def _earlier(facts: _Facts) -> Earlier:
-    return Earlier(facts.path("transcript"), frozenset(map(str, facts.items("anew"))))
+def _earlier(facts: _Facts) -> EarlierRun:
+    return EarlierRun(facts.path("transcript"), frozenset(map(str, facts.items("anew"))))
 
 
 def _order_begun(facts: _Facts) -> OrderBegun:
@@ -233,16 +233,18 @@ def _verdict(name: str) -> VerdictWord:
     raise ValueError(f"{name!r} is not a verdict")
 
 
-_PARSERS: Mapping[Step, Callable[[_Facts], Entry]] = {
-    Step.RUN_BEGUN: _run_begun,
-    Step.WORKSPACE_OPENING: lambda facts: WorkspaceOpening(facts.path("root")),
-    Step.WORKSPACE_OPENED: lambda facts: WorkspaceOpened(facts.path("root")),
-    Step.ORDER_BEGUN: _order_begun,
-    Step.STAGE: _stage_begun,
-    Step.ATTEMPT_FAILED: _failed_attempt,
-    Step.LANDING: _landing_begun,
-    Step.LANDED: _order_landed,
-    Step.ORDER_ENDED: _order_concluded,
-    Step.ORDER_STOPPED: lambda facts: OrderStopped(facts.text("order"), facts.usage("usage")),
-    Step.RUN_ENDED: lambda facts: RunConcluded(facts.optional("ending", facts.ending)),
+_PARSERS: Mapping[JournalStep, Callable[[_Facts], Entry]] = {
+    JournalStep.RUN_BEGUN: _run_begun,
+    JournalStep.WORKSPACE_OPENING: lambda facts: WorkspaceOpening(facts.path("root")),
+    JournalStep.WORKSPACE_OPENED: lambda facts: WorkspaceOpened(facts.path("root")),
+    JournalStep.ORDER_BEGUN: _order_begun,
+    JournalStep.STAGE: _stage_begun,
+    JournalStep.ATTEMPT_FAILED: _failed_attempt,
+    JournalStep.LANDING: _landing_begun,
+    JournalStep.LANDED: _order_landed,
+    JournalStep.ORDER_ENDED: _order_concluded,
+    JournalStep.ORDER_STOPPED: lambda facts: OrderStopped(
+        facts.text("order"), facts.usage("usage")
+    ),
+    JournalStep.RUN_ENDED: lambda facts: RunConcluded(facts.optional("ending", facts.ending)),
 }

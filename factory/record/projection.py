@@ -26,7 +26,7 @@ from factory.record.journal_entries import (
 from shared.run_record import Ending
 
 
-class Activity(StrEnum):
+class OrderActivity(StrEnum):
     """What is being done to an order, as the steps in the journal tell it.
 
     Where an order stands in the schedule (`OrderState`) is another question: the schedule also
@@ -42,10 +42,10 @@ class Activity(StrEnum):
     FAILED = "FAILED"
 
 
-_INIT, _GENERATING, _TESTING, _PATCHING, _SUCCESS, _FAILED = Activity
+_INIT, _GENERATING, _TESTING, _PATCHING, _SUCCESS, _FAILED = OrderActivity
 
 # An order that is sent back to be made on the tip begins anew; one that landed before is done.
-TRANSITIONS: Mapping[Activity, frozenset[Activity]] = {
+TRANSITIONS: Mapping[OrderActivity, frozenset[OrderActivity]] = {
     _INIT: frozenset({_GENERATING, _PATCHING, _SUCCESS, _FAILED}),
     _GENERATING: frozenset({_TESTING, _PATCHING, _FAILED, _INIT}),
     _TESTING: frozenset({_SUCCESS, _PATCHING, _FAILED, _INIT}),
@@ -69,7 +69,7 @@ class OrderStatus:
 
     id: str
     title: str
-    state: Activity = Activity.INIT
+    state: OrderActivity = OrderActivity.INIT
     attempts: int = 0
     max_attempts: int | None = None
     doing: AttemptStage | None = None
@@ -98,7 +98,7 @@ class RunStatus:
     ending: Ending | None = None
 
 
-class Projection:
+class RunProjection:
     """Follows a journal record by record; what it returns does not change any more."""
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ def project(entries: Iterable[Entry]) -> RunStatus | None:
 
     Raises `IllegalTransition` where it tells of what cannot be.
     """
-    projection = Projection()
+    projection = RunProjection()
     for entry in entries:
         projection.take(entry)
     return projection.status
@@ -167,7 +167,7 @@ def _advance_order(
     match entry:
         case OrderBegun(max_attempts=max_attempts):
             return replace(
-                _moved(order, Activity.INIT),
+                _moved(order, OrderActivity.INIT),
                 max_attempts=max_attempts,
                 attempts=0,
                 doing=None,
@@ -187,13 +187,13 @@ def _advance_order(
             )
         case OrderLanded(commit=commit, skipped=skipped):
             return replace(
-                _moved(order, Activity.SUCCESS), commit=commit, skipped=skipped, doing=None
+                _moved(order, OrderActivity.SUCCESS), commit=commit, skipped=skipped, doing=None
             )
         case OrderConcluded(verdict="PASS", usage=usage):
             return replace(order, doing=None, usage=usage)
         case OrderConcluded(failure=failure, usage=usage):
             return replace(
-                _moved(order, Activity.FAILED),
+                _moved(order, OrderActivity.FAILED),
                 doing=None,
                 failed_attempt=order.attempts,
                 failure=failure or order.failure,
@@ -205,20 +205,20 @@ def _advance_order(
             assert_never(entry)
 
 
-def _activity_in(stage: AttemptStage, attempt: int) -> Activity | None:
+def _activity_in(stage: AttemptStage, attempt: int) -> OrderActivity | None:
     """Return what a stage means for the order; `None` where it goes on with what it was doing."""
     match stage:
         case AttemptStage.PROPOSE:
-            return Activity.GENERATING if attempt == 1 else Activity.PATCHING
+            return OrderActivity.GENERATING if attempt == 1 else OrderActivity.PATCHING
         case AttemptStage.VERIFY:
-            return Activity.TESTING
+            return OrderActivity.TESTING
         case AttemptStage.APPLY | AttemptStage.CONTRACT | AttemptStage.ACCEPT | AttemptStage.COMMIT:
             return None
         case _:
             assert_never(stage)
 
 
-def _moved(order: OrderStatus, state: Activity) -> OrderStatus:
+def _moved(order: OrderStatus, state: OrderActivity) -> OrderStatus:
     if state is order.state:
         return order
     if state not in TRANSITIONS[order.state]:

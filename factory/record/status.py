@@ -15,10 +15,10 @@ from pydantic_core import to_json
 from factory.record.journal import journal_path, read_journal
 from factory.record.journal_entries import Entry, FailureFacts, RunConcluded
 from factory.record.projection import (
-    Activity,
     IllegalTransition,
+    OrderActivity,
     OrderStatus,
-    Projection,
+    RunProjection,
     RunStatus,
     project,
 )
@@ -55,7 +55,7 @@ class StateFile:
     def __init__(self, common_dir: Path) -> None:
         self._path = state_path(common_dir)
         self._lock = threading.Lock()
-        self._projection = Projection()
+        self._projection = RunProjection()
         self._pending: threading.Timer | None = None
 
     def __call__(self, entry: Entry) -> None:
@@ -172,7 +172,7 @@ def _why(failure: dict[str, Any]) -> str:
 
 def _left(order: dict[str, Any]) -> str:
     left = order["attempts_left"]
-    if left is None or order["state"] == Activity.FAILED:
+    if left is None or order["state"] == OrderActivity.FAILED:
         return ""
     return f"; {left} attempt{'' if left == 1 else 's'} left"
 
@@ -200,7 +200,7 @@ def _attempts_left(order: OrderStatus) -> int | None:
     """
     if order.max_attempts is None:
         return None
-    if order.state in (Activity.SUCCESS, Activity.FAILED):
+    if order.state in (OrderActivity.SUCCESS, OrderActivity.FAILED):
         return 0
     return max(0, order.max_attempts - order.failed_attempt)
 

@@ -10,9 +10,9 @@ from typing import Literal
 from factory.orders.documents import (
     AttemptRecord,
     BatchSummary,
-    Failure,
+    CommandFlag,
     FailureBrief,
-    Flag,
+    OrderFailure,
     RunSummary,
     UsageRecord,
     VerdictWord,
@@ -33,7 +33,7 @@ class Circumstances:
     branch: str
     parent: str
     warnings: tuple[str, ...]
-    flags: tuple[Flag, ...] = ()
+    flags: tuple[CommandFlag, ...] = ()
 
 
 def summarise_order(
@@ -133,18 +133,18 @@ def public_json(summary: RunSummary | BatchSummary) -> dict[str, object]:
     return summary.model_dump(mode="json", exclude=exclude)  # type: ignore[arg-type]  # pydantic's alias is private
 
 
-def _failure(verdict: Verdict) -> Failure | None:
+def _failure(verdict: Verdict) -> OrderFailure | None:
     match verdict:
         case Passed():
             return None
         case Failed(brief):
             return _from_brief(brief)
         case Errored(cause):
-            return Failure(stage="error", excerpt=cause)
+            return OrderFailure(stage="error", excerpt=cause)
 
 
-def _from_brief(brief: FailureBrief) -> Failure:
-    return Failure(
+def _from_brief(brief: FailureBrief) -> OrderFailure:
+    return OrderFailure(
         stage=brief.stage,
         command=brief.command,
         exit_code=brief.exit_code,

@@ -15,11 +15,11 @@ from factory.record.journal import journal_path, read_journal, unfinished
 from factory.record.journal_entries import (
     Entry,
     FailureFacts,
+    JournalStep,
     LandingBegun,
     OrderConcluded,
     OrderLanded,
     RunBegun,
-    Step,
     WorkspaceOpening,
 )
 from factory.recovery.interrupted_landing import (
@@ -31,7 +31,7 @@ from factory.workbench.workspace import close_workspace
 from shared.events import Emit, Noted
 from shared.files.atomic_io import remove_drafts, write_json
 from shared.git.client import Git
-from shared.llm.record.earlier import Earlier
+from shared.llm.record.earlier import EarlierRun
 
 _RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
 _EARLIER_RUNS = 100  # whose replies are looked through; each was cut off before it was done
@@ -42,17 +42,17 @@ class _LastRun:
     """What the journal of the latest run tells of it."""
 
     begun: RunBegun
-    earlier: tuple[Earlier, ...]
+    earlier: tuple[EarlierRun, ...]
     """Its own transcript, and those it was handed on while its work was not done."""
     roots: tuple[Path, ...]
     """The working trees it opened."""
     landed: tuple[OrderLanded, ...]
     half_landing: LandingBegun | None
-    last_step: Step
+    last_step: JournalStep
     cut_off: bool
 
 
-def recover(git: Git, common_dir: Path, emit: Emit) -> tuple[Earlier, ...]:
+def recover(git: Git, common_dir: Path, emit: Emit) -> tuple[EarlierRun, ...]:
     """Clear away what the latest run left behind, finish its records, and return what it was told.
 
     The caller holds the repo's lock, so that run is over. A commit that was about to land either
@@ -111,9 +111,9 @@ def _last_run(entries: Sequence[Entry]) -> _LastRun | None:
     return _LastRun(
         begun=begun,
         earlier=(
-            Earlier(begun.transcript, gave_up),
+            EarlierRun(begun.transcript, gave_up),
             # Less what has failed since: the same replies are in both.
-            *(Earlier(each.transcript, each.anew | gave_up) for each in handed_on),
+            *(EarlierRun(each.transcript, each.anew | gave_up) for each in handed_on),
         )[:_EARLIER_RUNS],
         roots=tuple(workspaces_of(entries)),
         landed=landed,

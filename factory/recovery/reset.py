@@ -10,7 +10,7 @@ from factory.record.journal import journal_path, read_understood
 from factory.record.status import state_path
 from factory.recovery.recover import workspaces_of
 from factory.repo.lock import hold
-from factory.repo.preflight import Place
+from factory.repo.preflight import RepoPlace
 from factory.workbench.workspace import close_workspace, workspaces_root
 
 
@@ -26,7 +26,7 @@ class Leftovers:
         return bool(self.workspaces or self.state)
 
 
-def find_leftovers(place: Place) -> Leftovers:
+def find_run_leftovers(place: RepoPlace) -> Leftovers:
     """Return what runs have left: working trees below our root, and the files of their state."""
     root = workspaces_root().resolve()
     trees = {
@@ -39,13 +39,13 @@ def find_leftovers(place: Place) -> Leftovers:
     return Leftovers(tuple(sorted(trees)), tuple(path for path in files if path.exists()))
 
 
-def reset_repo(place: Place) -> Leftovers:
+def reset_repo(place: RepoPlace) -> Leftovers:
     """Remove what runs have left and return what that was.
 
     Raises `Busy` where a run is still going on: it is the user's to end.
     """
     with hold(place.common_dir):
-        found = find_leftovers(place)
+        found = find_run_leftovers(place)
         for root in found.workspaces:
             close_workspace(place.git, root)
             for folder in (root.parent, root.parent.parent):

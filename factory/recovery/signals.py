@@ -12,7 +12,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
+def deferring_signals() -> Iterator[None]:
     """Have Ctrl-C and SIGTERM wait for the end of the block, and take effect then.
 
     Only handlers of Python's are made to wait; what the system does by itself it still does. In

@@ -32,7 +32,7 @@ class BranchPolicy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RepoPlace:
     """Where a repo is: its working tree, its git folder, and the one that all its trees share.
 
     `git` runs no filters of the repo's own; `ignored_filters` are those that were asked for.
@@ -59,7 +59,7 @@ class Repo:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TargetBranch:
     """The branch that verified commits go to, and the commit it stands at (or will start from)."""
 
     branch: str
@@ -76,7 +76,7 @@ class Target:
         return self.tip if self.exists else NO_COMMIT
 
 
-def find_repo(folder: Path, *, allow_repo_filters: bool = False) -> Place:
+def find_repo(folder: Path, *, allow_repo_filters: bool = False) -> RepoPlace:
     """Return where the repo of `folder` is, and git for it, without the repo's own filters.
 
     Raises `InvalidInput` where there is no such folder, `PreflightRefused` where it has no repo
@@ -94,13 +94,13 @@ def find_repo(folder: Path, *, allow_repo_filters: bool = False) -> Place:
     tree, git_dir, common = layout
     git = git.at(tree)
     if allow_repo_filters:
-        return Place(git, tree, git_dir, common)
+        return RepoPlace(git, tree, git_dir, common)
     entries = git.read_config()
     git = git.with_config(without_repo_filters(entries))
-    return Place(git, tree, git_dir, common, _filters_in_use(tree, entries))
+    return RepoPlace(git, tree, git_dir, common, _filters_in_use(tree, entries))
 
 
-def inspect_repo(place: Place) -> Repo:
+def inspect_repo(place: RepoPlace) -> Repo:
     """Return the repo as it is, or raise `PreflightRefused` saying what stands in the way.
 
     Changes nothing.
@@ -124,7 +124,7 @@ def choose_target(
     policy: BranchPolicy,
     protected: Collection[str],
     start: str | None = None,
-) -> Target:
+) -> TargetBranch:
     """Return the branch to work on, made from `start` (default HEAD) where it does not exist.
 
     Raises `PreflightRefused` where the branch is protected, missing or there against `policy`.
@@ -164,7 +164,7 @@ def choose_target(
             f"branch {branch!r} is at {tip[:12]}, not at {begin[:12]} as --commit-hash says",
             "leave out --commit-hash to continue the branch where it is",
         )
-    return Target(branch, tip or begin, bool(tip))
+    return TargetBranch(branch, tip or begin, bool(tip))
 
 
 def checkout_of(branch: str, checkouts: Collection[Checkout]) -> Checkout | None:

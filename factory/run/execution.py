@@ -16,7 +16,7 @@ from factory.orders.verdict import Errored
 from factory.record.journal import Journal
 from factory.record.progress import AttemptProgress
 from factory.record.summary import usage_record
-from factory.workbench.pool import Benches
+from factory.workbench.pool import WorkbenchPool
 from shared.errors import LlmchError
 from shared.events import Emit
 from shared.files.atomic_io import write_json
@@ -36,7 +36,7 @@ class Execution:
     """Makes orders, with what is the same for all orders of a run. Safe for threads."""
 
     options: RunOptions
-    benches: Benches
+    pool: WorkbenchPool
     model: Model
     checker: WarmChecker
     journal: Journal
@@ -56,7 +56,7 @@ class Execution:
 
         self._ended.pop(task.name, None)
         try:
-            with self.benches.lend(task.base) as bench:
+            with self.pool.lend(task.base) as bench:
                 context = FactoryContext(
                     task=task,
                     options=self.options,

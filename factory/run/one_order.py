@@ -22,7 +22,7 @@ from factory.recovery.recover import recover
 from factory.repo.lock import hold
 from factory.repo.preflight import (
     Repo,
-    Target,
+    TargetBranch,
     choose_target,
     find_repo,
     inspect_repo,
@@ -31,7 +31,7 @@ from factory.run.session import Session, open_session
 from shared.errors import InvalidInput, LlmchError
 from shared.events import Emit, Warned
 from shared.files.atomic_io import make_folder, write_json
-from shared.llm.record.earlier import Earlier
+from shared.llm.record.earlier import EarlierRun
 from shared.llm.stack import ModelSource, open_model, transcript_of
 from shared.plan_folder.read import PlanFacts
 from shared.run_record import (
@@ -66,7 +66,7 @@ class OpenRun:
 
     session: Session
     recording: Recording
-    target: Target
+    target: TargetBranch
     exempt: tuple[bool, ...]
     """For each order, whether it is verified by compiling alone."""
 
@@ -98,7 +98,7 @@ class HeldRepo:
     """A repo that no other run can take, and what the run before left for this one."""
 
     repo: Repo
-    earlier: tuple[Earlier, ...]
+    earlier: tuple[EarlierRun, ...]
 
 
 @contextlib.contextmanager
@@ -155,7 +155,7 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
 
 
 def _run_begun(
-    commission: Commission, folder: RunFolder, target: Target, earlier: tuple[Earlier, ...]
+    commission: Commission, folder: RunFolder, target: TargetBranch, earlier: tuple[EarlierRun, ...]
 ) -> RunBegun:
     orders = (each.order for each in commission.orders)
     return RunBegun(
@@ -190,7 +190,7 @@ def default_branch(plan: PlanFacts | None, run_id: str) -> str:
     return f"factory/{plan.planner_run_id}" if plan else f"factory/adhoc/{run_id}"
 
 
-def describe_run(commission: Commission, target: Target) -> dict[str, Any]:
+def describe_run(commission: Commission, target: TargetBranch) -> dict[str, Any]:
     """Return what `run.json` says of how a run was asked for."""
     options, orders = commission.options, commission.orders
     plan = orders[0].plan

@@ -13,7 +13,7 @@ from typing import Literal
 from factory.judging.warm_checker import WarmChecker
 from factory.landing.land import Landing
 from factory.landing.reverify import Merging, SentBack
-from factory.orders.documents import Flag, RunSummary
+from factory.orders.documents import CommandFlag, RunSummary
 from factory.orders.identity import NOTES_REF, describe_commit, identify
 from factory.orders.options import RunOptions
 from factory.orders.task import OrderResult, OrderTask
@@ -29,11 +29,11 @@ from factory.record.journal_entries import (
 )
 from factory.record.progress import failure_facts, short_excerpt
 from factory.record.summary import Circumstances, summarise_order, summarise_stopped
-from factory.recovery.signals import uninterrupted
-from factory.repo.preflight import Repo, Target
+from factory.recovery.signals import deferring_signals
+from factory.repo.preflight import Repo, TargetBranch
 from factory.run.execution import Execution
-from factory.workbench.at_once import at_once
-from factory.workbench.pool import Benches
+from factory.workbench.pool import WorkbenchPool
+from factory.workbench.side_by_side import side_by_side
 from shared.errors import CommandFailed, Interrupted, LlmchError
 from shared.events import CommandFlagged, Emit, Noted, OrderEnded, OrderStarted, Warned
 from shared.files.atomic_io import make_folder, write_json
@@ -134,7 +134,7 @@ class Session:
             self.emit(CommandFlagged(order.id, each.code, each.command, each.message))
         summary = summarise_order(result.verdict, about, result.records, tally)
         document = summary.model_dump(mode="json")
-        at_once(
+        side_by_side(
             lambda: write_json(task.folder / "run_summary.json", document),
             lambda: self._annotate(task, result),
         )
@@ -176,7 +176,7 @@ class Session:
             summary = self.stop(task, stopped.message, parent, "ERROR")
             self._announce_end(summary, result.verdict)
             return summary, stopped
-        with uninterrupted():
+        with deferring_signals():
             result = self.land(task, result)
             return self.conclude(task, result, parent), error_of(result)
 
@@ -217,7 +217,7 @@ class Session:
             self.emit(Warned(f"no note was added to {commit[:12]}: {failed.message}"))
 
     def circumstances(
-        self, task: OrderTask, parent: str, flags: tuple[Flag, ...] = ()
+        self, task: OrderTask, parent: str, flags: tuple[CommandFlag, ...] = ()
     ) -> Circumstances:
         """Return what holds of an order's run whatever its verdict."""
         return Circumstances(
@@ -268,7 +268,7 @@ def _failure_facts(verdict: Verdict) -> FailureFacts | None:
 def open_session(
     options: RunOptions,
     repo: Repo,
-    target: Target,
+    target: TargetBranch,
     model: Model,
     folder: RunFolder,
     journal: Journal,
@@ -281,16 +281,16 @@ def open_session(
     """
     _import_ahead()
     date = commit_date(folder.started)
-    benches = Benches(options, repo, journal, folder.run_id, emit)
+    pool = WorkbenchPool(options, repo, journal, folder.run_id, emit)
     checker = WarmChecker()
     try:
-        benches.prepare(target.tip)
+        pool.prepare(target.tip)
         yield Session(
             options=options,
             repo=repo,
             landing=Landing(repo.git, repo.common_dir, target.branch, folder.run_id),
-            execution=Execution(options, benches, model, checker, journal, emit),
-            merging=Merging(options, repo, benches, checker, emit),
+            execution=Execution(options, pool, model, checker, journal, emit),
+            merging=Merging(options, repo, pool, checker, emit),
             model=model,
             folder=folder,
             journal=journal,
@@ -300,13 +300,13 @@ def open_session(
             branch_exists=target.exists,
         )
     finally:
-        with uninterrupted():
+        with deferring_signals():
             checker.close()
-            benches.close()
+            pool.close()
 
 
 def _import_ahead() -> None:
     """Start the graph library's import, most of a run's start, while git is being asked."""
     from factory.attempt import graph
 
-    threading.Thread(target=graph.prepare, name="import langgraph").start()
+    threading.Thread(target=graph.prepare_graph, name="import langgraph").start()

@@ -14,9 +14,9 @@ from factory.record.journal_entries import WorkspaceOpened, WorkspaceOpening
 from factory.repo.preflight import Repo
 from factory.sandbox import Policy, Sandbox, open_sandbox
 from factory.sandbox.linked import Linked
-from factory.sandbox.visible.dependencies import prepare as prepare_dependencies
-from factory.workbench.bench import Bench
+from factory.sandbox.visible.dependencies import prepare_dependencies as prepare_dependencies
 from factory.workbench.linking import Linking, find_links
+from factory.workbench.workbench import Workbench
 from factory.workbench.workspace import (
     Workspace,
     close_workspace,
@@ -28,8 +28,8 @@ from factory.workbench.workspace import (
 from shared.events import Emit, Noted, Warned
 
 
-class Benches:
-    """The benches of one run. Safe for threads; the caller bounds how many are lent at a time."""
+class WorkbenchPool:
+    """The workbenches of one run. Safe for threads; the caller bounds how many are lent at once."""
 
     def __init__(
         self, options: RunOptions, repo: Repo, journal: Journal, run_id: str, emit: Emit
@@ -43,7 +43,7 @@ class Benches:
         self._linking = Linking()
         self._warned: set[str] = set()
         self._lock = threading.Lock()
-        self._idle: list[Bench] = []
+        self._idle: list[Workbench] = []
         self._roots: list[Path] = []
 
     def prepare(self, commit: str) -> None:
@@ -55,7 +55,7 @@ class Benches:
         self._idle.append(self._open(commit))
 
     @contextlib.contextmanager
-    def lend(self, commit: str) -> Iterator[Bench]:
+    def lend(self, commit: str) -> Iterator[Workbench]:
         """Lend a bench whose tree is exactly `commit`.
 
         Raises `CommandFailed` where disk or git refuse, `SandboxUnavailable` where none works.
@@ -82,7 +82,7 @@ class Benches:
         with contextlib.suppress(OSError):
             self._root.rmdir()
 
-    def _open(self, commit: str) -> Bench:
+    def _open(self, commit: str) -> Workbench:
         # One at a time: git keeps its list of working trees in files that it does not lock.
         with self._lock:
             root = self._root / str(len(self._roots) + 1) / self._repo.tree.name
@@ -98,9 +98,9 @@ class Benches:
             sandbox = self._sandbox(policy)
             if len(self._roots) == 1:
                 self._emit(Noted(sandbox.describe()))
-            return Bench(workspace, sandbox, self._python, policy.temporary, linked)
+            return Workbench(workspace, sandbox, self._python, policy.temporary, linked)
 
-    def _link_again(self, bench: Bench) -> None:
+    def _link_again(self, bench: Workbench) -> None:
         """Show what belongs to the bench's new baseline, in a new sandbox where that differs."""
         linked = self._choose_links(bench.workspace)
         if linked == bench.linked:

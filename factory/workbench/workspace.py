@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from factory.repo.path_names import printable
-from factory.workbench.at_once import at_once
+from factory.workbench.side_by_side import side_by_side
 from factory.workbench.sweep import Listing, discard, find_leftovers
 from factory.workbench.tree import Tree
 from shared.errors import CommandFailed
@@ -89,7 +89,7 @@ class Workspace:
         """Do what `reset` does after commands that most likely left nothing: look, then do less."""
         seen = self._look_up(self.baseline)
         with self._refusals_told():
-            littered, unchanged = at_once(
+            littered, unchanged = side_by_side(
                 lambda: bool(find_leftovers(self.root, seen.listing)),
                 lambda: self.git.is_exactly(self.baseline),
             )
@@ -115,7 +115,7 @@ class Workspace:
 
         with self._refusals_told():
             # Both look at every file, git at what is in it and we at what else there is.
-            (commit, littered), unchanged = at_once(
+            (commit, littered), unchanged = side_by_side(
                 commit_and_look, lambda: self.git.is_exactly(tree)
             )
         exact = unchanged and not littered

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from factory.cli import add_batch_arguments, add_run_arguments, run_options
 from factory.orders.options import RunOptions
-from factory.repo.preflight import Place
+from factory.repo.preflight import RepoPlace
 from llmch.answers.plan import PlanDocument
 from llmch.console import Console
 from llmch.console.document import Outcome
@@ -43,14 +43,14 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     )
     from planner.known_plans import plan_once
     from planner.spec.read import read_spec
-    from shared.llm.cost.budget import Purse
+    from shared.llm.cost.budget import SharedBudget
 
     settings = settings_for(args, console, repo=args.repo, spec=args.spec)
     review = reviews_plan(args)
     with inputs_first(lambda: read_spec(args.spec), lambda: find_repo(args.repo)):
         planner_source = planning_source(args, settings, review=review)
         factory_source = model_source(args, settings, settings.factory)
-    purse = Purse(planner_source.budget)  # one budget for both
+    purse = SharedBudget(planner_source.budget)  # one budget for both
     place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     options = run_options(args, settings)
     _refuse_early(place, options)
@@ -71,7 +71,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     )
 
 
-def _refuse_early(place: Place, options: RunOptions) -> None:
+def _refuse_early(place: RepoPlace, options: RunOptions) -> None:
     """Say before planning is paid for what the orders would be refused for after it."""
     from factory.repo.preflight import choose_target, inspect_repo
     from factory.run.one_order import prepare_export

@@ -45,11 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Remove working trees and state; 8 where a run is still going on."""
-    from factory.recovery.reset import find_leftovers, reset_repo
+    from factory.recovery.reset import find_run_leftovers, reset_repo
     from factory.repo.preflight import find_repo
 
     place = find_repo(args.repo)
-    found = find_leftovers(place)
+    found = find_run_leftovers(place)
     if not found.any:
         return Outcome(ResetDocument(found))
     if not args.yes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shared.llm.client import Api, Place, Request, Role
+from shared.llm.client import Api, CallPlace, Request, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class PlannerModel:
             api=Api.RESPONSES,
             model=self.model,
             prompt=prompt,
-            place=Place(role, attempt),
+            place=CallPlace(role, attempt),
             max_output_tokens=self.max_output_tokens,
             temperature=self.temperature,
             reasoning_effort=self.reasoning_effort,

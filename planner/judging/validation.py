@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from planner.plan.plan import Draft, Plan
 from planner.plan.projection import project
-from planner.plan.target import NOTHING_MORE, Allowed, Target
+from planner.plan.target import NOTHING_MORE, Allowed, TargetRepo
 from planner.rules.catalogue import OWNERS, RULE_BY_CODE
 from planner.rules.model import PlanView, findings_of
 from planner.steps.declared import fold_history, read_interfaces
@@ -113,7 +113,7 @@ def judge(
     one is started where the plan needs it, and ended. Never raises, whatever a model wrote. Of one
     code the first thousand findings count: more show nothing that these do not.
     """
-    target = Target(frozenset(repo_files), sources or {}, allowed)
+    target = TargetRepo(frozenset(repo_files), sources or {}, allowed)
     chain = project(plan.drafts, target.files)
     interfaces = read_interfaces(plan.drafts)
     history = fold_history(plan.drafts, interfaces, target.files, target.sources)

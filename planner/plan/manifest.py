@@ -19,7 +19,7 @@ from shared.work_order.schemas import (
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class PlanOrigin:
     """Which run made a plan, and the hash of what it was made from."""
 
     planner_run_id: str
@@ -40,7 +40,7 @@ def compile_hash(*, spec: str, template: str, model: str, reasoning_effort: str 
     return sha256_bytes(canonical_json(inputs))
 
 
-def build_manifest(plan: Plan, repo_files: Collection[str], origin: Origin) -> Manifest:
+def build_manifest(plan: Plan, repo_files: Collection[str], origin: PlanOrigin) -> Manifest:
     """Return a valid plan's manifest, whose hash recomputes from the file that it is written to.
 
     It lists the requirements that the orders are traced to, where there are any. On a repo that
@@ -72,12 +72,12 @@ def reseal(document: JsonObject, exempt: Sequence[bool]) -> JsonObject:
     return _sealed(_attesting(whole, bootstrap=any(exempt)))
 
 
-def _with_provenance(order: WorkOrder, origin: Origin) -> WorkOrder:
+def _with_provenance(order: WorkOrder, origin: PlanOrigin) -> WorkOrder:
     provenance = _provenance(origin, bootstrap=order.verify_exempt)
     return order.model_copy(update={"provenance": provenance})
 
 
-def _provenance(origin: Origin, *, bootstrap: bool) -> Provenance:
+def _provenance(origin: PlanOrigin, *, bootstrap: bool) -> Provenance:
     return Provenance(
         planner_run_id=origin.planner_run_id,
         compile_hash=origin.compile_hash,

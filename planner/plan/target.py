@@ -19,7 +19,7 @@ NOTHING_MORE: Final = Allowed()
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TargetRepo:
     """The repo as git lists it.
 
     `sources` has the texts of the files that rules read, as far as they could be read: Python

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from planner.plan.projection import Projection
-from planner.plan.target import Target
+from planner.plan.target import TargetRepo
 
 _PROJECT: Final = "pyproject.toml"
 _REQUIREMENTS = re.compile(r"(?:.*/)?requirements[^/]*\.txt|requirements/[^/]+\.txt")
@@ -80,7 +80,7 @@ class Dependencies:
         return not self.provides(module, after) and (self.complete or module in _WELL_KNOWN)
 
 
-def read_dependencies(target: Target, chain: Projection) -> Dependencies:
+def read_dependencies(target: TargetRepo, chain: Projection) -> Dependencies:
     """Return what the repo and the user declare, and which order first writes such a file."""
     files = sorted(path for path in target.files if _declares(path))
     declared = [target.sources[path] for path in files if path in target.sources]

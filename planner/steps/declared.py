@@ -12,7 +12,7 @@ from planner.plan.promise import promise_of
 from shared.languages.python.stubs.contracts import normal_changes
 from shared.languages.python.stubs.merge import merge
 from shared.languages.python.stubs.stubs import Stub, StubProblem, parse_stub
-from shared.languages.python.views.views import Change, History
+from shared.languages.python.views.views import Change, ModuleHistory
 
 # No model's reply holds more, with all else that a plan needs.
 MAX_PLAN_BYTES: Final = 256 * 1024
@@ -55,10 +55,10 @@ def fold_history(
     interfaces: Sequence[Sequence[DeclaredInterface]],
     files: Collection[str],
     sources: Mapping[str, str],
-) -> History:
+) -> ModuleHistory:
     """Return the project's Python after each order of the plan, as every Python reads it."""
     changes = [_change(*each) for each in zip(drafts, interfaces, strict=True)]
-    return History(files, sources, changes, portable=True)
+    return ModuleHistory(files, sources, changes, portable=True)
 
 
 def _change(draft: Draft, interfaces: Sequence[DeclaredInterface]) -> Change:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from planner.plan.plan import Draft, Plan
 from planner.plan.projection import Projection
-from planner.plan.target import Target
+from planner.plan.target import TargetRepo
 from planner.steps.declared import DeclaredInterface
 from planner.steps.findings import Finding
 from shared.commands.commands import Command
-from shared.languages.python.views.views import History
+from shared.languages.python.views.views import ModuleHistory
 from shared.work_order.field_path import FieldPath
 
 
@@ -26,8 +26,8 @@ class Step:
     interfaces: tuple[DeclaredInterface, ...]
     plan: Plan
     chain: Projection
-    history: History
-    target: Target
+    history: ModuleHistory
+    target: TargetRepo
 
     def finding(self, code: str, at: FieldPath, message: str) -> Finding:
         """Return a finding about a field of this order."""

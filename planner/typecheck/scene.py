@@ -11,7 +11,7 @@ from planner.typecheck.backing import Names
 from planner.typecheck.certainty import Certainty
 from planner.typecheck.code_facts import CodeFacts
 from planner.typecheck.spots import Spot, mentions
-from shared.languages.python.views.views import History, View
+from shared.languages.python.views.views import ModuleHistory, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Scene:
     facts: CodeFacts
     view: View
     names: Names
-    history: History
+    history: ModuleHistory
     position: int
     source: Callable[[int], str]
     derived: frozenset[str]

@@ -25,7 +25,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CallPlace:
     """Where in a run a call stands. With the request itself it is the key of a recorded reply."""
 
     role: Role
@@ -56,7 +56,7 @@ class Request:
     api: Api
     model: str
     prompt: str
-    place: Place
+    place: CallPlace
     reply_schema: ReplySchema | None = None
     max_output_tokens: int | None = None
     temperature: float | None = None

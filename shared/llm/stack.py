@@ -13,15 +13,15 @@ from pathlib import Path
 
 from shared.events import Emit, Noted, Warned
 from shared.llm.client import LlmClient
-from shared.llm.cost.budget import Budget, CappedClient, Purse
+from shared.llm.cost.budget import Budget, CappedClient, SharedBudget
 from shared.llm.cost.prices import KNOWN_PRICES, Prices
 from shared.llm.cost.usage import Meter, MeteredClient
 from shared.llm.record.clients import RecordingClient, ReplayClient
-from shared.llm.record.earlier import Earlier, EarlierReplies, ResumingClient
-from shared.llm.record.origin import LIVE, Origin, describe_origin
+from shared.llm.record.earlier import EarlierReplies, EarlierRun, ResumingClient
+from shared.llm.record.origin import LIVE, ReplyOrigin, describe_origin
 from shared.llm.record.transcript import Transcript
 from shared.llm.wire.ask_again import SecondChanceClient
-from shared.llm.wire.retry import Patience, RetryPolicy, SystemClock
+from shared.llm.wire.retry import RetryContext, RetryPolicy, SystemClock
 from shared.secrets.redaction import secret_values
 
 
@@ -44,7 +44,7 @@ class ModelSource:
     mode: Mode
     open_live: Callable[[Emit], LlmClient] | None = None
     transcript: Path | None = None
-    origin: Origin = LIVE
+    origin: ReplyOrigin = LIVE
     """Where the replies come from, for the header of a new transcript."""
     base_url: str = ""
     """The server that a live model is asked at, without credentials; for the records."""
@@ -53,7 +53,7 @@ class ModelSource:
     dated: bool = True
     """Whether header and records carry the day; without it, equal replies make equal files."""
     budget: Budget = field(default_factory=Budget)
-    purse: Purse | None = None
+    purse: SharedBudget | None = None
     """Given where one budget covers several sources, as when one command plans and then runs."""
     prices: Prices = field(default_factory=lambda: KNOWN_PRICES)
 
@@ -70,7 +70,7 @@ class Model:
 
 @contextlib.contextmanager
 def open_model(
-    source: ModelSource, folder: Path, emit: Emit, earlier: Sequence[Earlier] = ()
+    source: ModelSource, folder: Path, emit: Emit, earlier: Sequence[EarlierRun] = ()
 ) -> Iterator[Model]:
     """Open the model for a run that records in `folder`, and close what is open at the end.
 
@@ -124,7 +124,7 @@ def _recording(
     transcript: Transcript,
     opened: contextlib.ExitStack,
     emit: Emit,
-    earlier: Sequence[Earlier],
+    earlier: Sequence[EarlierRun],
 ) -> RecordingClient:
     """Stack the layers in the order that keeps their promises.
 
@@ -135,8 +135,8 @@ def _recording(
     live = source.open_live(emit)
     if isinstance(live, AbstractContextManager):
         opened.enter_context(live)
-    capped = CappedClient(live, source.purse or Purse(source.budget), source.prices)
-    patience = Patience(RetryPolicy(), SystemClock(), emit)
+    capped = CappedClient(live, source.purse or SharedBudget(source.budget), source.prices)
+    patience = RetryContext(RetryPolicy(), SystemClock(), emit)
     inner: LlmClient = SecondChanceClient(capped, patience)
     before = [
         EarlierReplies(Transcript.read(each.transcript), each.anew)

@@ -15,7 +15,7 @@ from shared.llm.cost.prices import KNOWN_PRICES, Prices, extend_prices
 from shared.settings import values
 from shared.settings.declaration import Flag, FlagGroup, FlagKind, Keys, keys_of, setting, table
 from shared.settings.package_folders import PACKAGE_FOLDERS
-from shared.settings.values import Choice, Clamped, Links, Number, Whole
+from shared.settings.values import Choice, Clamped, Links, Number, WholeNumber
 
 
 class SandboxBackend(StrEnum):
@@ -36,7 +36,7 @@ class SandboxNet(StrEnum):
 
 ALWAYS_PROTECTED = frozenset({"main", "master"})
 ATTEMPTS = Clamped(1, 50)
-_OUTPUT_TOKENS = Whole(1, 10_000_000)
+_OUTPUT_TOKENS = WholeNumber(1, 10_000_000)
 _TEMPERATURE = Number(0, 2)
 _A_DAY = 86_400
 # A project's own config may have folders of installed packages linked. Any other folder could
@@ -262,7 +262,7 @@ class Settings:
         flag=Flag("--max-cost", FlagGroup.BUDGET, "USD"),
     )
     max_tokens: int | None = setting(
-        Whole(0, 10**12),
+        WholeNumber(0, 10**12),
         None,
         "stop before model calls take more tokens, input and output together",
         name="max_tokens",

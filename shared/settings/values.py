@@ -91,7 +91,7 @@ def read_switch(given: Given) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class WholeNumber:
     """Reads a whole number from `low` to `high`."""
 
     low: int
@@ -140,7 +140,7 @@ class Clamped:
 
     def __call__(self, given: Given) -> int:
         """Return the number as it is given."""
-        return Whole(-(2**31), 2**31)(given)
+        return WholeNumber(-(2**31), 2**31)(given)
 
     def clamp(self, number: int, name: str) -> tuple[int, str | None]:
         """Return `number` in bounds, and a warning where it was not; `name` is what set it."""

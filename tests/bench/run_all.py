@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from factory.attempt.graph import prepare
+from factory.attempt.graph import prepare_graph
 from factory.batch.coordinator import run_all
 from factory.orders.model_choice import ModelChoice
 from factory.orders.options import RunOptions
@@ -72,7 +72,7 @@ class _Watch:
 
 def measure_run_all(bench: Bench) -> Section:
     """Return the rows of `run-all`: sequential orders, a model that answers at once."""
-    prepare()
+    prepare_graph()
     sizes = ((_SMALL, _SMALL_AIM),) if bench.quick else ((_SMALL, _SMALL_AIM), (_LARGE, _LARGE_AIM))
     rows = [row for files, aim in sizes for row in _rows(bench, files, aim)]
     if not bench.quick:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from factory.attempt.graph import prepare
+from factory.attempt.graph import prepare_graph
 from factory.batch.coordinator import run_all
 from shared.events import ignore
 from shared.llm.client import Completion, LlmClient, Request
@@ -37,7 +37,7 @@ class _Slow:
 
 def measure_side_by_side(bench: Bench) -> Section:
     """Return the rows of independent orders, with one job and with a job for each."""
-    prepare()
+    prepare_graph()
     few, many, latency = (2, 3, 0.2) if bench.quick else (8, 20, 1.0)
     return Section(
         "run-all --jobs: commands counted, each order verified again as it lands",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.record.journal_entries import Step
+from factory.record.journal_entries import JournalStep
 from tests.harness import git
 from tests.kill.scale import FULL
 from tests.kill.scenario import Scenario
@@ -20,19 +20,19 @@ KILLED = -9
 # How often each step is on record in an undisturbed run, with one job and with four.
 TIMES = {
     1: {
-        Step.RUN_BEGUN: 1,
-        Step.WORKSPACE_OPENING: 1,
-        Step.WORKSPACE_OPENED: 1,
-        Step.ORDER_BEGUN: 3,
-        Step.STAGE: 18,
-        Step.ATTEMPT_FAILED: 1,
-        Step.LANDING: 3,
-        Step.LANDED: 3,
-        Step.ORDER_ENDED: 3,
-        Step.RUN_ENDED: 1,
+        JournalStep.RUN_BEGUN: 1,
+        JournalStep.WORKSPACE_OPENING: 1,
+        JournalStep.WORKSPACE_OPENED: 1,
+        JournalStep.ORDER_BEGUN: 3,
+        JournalStep.STAGE: 18,
+        JournalStep.ATTEMPT_FAILED: 1,
+        JournalStep.LANDING: 3,
+        JournalStep.LANDED: 3,
+        JournalStep.ORDER_ENDED: 3,
+        JournalStep.RUN_ENDED: 1,
     }
 }
-TIMES[4] = TIMES[1] | {Step.WORKSPACE_OPENING: 2, Step.WORKSPACE_OPENED: 2}
+TIMES[4] = TIMES[1] | {JournalStep.WORKSPACE_OPENING: 2, JournalStep.WORKSPACE_OPENED: 2}
 
 New = Callable[..., Scenario]
 
@@ -62,7 +62,9 @@ def test_the_steps_of_an_undisturbed_run_are_these(new: New, jobs: int) -> None:
     assert scenario.run() == 0
     journal = (scenario.repo / ".git/llmch/journal.jsonl").read_text().splitlines()
     assert Counter(json.loads(line)["step"] for line in journal) == TIMES[jobs]
-    assert set(TIMES[jobs]) == set(Step) - {Step.ORDER_STOPPED}  # nothing interrupts it
+    assert set(TIMES[jobs]) == set(JournalStep) - {
+        JournalStep.ORDER_STOPPED
+    }  # nothing interrupts it
     scenario.assert_done()
 
 
@@ -73,10 +75,14 @@ def test_killed_at_a_step(new: New, jobs: int, moment: str) -> None:
 
 @pytest.mark.parametrize(
     ("jobs", "step"),
-    [(1, Step.LANDING), (4, Step.LANDED), *((1, Step.LANDED), (4, Step.LANDING))[: 2 * FULL]],
+    [
+        (1, JournalStep.LANDING),
+        (4, JournalStep.LANDED),
+        *((1, JournalStep.LANDED), (4, JournalStep.LANDING))[: 2 * FULL],
+    ],
 )
 def test_killed_where_a_branch_lands_that_nobody_has_checked_out(
-    new: New, jobs: int, step: Step
+    new: New, jobs: int, step: JournalStep
 ) -> None:
     killed_and_run_again(new(jobs=jobs), f"{step}:2")
 

@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from factory.attempt.graph import prepare
+from factory.attempt.graph import prepare_graph
 from tests import processes
 from tests.kill.driver import Order, perform
 from tests.kill.faults import plant
@@ -48,7 +48,7 @@ class Zygote:
 
 
 def main() -> None:
-    prepare()
+    prepare_graph()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a driver prints is not for the other end
     for line in sys.stdin:

@@ -19,7 +19,7 @@ from factory.orders.reply_format import ReplyFormat
 from llmch.verbs.demo.examples import Example, find_example
 from shared.errors import LlmchError
 from shared.events import AttemptFailed, AttemptStarted, Event, OrderEnded
-from shared.llm.record.origin import Origin, OriginKind
+from shared.llm.record.origin import OriginKind, ReplyOrigin
 from shared.llm.wire.live_client import LiveClient
 from tests.authoring import build_example
 from tests.live.model_server import MISSING, ModelServer, named_server
@@ -30,7 +30,7 @@ def record(example: Example, server: ModelServer, target: Path, server_name: str
 
     `server_name` is how the transcript's header names the program that served the model.
     """
-    origin = Origin(
+    origin = ReplyOrigin(
         OriginKind.LIVE,
         planner_model="authored",
         factory_model=server.model,

@@ -25,7 +25,7 @@ from factory.proposal.reply_schema import reply_schema
 from llmch.verbs.demo.build import make_repo
 from llmch.verbs.demo.examples import find_example
 from shared.events import Event, ModelTextArrived, Noted
-from shared.llm.client import Api, Place, ReplyCutShort, Request, Role
+from shared.llm.client import Api, CallPlace, ReplyCutShort, Request, Role
 from shared.llm.wire.live_client import LiveClient
 from shared.work_order.hashing import EMPTY_SHA256
 from tests.harness import git, manifest, write_plan
@@ -49,7 +49,7 @@ def ask(server: ModelServer, prompt: str, api: Api = Api.CHAT, limit: int = 1024
         api=api,
         model=server.model,
         prompt=prompt,
-        place=Place(Role.FACTORY, 1, "WO-01"),
+        place=CallPlace(Role.FACTORY, 1, "WO-01"),
         temperature=0.0,
         max_output_tokens=limit,
     )

@@ -63,7 +63,9 @@ def wanted_by(tree: Path) -> tuple[str, ...]:
     return tuple(sorted({line for _, line in declared}))
 
 
-def prepare(tree: Path, python: Path, cache: Path, environ: Mapping[str, str] = os.environ) -> Path:
+def prepare_dependencies(
+    tree: Path, python: Path, cache: Path, environ: Mapping[str, str] = os.environ
+) -> Path:
     """The interpreter of an environment that has what `tree` declares, and pytest.
 
     It is made with `python` below `cache` the first time and found there by the declaration's

@@ -16,7 +16,7 @@ from factory.sandbox.visible.interpreter import (
     interpreter_of,
     write_programs,
 )
-from factory.sandbox.visible.view import View, view_of
+from factory.sandbox.visible.view import SandboxView, view_of
 
 _OWN_PACKAGES = ("llmch", "planner", "factory", "shared")
 
@@ -27,7 +27,7 @@ class Layout:
 
     policy: Policy
     interpreter: Interpreter
-    view: View
+    view: SandboxView
     git: GitView | None
 
     @property

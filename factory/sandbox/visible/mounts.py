@@ -9,7 +9,7 @@ from pathlib import Path
 
 from factory.sandbox.visible import etc
 from factory.sandbox.visible.layout import Layout
-from factory.sandbox.visible.view import View, links_on
+from factory.sandbox.visible.view import SandboxView, links_on
 
 TEMPORARY = Path("/tmp")  # noqa: S108  # inside, it is the private directory
 _DEVICES_AND_PROCESSES = (Path("/dev"), Path("/proc"))
@@ -67,7 +67,7 @@ def _etc_mounts(layout: Layout) -> Iterator[_Mount]:
         yield _bind(tree, tree, writable=False)
 
 
-def _view_mounts(view: View) -> Iterator[_Mount]:
+def _view_mounts(view: SandboxView) -> Iterator[_Mount]:
     """The view under its own names: each real place bound once, the links to it made again."""
     writable = {path.resolve(): False for path in view.read}
     writable |= {path.resolve(): True for path in view.write}

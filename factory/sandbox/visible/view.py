@@ -17,7 +17,7 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class SandboxView:
     """Paths as the command names them, each existing on the host."""
 
     read: tuple[Path, ...]
@@ -32,7 +32,7 @@ class View:
         return self.writable(path) or any(path.is_relative_to(each) for each in self.read)
 
 
-def view_of(policy: Policy, interpreter: Interpreter, programs: Path) -> View:
+def view_of(policy: Policy, interpreter: Interpreter, programs: Path) -> SandboxView:
     """The policy's view. Raises `InvalidInput` where it names a path that is not there."""
     named = (*policy.read, *policy.write)
     for path in named:
@@ -46,7 +46,7 @@ def view_of(policy: Policy, interpreter: Interpreter, programs: Path) -> View:
     named_read = (*policy.read, *linked)
     read = (*map(Path, _SYSTEM), *own, interpreter.executable, *named_read, programs)
     shown = (each for each in read if each.exists() or each == programs)  # that is made last
-    return View(tuple(dict.fromkeys(shown)), (policy.workspace, *policy.write))
+    return SandboxView(tuple(dict.fromkeys(shown)), (policy.workspace, *policy.write))
 
 
 def _parts(prefix: Path) -> tuple[Path, ...]:

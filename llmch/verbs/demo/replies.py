@@ -9,7 +9,7 @@ from llmch.entry.wiring import live_source
 from llmch.verbs.demo.examples import Example
 from planner.cli import planning_model
 from planner.compile.model import PlannerModel
-from shared.llm.record.origin import Origin
+from shared.llm.record.origin import ReplyOrigin
 from shared.llm.record.transcript import Transcript
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import Settings
@@ -32,7 +32,7 @@ def demo_models(
         return recorded_models(transcript.origin)
 
 
-def recorded_models(origin: Origin) -> tuple[PlannerModel, ModelChoice]:
+def recorded_models(origin: ReplyOrigin) -> tuple[PlannerModel, ModelChoice]:
     """Return the models as a transcript's header names them, asked as they were then."""
     model = origin.model or "unknown"
     factory_model = origin.factory_model or model

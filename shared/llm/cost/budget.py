@@ -21,7 +21,7 @@ class Budget:
     max_cost_usd: Decimal | None = None
 
 
-class Purse:
+class SharedBudget:
     """A budget and what was spent of it, shared by all clients of a command; safe for threads.
 
     Calls under way count with their worst case, so that parallel ones cannot exceed the budget
@@ -86,7 +86,9 @@ class CappedClient:
     It belongs inside the transcript: replies on record are free.
     """
 
-    def __init__(self, inner: LlmClient, purse: Purse, prices: Prices = KNOWN_PRICES) -> None:
+    def __init__(
+        self, inner: LlmClient, purse: SharedBudget, prices: Prices = KNOWN_PRICES
+    ) -> None:
         self._inner = inner
         self._purse = purse
         self._prices = prices

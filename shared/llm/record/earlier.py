@@ -11,7 +11,7 @@ from shared.llm.record.transcript import Transcript
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class EarlierRun:
     """The transcript of an earlier run; `anew` are the orders that are asked anew all the same."""
 
     transcript: Path
@@ -20,7 +20,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class EarlierReplies:
-    """The transcript of an earlier run, read; see `Earlier`."""
+    """The transcript of an earlier run, read; see `EarlierRun`."""
 
     transcript: Transcript
     anew: frozenset[str] = frozenset()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shared.llm.client import Completion, ReplyFailed, Request, Usage
-from shared.llm.record.origin import Origin, cleaned_origin, origin_to_json, parse_origin
+from shared.llm.record.origin import ReplyOrigin, cleaned_origin, origin_to_json, parse_origin
 from shared.llm.record.request_json import (
     parse_place,
     parse_request,
@@ -29,7 +29,7 @@ FORMAT = 1
 class Header:
     """The first line of a transcript."""
 
-    origin: Origin
+    origin: ReplyOrigin
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class CallFailure:
     """The call of `key` brought no reply.
 
     A `handed_on` failure used up an attempt, so a resumed run meets it again; any other one ended
@@ -61,7 +61,7 @@ class Failure:
     handed_on: bool
 
 
-Record = Header | Intent | Response | Failure
+Record = Header | Intent | Response | CallFailure
 
 
 def render_record(record: Record, secrets: Sequence[str] = (), date: str | None = None) -> bytes:
@@ -91,7 +91,7 @@ def parse_record(line: bytes) -> Record:
             return Response(_text(document, "key"), _parse_completion(document))
         case "failure":
             failed = ReplyFailed(_text(document, "message"), _parse_usage(document))
-            return Failure(_text(document, "key"), failed, document.get("handed_on") is True)
+            return CallFailure(_text(document, "key"), failed, document.get("handed_on") is True)
         case other:
             raise ValueError(f"unknown kind of record: {other!r}")
 
@@ -117,7 +117,7 @@ def _record_to_json(record: Record) -> dict[str, Any]:
                 "usage": _usage_to_json(completion.usage),
                 "adjustments": list(completion.adjustments),
             }
-        case Failure(key, failed, handed_on):
+        case CallFailure(key, failed, handed_on):
             return {
                 "record": "failure",
                 "key": key,
@@ -159,8 +159,8 @@ def _redacted(record: Record, secrets: Sequence[str]) -> Record:
                     adjustments=tuple(map(clean, completion.adjustments)),
                 ),
             )
-        case Failure(key, failed, handed_on):
-            return Failure(key, ReplyFailed(clean(failed.message), failed.usage), handed_on)
+        case CallFailure(key, failed, handed_on):
+            return CallFailure(key, ReplyFailed(clean(failed.message), failed.usage), handed_on)
 
 
 def _parse_header(document: Mapping[str, Any]) -> Header:

@@ -16,7 +16,7 @@ class OriginKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ReplyOrigin:
     """The kind of a transcript's replies, and what its header says about the models behind them.
 
     `model` answers for every role that has no model of its own here. A field is empty where the
@@ -32,37 +32,37 @@ class Origin:
     date: str = ""
 
 
-AUTHORED = Origin(OriginKind.AUTHORED)
-LIVE = Origin(OriginKind.LIVE)
+AUTHORED = ReplyOrigin(OriginKind.AUTHORED)
+LIVE = ReplyOrigin(OriginKind.LIVE)
 
-_DETAILS = tuple(each.name for each in fields(Origin) if each.name != "kind")
+_DETAILS = tuple(each.name for each in fields(ReplyOrigin) if each.name != "kind")
 
 
-def describe_origin(origin: Origin) -> str:
+def describe_origin(origin: ReplyOrigin) -> str:
     """Return where replies come from, in words: "authored", or "live (model: m, date: d)"."""
     rest = ", ".join(f"{name}: {value}" for name, value in _said(origin).items())
     return f"{origin.kind} ({rest})" if rest else origin.kind.value
 
 
-def origin_to_json(origin: Origin) -> dict[str, str]:
+def origin_to_json(origin: ReplyOrigin) -> dict[str, str]:
     """Return the origin as a header holds it; what is not said is left out."""
     return {"origin": origin.kind.value, **_said(origin)}
 
 
-def parse_origin(document: Mapping[str, object]) -> Origin:
+def parse_origin(document: Mapping[str, object]) -> ReplyOrigin:
     """Return the origin that a header holds; a kind that is not known here is `UNKNOWN`."""
     try:
         kind = OriginKind(str(document.get("origin")))
     except ValueError:
         kind = OriginKind.UNKNOWN
-    return Origin(kind, **{name: str(document.get(name, "")) for name in _DETAILS})
+    return ReplyOrigin(kind, **{name: str(document.get(name, "")) for name in _DETAILS})
 
 
-def cleaned_origin(origin: Origin, clean: Callable[[str], str]) -> Origin:
+def cleaned_origin(origin: ReplyOrigin, clean: Callable[[str], str]) -> ReplyOrigin:
     """Return the origin with `clean` applied to all that a person or a server may have put in."""
-    return Origin(origin.kind, **{name: clean(value) for name, value in _said(origin).items()})
+    return ReplyOrigin(origin.kind, **{name: clean(value) for name, value in _said(origin).items()})
 
 
-def _said(origin: Origin) -> dict[str, str]:
+def _said(origin: ReplyOrigin) -> dict[str, str]:
     values = {name: str(getattr(origin, name)) for name in _DETAILS}
     return {name: value for name, value in values.items() if value}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType
 from typing import Any
 
-from shared.llm.client import Api, Place, ReplySchema, Request, Role
+from shared.llm.client import Api, CallPlace, ReplySchema, Request, Role
 
 
 def request_key(request: Request) -> str:
@@ -35,7 +35,7 @@ def request_to_json(request: Request) -> dict[str, Any]:
     }
 
 
-def parse_request(document: Mapping[str, Any], place: Place) -> Request:
+def parse_request(document: Mapping[str, Any], place: CallPlace) -> Request:
     """Return the request that was made at `place`; `ValueError` says what is wrong with it."""
     model, prompt = document.get("model"), document.get("prompt")
     temperature, limit = document.get("temperature"), document.get("max_output_tokens")
@@ -66,17 +66,17 @@ def _parse_schema(value: object) -> ReplySchema | None:
             raise ValueError("malformed reply schema")
 
 
-def place_to_json(place: Place) -> dict[str, Any]:
+def place_to_json(place: CallPlace) -> dict[str, Any]:
     """Return the place as JSON values."""
     return {"role": place.role.value, "order": place.order, "attempt": place.attempt}
 
 
-def parse_place(document: Mapping[str, Any]) -> Place:
+def parse_place(document: Mapping[str, Any]) -> CallPlace:
     """Return the place of a call; `ValueError` says what is wrong with it."""
     order, attempt = document.get("order"), document.get("attempt")
     if not isinstance(order, str | None) or type(attempt) is not int:
         raise ValueError("malformed place")
-    return Place(Role(str(document.get("role"))), attempt, order)
+    return CallPlace(Role(str(document.get("role"))), attempt, order)
 
 
 def changed_parts(recorded: Request, wanted: Request) -> Iterator[str]:

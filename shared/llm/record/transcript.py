@@ -19,9 +19,9 @@ from types import TracebackType
 from typing import Self
 
 from shared.errors import CommandFailed, InvalidInput
-from shared.llm.client import Completion, Place, ReplyFailed, Request, Role
+from shared.llm.client import CallPlace, Completion, ReplyFailed, Request, Role
 from shared.llm.record.lines import (
-    Failure,
+    CallFailure,
     Header,
     Intent,
     Record,
@@ -29,7 +29,7 @@ from shared.llm.record.lines import (
     parse_record,
     render_record,
 )
-from shared.llm.record.origin import AUTHORED, Origin
+from shared.llm.record.origin import AUTHORED, ReplyOrigin
 from shared.llm.record.request_json import changed_parts, request_key
 
 _CHUNK = 1 << 16
@@ -44,7 +44,7 @@ class Transcript:
     def __init__(
         self,
         path: Path,
-        origin: Origin,
+        origin: ReplyOrigin,
         descriptor: int | None,
         secrets: Sequence[str],
         today: Callable[[], str] | None,
@@ -55,15 +55,15 @@ class Transcript:
         self._secrets = secrets
         self._today = today
         self._lock = threading.Lock()
-        self._answers: dict[str, Response | Failure] = {}
-        self._pending: Counter[tuple[str, Place]] = Counter()
-        self._places: dict[str, Place] = {}
+        self._answers: dict[str, Response | CallFailure] = {}
+        self._pending: Counter[tuple[str, CallPlace]] = Counter()
+        self._places: dict[str, CallPlace] = {}
 
     @classmethod
     def open(
         cls,
         path: Path,
-        origin: Origin,
+        origin: ReplyOrigin,
         *,
         secrets: Sequence[str] = (),
         today: Callable[[], str] | None = None,
@@ -96,7 +96,7 @@ class Transcript:
         return transcript
 
     @property
-    def uncertain(self) -> tuple[Place, ...]:
+    def uncertain(self) -> tuple[CallPlace, ...]:
         """The calls that were begun and of whose end nothing is known: possibly paid for."""
         with self._lock:
             return tuple(place for (_, place), count in self._pending.items() if count > 0)
@@ -119,7 +119,7 @@ class Transcript:
                 return None
             case Response(_, completion):
                 return completion
-            case Failure(_, failed):
+            case CallFailure(_, failed):
                 raise ReplyFailed(failed.message, failed.usage, replayed=True)
 
     def begin(self, request: Request) -> str:
@@ -135,8 +135,8 @@ class Transcript:
         return replace(recorded.completion, usage=completion.usage, replayed=completion.replayed)
 
     def fail(self, key: str, failed: ReplyFailed, *, handed_on: bool) -> None:
-        """Put on record that the call brought no reply; see `Failure`."""
-        self._append(Failure(key, failed, handed_on))
+        """Put on record that the call brought no reply; see `CallFailure`."""
+        self._append(CallFailure(key, failed, handed_on))
 
     def explain_miss(self, request: Request) -> str:
         """Return in words what keeps `request` from being found here."""
@@ -189,10 +189,10 @@ class Transcript:
             case Intent(key, request):
                 self._places[key] = request.place
                 self._pending[key, request.place] += 1
-            case Response(key) | Failure(key):
+            case Response(key) | CallFailure(key):
                 self._answer(key, record)
 
-    def _answer(self, key: str, record: Response | Failure) -> None:
+    def _answer(self, key: str, record: Response | CallFailure) -> None:
         if place := self._places.get(key):
             self._pending[key, place] -= 1
         stays = isinstance(record, Response) or record.handed_on

@@ -18,7 +18,7 @@ from shared.llm.client import (
     Request,
     Usage,
 )
-from shared.llm.wire.retry import Patience
+from shared.llm.wire.retry import RetryContext
 
 _BROKEN_REPLIES = 3
 
@@ -26,7 +26,7 @@ _BROKEN_REPLIES = 3
 class SecondChanceClient:
     """Asks again for a reply that broke off, and once with a doubled limit for one cut short."""
 
-    def __init__(self, inner: LlmClient, patience: Patience) -> None:
+    def __init__(self, inner: LlmClient, patience: RetryContext) -> None:
         self._inner = inner
         self._patience = patience
 

@@ -17,12 +17,12 @@ from shared.events import Channel, Emit, ModelTextArrived, Noted, ignore
 from shared.llm.client import Api, Completion, ReplyBroken, ReplyFailed, Request
 from shared.llm.wire.access import ModelAccess
 from shared.llm.wire.chat import chat_body, read_chat
-from shared.llm.wire.polling import cancel, recover
+from shared.llm.wire.polling import cancel, recover_response
 from shared.llm.wire.quirks import Quirks, adjusted, initial_quirks
 from shared.llm.wire.refusals import Refused, Unreachable, final_error
 from shared.llm.wire.reply_reading import Answer, Watch, answer_usage
 from shared.llm.wire.responses import ResponseStream, read_response, response_body
-from shared.llm.wire.retry import Clock, Patience, RetryPolicy, SystemClock, with_retries
+from shared.llm.wire.retry import Clock, RetryContext, RetryPolicy, SystemClock, with_retries
 from shared.llm.wire.sse import Document, NotJson, iter_documents
 from shared.llm.wire.transport import Transport
 from shared.llm.wire.well_formed import well_formed
@@ -58,7 +58,7 @@ class LiveClient:
         self._emit = emit
         self._watched = emit is not ignore
         clock = clock or SystemClock()
-        self._patience = Patience(policy or RetryPolicy(), clock, emit)
+        self._patience = RetryContext(policy or RetryPolicy(), clock, emit)
         self._transport = Transport(access, clock)
         self._lock = threading.Lock()
         self._learned: dict[tuple[str, Api], _Learned] = {}
@@ -157,11 +157,11 @@ class LiveClient:
             patience = self._patience_for(request)
             # Without a stream nothing broke: the server just has the reply later.
             reason = broken.message if quirks.stream else "the reply is made in the background"
-            return recover(self._transport, stream, patience, deadline, reason)
+            return recover_response(self._transport, stream, patience, deadline, reason)
         assert stream.final is not None
         return stream.final
 
-    def _patience_for(self, request: Request) -> Patience:
+    def _patience_for(self, request: Request) -> RetryContext:
         return self._patience.of(request.place.order)
 
     def _watcher(self, request: Request) -> Watch:

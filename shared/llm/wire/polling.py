@@ -10,7 +10,7 @@ from contextlib import suppress
 from shared.llm.client import ReplyBroken, ReplyFailed
 from shared.llm.wire.refusals import Refused, Unreachable
 from shared.llm.wire.responses import ResponseStream, is_pending
-from shared.llm.wire.retry import Patience, with_retries
+from shared.llm.wire.retry import RetryContext, with_retries
 from shared.llm.wire.sse import Document, NotJson, iter_documents, read_document
 from shared.llm.wire.transport import Transport
 
@@ -23,8 +23,12 @@ _RESUMES = 5
 _GONE = frozenset({404, 405})
 
 
-def recover(
-    transport: Transport, stream: ResponseStream, patience: Patience, deadline: float, reason: str
+def recover_response(
+    transport: Transport,
+    stream: ResponseStream,
+    patience: RetryContext,
+    deadline: float,
+    reason: str,
 ) -> Document:
     """Return the final document of the response whose stream broke because of `reason`.
 
@@ -41,7 +45,9 @@ def recover(
         raise ReplyBroken(f"{reason}; the server does not have the reply any more") from None
 
 
-def _resume(transport: Transport, stream: ResponseStream, patience: Patience, reason: str) -> None:
+def _resume(
+    transport: Transport, stream: ResponseStream, patience: RetryContext, reason: str
+) -> None:
     """Follow the stream on as long as that brings something new; leaves it final, or not."""
     assert stream.response_id is not None
     for attempt in range(1, _RESUMES + 1):
@@ -65,7 +71,9 @@ def _resume(transport: Transport, stream: ResponseStream, patience: Patience, re
             return
 
 
-def _poll(transport: Transport, response_id: str, patience: Patience, deadline: float) -> Document:
+def _poll(
+    transport: Transport, response_id: str, patience: RetryContext, deadline: float
+) -> Document:
     interval = _FIRST_INTERVAL
     while True:
         document = with_retries(lambda: _retrieve(transport, response_id), patience, deadline)

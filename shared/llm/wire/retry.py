@@ -68,7 +68,7 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryContext:
     """All that waiting needs: the policy, the clock, and who is told."""
 
     policy: RetryPolicy
@@ -76,7 +76,7 @@ class Patience:
     emit: Emit = ignore
     order: str | None = None
 
-    def of(self, order: str | None) -> Patience:
+    def of(self, order: str | None) -> RetryContext:
         """Return the same for a call of one order, which is then named."""
         return replace(self, order=order)
 
@@ -86,7 +86,7 @@ class Patience:
         self.clock.sleep(seconds)
 
 
-def with_retries(call: Callable[[], T], patience: Patience, deadline: float) -> T:
+def with_retries(call: Callable[[], T], patience: RetryContext, deadline: float) -> T:
     """Return what `call` returns, calling again after faults that may pass.
 
     `deadline` is a moment of the clock. Raises `ModelUnavailable` when the retries or the time are
@@ -109,7 +109,7 @@ def with_retries(call: Callable[[], T], patience: Patience, deadline: float) -> 
 
 
 def _check_patience(
-    patience: Patience, retry: int, seconds: float, deadline: float, reason: str
+    patience: RetryContext, retry: int, seconds: float, deadline: float, reason: str
 ) -> None:
     if retry > patience.policy.retries:
         raise ModelUnavailable(

@@ -17,6 +17,7 @@ from factory.record.journal_entries import (
     Entry,
     FailedAttempt,
     FailureFacts,
+    JournalStep,
     LandingBegun,
     ListedOrder,
     OrderBegun,
@@ -26,15 +27,14 @@ from factory.record.journal_entries import (
     RunBegun,
     RunConcluded,
     StageBegun,
-    Step,
     WorkspaceOpened,
     WorkspaceOpening,
 )
 from factory.record.journal_format import parse_entry, render_entry
-from factory.record.projection import Activity, IllegalTransition, Projection, project
+from factory.record.projection import IllegalTransition, OrderActivity, RunProjection, project
 from factory.record.status import StateFile
 from shared.errors import Busy, CommandFailed
-from shared.llm.record.earlier import Earlier
+from shared.llm.record.earlier import EarlierRun
 from shared.run_record import Ending
 
 # Lone surrogates are how Python holds a path that is not UTF-8; titles come from a model.
@@ -59,7 +59,7 @@ failures = st.builds(
     exit_code=st.none() | st.integers(-64, 255),
     excerpt=texts,
 )
-earlier = st.builds(Earlier, transcript=paths, anew=st.frozensets(texts, max_size=3))
+earlier = st.builds(EarlierRun, transcript=paths, anew=st.frozensets(texts, max_size=3))
 entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(
         RunBegun,
@@ -145,16 +145,16 @@ def test_a_record_is_read_back_as_it_was_written(entry: Entry) -> None:
 
 
 def test_every_step_has_a_record() -> None:
-    assert {each.step for each in Entry.__args__} == set(Step)
+    assert {each.step for each in Entry.__args__} == set(JournalStep)
 
 
 def test_the_journal_of_an_older_version_is_understood() -> None:
     status = project(parse_entry(line({"format": 1, **each})) for each in OLDER)
     assert status is not None
     one, two = status.orders.values()
-    assert (one.state, one.attempts, one.commit) == (Activity.FAILED, 2, "")
+    assert (one.state, one.attempts, one.commit) == (OrderActivity.FAILED, 2, "")
     assert one.failure == FailureFacts(Stage.ACCEPTANCE_FAILED)
-    assert (two.state, two.skipped, two.commit) == (Activity.SUCCESS, True, "2" * 40)
+    assert (two.state, two.skipped, two.commit) == (OrderActivity.SUCCESS, True, "2" * 40)
     assert (status.ended, status.ending) == (True, None)
 
 
@@ -219,7 +219,7 @@ def test_whoever_watches_a_run_does_not_end_it(recorded: list[Entry]) -> None:
 
 @given(st.lists(entries, max_size=8))
 def test_a_status_is_not_changed_by_what_comes_after(recorded: list[Entry]) -> None:
-    projection = Projection()
+    projection = RunProjection()
     seen = []
     for entry in recorded:
         with contextlib.suppress(IllegalTransition):

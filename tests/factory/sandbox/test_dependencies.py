@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.sandbox.visible.dependencies import _REQUIREMENT, prepare, wanted_by
+from factory.sandbox.visible.dependencies import _REQUIREMENT, prepare_dependencies, wanted_by
 from shared.errors import CommandFailed, InvalidInput
 from shared.process import run_tool
 
@@ -43,13 +43,13 @@ def test_what_is_declared_is_installed_once(tmp_path: Path, environ: dict[str, s
     tree, cache = tmp_path / "tree", tmp_path / "cache"
     tree.mkdir()
     (tree / "requirements.txt").write_text("lib>=1  # the answer\n")
-    python = prepare(tree, Path(sys.executable), cache, environ)
+    python = prepare_dependencies(tree, Path(sys.executable), cache, environ)
     answer = [str(python), "-c", "import lib, pytest, sys; print(lib.answer, sys.prefix)"]
     done = run_tool(answer, cwd=tmp_path, env={}, timeout_seconds=30)
     assert done.stdout.decode().split() == ["42", str(python.parent.parent)], done.stderr
     assert python.is_relative_to(cache)
     without_index = {"PATH": os.defpath, "PIP_NO_INDEX": "1"}
-    assert prepare(tree, Path(sys.executable), cache, without_index) == python
+    assert prepare_dependencies(tree, Path(sys.executable), cache, without_index) == python
 
 
 def test_the_installer_s_own_words_are_passed_on_and_nothing_half_made_is_used(
@@ -62,12 +62,14 @@ def test_the_installer_s_own_words_are_passed_on_and_nothing_half_made_is_used(
     (tmp_path / "requirements.txt").write_text("lib\n")
     for _ in range(2):
         with pytest.raises(CommandFailed, match="no such package"):
-            prepare(tmp_path, Path(sys.executable), tmp_path / "cache", {"PATH": str(uv.parent)})
+            prepare_dependencies(
+                tmp_path, Path(sys.executable), tmp_path / "cache", {"PATH": str(uv.parent)}
+            )
 
 
 def test_a_target_that_declares_nothing_keeps_its_interpreter(tmp_path: Path) -> None:
     python = Path(sys.executable)
-    assert prepare(tmp_path, python, tmp_path / "cache") == python
+    assert prepare_dependencies(tmp_path, python, tmp_path / "cache") == python
     assert not (tmp_path / "cache").exists()
 
 

@@ -10,26 +10,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.plan.manifest import Origin, build_manifest, compile_hash
+from planner.plan.manifest import PlanOrigin, build_manifest, compile_hash
 from planner.plan.plan import parse_plan
 from shared.plan_folder.write import plan_files
 from shared.work_order.hashing import manifest_sha256
 from shared.work_order.schemas import Manifest, parse_document
 from tests.planner.plans import creating, order, plan, requiring
 
-ORIGIN = Origin("01RUN", "c" * 64)
+ORIGIN = PlanOrigin("01RUN", "c" * 64)
 VERIFY = "scripts/verify.sh"
 
 
-def built(document: Any, origin: Origin = ORIGIN) -> Manifest:
+def built(document: Any, origin: PlanOrigin = ORIGIN) -> Manifest:
     return build_manifest(parse_plan(document), (), origin)
 
 
-def manifest_of(document: Any, origin: Origin = ORIGIN) -> dict[str, Any]:
+def manifest_of(document: Any, origin: PlanOrigin = ORIGIN) -> dict[str, Any]:
     return built(document, origin).model_dump(mode="json")
 
 
-def hash_of(document: Any, origin: Origin = ORIGIN) -> object:
+def hash_of(document: Any, origin: PlanOrigin = ORIGIN) -> object:
     return manifest_of(document, origin)["provenance"]["manifest_sha256"]
 
 
@@ -60,8 +60,8 @@ def test_every_order_names_the_manifest_it_belongs_to() -> None:
 
 
 def test_the_hash_does_not_depend_on_the_run() -> None:
-    assert hash_of(plan(order(1)), Origin("01A", "c" * 64)) == hash_of(
-        plan(order(1)), Origin("01B", "c" * 64)
+    assert hash_of(plan(order(1)), PlanOrigin("01A", "c" * 64)) == hash_of(
+        plan(order(1)), PlanOrigin("01B", "c" * 64)
     )
 
 
@@ -80,7 +80,7 @@ def test_the_hash_covers(document: dict[str, Any]) -> None:
 
 
 def test_the_hash_covers_what_the_plan_was_made_from() -> None:
-    assert hash_of(plan(order(1)), Origin("01A", "d" * 64)) != hash_of(plan(order(1)))
+    assert hash_of(plan(order(1)), PlanOrigin("01A", "d" * 64)) != hash_of(plan(order(1)))
 
 
 def test_a_changed_order_no_longer_fits_the_hash() -> None:

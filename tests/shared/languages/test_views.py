@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from shared.languages.python.views.views import Change, History, reachable
+from shared.languages.python.views.views import Change, ModuleHistory, reachable
 
 SOURCE = '''"""Doc."""
 from __future__ import annotations
@@ -36,7 +36,7 @@ def text(
     changes: list[Change], sources: Mapping[str, str] | None = None, path: str = "a.py"
 ) -> str:
     sources = sources or {}
-    module = History(set(sources), sources, changes).module(path, len(changes))
+    module = ModuleHistory(set(sources), sources, changes).module(path, len(changes))
     assert module is not None
     compile(module.text, path, "exec")
     return module.text
@@ -109,14 +109,14 @@ def test_a_name_that_is_changed_without_saying_how_is_unknown_until_it_is_declar
 
 def test_a_file_written_without_contract_may_hold_anything() -> None:
     assert "def __getattr__" in text([change("a.py")])
-    history = History((), {}, [change("a.py")])
+    history = ModuleHistory((), {}, [change("a.py")])
     module = history.module("a.py", 1)
     assert module is not None
     assert module.is_open
 
 
 def test_what_an_order_wrote_without_telling_leaves_the_rest_in_force() -> None:
-    history = History((), {}, [change("a.py", "def f() -> int: ..."), change("a.py")])
+    history = ModuleHistory((), {}, [change("a.py", "def f() -> int: ..."), change("a.py")])
     before, after = history.module("a.py", 1), history.module("a.py", 2)
     assert before is not None
     assert after is not None
@@ -137,13 +137,13 @@ def test_what_an_order_wrote_without_telling_leaves_the_rest_in_force() -> None:
     ],
 )
 def test_a_source_that_makes_names_as_it_runs_is_open(source: str) -> None:
-    module = History(["a.py"], {"a.py": source}, []).module("a.py", 0)
+    module = ModuleHistory(["a.py"], {"a.py": source}, []).module("a.py", 0)
     assert module is not None
     assert module.is_open
 
 
 def test_a_source_that_cannot_be_read_says_why_and_counts_as_unknown() -> None:
-    module = History(["a.py"], {"a.py": "x = ("}, []).module("a.py", 0)
+    module = ModuleHistory(["a.py"], {"a.py": "x = ("}, []).module("a.py", 0)
     assert module is not None
     assert module.problem is not None
     assert "never closed" in module.problem.message
@@ -151,7 +151,9 @@ def test_a_source_that_cannot_be_read_says_why_and_counts_as_unknown() -> None:
 
 
 def test_a_file_is_there_from_the_order_on_that_writes_it() -> None:
-    history = History(["r.py"], {}, [change(), change("a.py", ""), change("r.py", "def g(): ...")])
+    history = ModuleHistory(
+        ["r.py"], {}, [change(), change("a.py", ""), change("r.py", "def g(): ...")]
+    )
     assert history.module("a.py", 1) is None
     assert history.module("a.py", 2) is not None
     assert history.module("r.py", 0) is not None
@@ -175,7 +177,7 @@ def test_a_file_is_there_from_the_order_on_that_writes_it() -> None:
 def test_a_module_is_found_as_the_interpreter_finds_it(
     files: list[str], name: str, found: str | None
 ) -> None:
-    module = History(files, {}, []).find(name, 0)
+    module = ModuleHistory(files, {}, []).find(name, 0)
     assert (module.path if module else None) == found
 
 
@@ -188,17 +190,17 @@ def test_only_what_imports_lead_to_is_in_view() -> None:
         "pkg/d.py": "",
         "pkg/far.py": "",
     }
-    view = reachable(History(set(sources), sources, []), ["pkg.a"], 0)
+    view = reachable(ModuleHistory(set(sources), sources, []), ["pkg.a"], 0)
     assert set(view.files) == set(sources) - {"pkg/far.py"}
 
 
 def test_a_file_is_never_in_view_under_two_names() -> None:
     sources = {"src/app/__init__.py": "", "src/app/x.py": "from app import y", "src/app/y.py": ""}
-    view = reachable(History(set(sources), sources, []), ["src.app.x"], 0)
+    view = reachable(ModuleHistory(set(sources), sources, []), ["src.app.x"], 0)
     assert view.roots == ("",)
     assert set(view.files) == {"src/app/__init__.py", "src/app/x.py"}
 
 
 def test_a_view_of_a_huge_project_stops_somewhere() -> None:
     sources = {f"m{n}.py": f"import m{n + 1}" for n in range(1000)}
-    assert len(reachable(History(set(sources), sources, []), ["m0"], 0).files) == 300
+    assert len(reachable(ModuleHistory(set(sources), sources, []), ["m0"], 0).files) == 300

@@ -16,15 +16,15 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from shared.events import Event, ModelRetryScheduled, ModelTextArrived
-from shared.llm.client import Api, Completion, Place, ReplySchema, Request, Role
+from shared.llm.client import Api, CallPlace, Completion, ReplySchema, Request, Role
 from shared.llm.wire.access import ModelAccess
 from shared.llm.wire.ask_again import SecondChanceClient
 from shared.llm.wire.live_client import LiveClient
-from shared.llm.wire.retry import Patience, RetryPolicy
+from shared.llm.wire.retry import RetryContext, RetryPolicy
 from tests.shared.llm.scripted_server import Act, ScriptedServer, Send, Stream, scripted_server
 
-FACTORY_PLACE = Place(Role.FACTORY, 1, "WO-01")
-PLANNER_PLACE = Place(Role.PLANNER, 1)
+FACTORY_PLACE = CallPlace(Role.FACTORY, 1, "WO-01")
+PLANNER_PLACE = CallPlace(Role.PLANNER, 1)
 SCHEMA = ReplySchema(
     "reply",
     {
@@ -66,7 +66,7 @@ class Edge:
 
     def ask(self, request: Request) -> Completion:
         """Complete as a run would: with another chance for broken and cut replies."""
-        patience = Patience(POLICY, self.clock, self.events.append)
+        patience = RetryContext(POLICY, self.clock, self.events.append)
         return SecondChanceClient(self.client, patience).complete(request)
 
     @property

@@ -18,13 +18,13 @@ from shared.llm.client import (
     Request,
     Usage,
 )
-from shared.llm.cost.budget import Budget, CappedClient, Purse
+from shared.llm.cost.budget import Budget, CappedClient, SharedBudget
 from shared.llm.cost.prices import Price
 from shared.llm.record.origin import AUTHORED
 from shared.llm.record.transcript import Transcript
 from shared.llm.stack import Mode, ModelSource, open_model
 from shared.llm.wire.ask_again import SecondChanceClient
-from shared.llm.wire.retry import Patience
+from shared.llm.wire.retry import RetryContext
 from tests.shared.llm.edge import POLICY, FakeClock, chat_request
 
 TAKEN = Usage(1, 10, 0, 5)
@@ -50,7 +50,7 @@ class Scripted:
 
 def chance(inner: LlmClient, events: list[Event] | None = None) -> SecondChanceClient:
     emit = events.append if events is not None else (lambda event: None)
-    return SecondChanceClient(inner, Patience(POLICY, FakeClock(), emit))
+    return SecondChanceClient(inner, RetryContext(POLICY, FakeClock(), emit))
 
 
 def test_a_broken_reply_is_asked_for_again_and_all_of_it_is_counted() -> None:
@@ -90,7 +90,9 @@ def test_a_reply_cut_by_the_servers_own_limit_gets_twice_of_what_it_used() -> No
 
 
 def test_a_cut_reply_that_no_budget_can_mend_stays_a_cut_reply() -> None:
-    capped = CappedClient(Scripted(ReplyCutShort("cut", TAKEN)), Purse(Budget(max_tokens=150)))
+    capped = CappedClient(
+        Scripted(ReplyCutShort("cut", TAKEN)), SharedBudget(Budget(max_tokens=150))
+    )
     with pytest.raises(ReplyCutShort):
         chance(capped).complete(chat_request(max_output_tokens=100))
 
@@ -98,7 +100,7 @@ def test_a_cut_reply_that_no_budget_can_mend_stays_a_cut_reply() -> None:
 def test_every_repetition_is_weighed_against_the_budget() -> None:
     broken = ReplyBroken("it broke off", Usage(1, 10, 0, 60))
     model = Scripted(broken, broken, GOOD)
-    capped = CappedClient(model, Purse(Budget(max_tokens=200)))
+    capped = CappedClient(model, SharedBudget(Budget(max_tokens=200)))
     with pytest.raises(BudgetReached):
         chance(capped).complete(chat_request(max_output_tokens=100))
     assert len(model.limits) == 2

@@ -24,7 +24,7 @@ from shared.llm.client import Completion, Request
 from shared.llm.wire.access import ModelAccess
 from shared.llm.wire.ask_again import SecondChanceClient
 from shared.llm.wire.live_client import LiveClient
-from shared.llm.wire.retry import Patience, RetryPolicy, SystemClock
+from shared.llm.wire.retry import RetryContext, RetryPolicy, SystemClock
 from tests import processes
 from tests.shared.llm.edge import SCHEMA, chat_request, outcome, planner_request
 from tests.shared.llm.scripted_server import refused_port
@@ -60,7 +60,7 @@ class Mock:
         access = ModelAccess(f"http://127.0.0.1:{self.port}/v1", "k", stall_seconds=3.0)
         emit = (lambda event: None) if stream else ignore
         with LiveClient(access, emit, policy=POLICY) as client:
-            patience = Patience(POLICY, SystemClock())
+            patience = RetryContext(POLICY, SystemClock())
             return SecondChanceClient(client, patience).complete(request)
 
     def findings(self, *, but: str = "") -> list[str]:

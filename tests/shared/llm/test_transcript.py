@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 from shared.errors import CommandFailed, InvalidInput, ModelUnavailable
 from shared.llm.client import (
     Api,
+    CallPlace,
     Completion,
-    Place,
     ReplyFailed,
     ReplySchema,
     Request,
@@ -33,7 +33,7 @@ from shared.llm.client import (
 )
 from shared.llm.record.clients import NotOnRecord, RecordingClient, ReplayClient
 from shared.llm.record.lines import (
-    Failure,
+    CallFailure,
     Header,
     Intent,
     Record,
@@ -41,7 +41,7 @@ from shared.llm.record.lines import (
     parse_record,
     render_record,
 )
-from shared.llm.record.origin import AUTHORED, Origin, OriginKind, describe_origin
+from shared.llm.record.origin import AUTHORED, OriginKind, ReplyOrigin, describe_origin
 from shared.llm.record.request_json import request_key
 from shared.llm.record.transcript import Transcript
 from tests import processes
@@ -166,10 +166,10 @@ def test_a_failure_that_ended_the_run_is_asked_anew(path: Path) -> None:
         ({"prompt": "a\nb"}, "from line 3 on: was 'c' and is now at its end"),
         ({"prompt": "a\nb\nc\n" + "d" * 999}, r"was at its end and is now 'd{117}\.\.\.'"),
         (
-            {"place": Place(Role.FACTORY, 2, "WO-01")},
+            {"place": CallPlace(Role.FACTORY, 2, "WO-01")},
             "nothing is recorded for factory WO-01 attempt 2",
         ),
-        ({"place": Place(Role.PLANNER, 1)}, "the transcript holds factory WO-01 attempt 1"),
+        ({"place": CallPlace(Role.PLANNER, 1)}, "the transcript holds factory WO-01 attempt 1"),
     ],
 )
 def test_a_replay_says_what_changed(path: Path, change: dict[str, Any], words: str) -> None:
@@ -287,7 +287,7 @@ def test_a_full_disk_leaves_whole_lines_and_an_error_in_words(path: Path) -> Non
 
 def test_no_secret_reaches_the_file(path: Path) -> None:
     secret = "sk-abcdefgh"
-    origin = Origin(OriginKind.LIVE, server=f"http://x:{secret}@y")
+    origin = ReplyOrigin(OriginKind.LIVE, server=f"http://x:{secret}@y")
     with Transcript.open(path, origin, secrets=[secret]) as transcript:
         told = replace(reply(f"your key is {secret}"), reasoning=secret, adjustments=(secret,))
         client = RecordingClient(Scripted(told, ReplyFailed(f"bad {secret}")), transcript)
@@ -315,7 +315,7 @@ def test_generating_an_authored_transcript_again_gives_the_same_bytes(tmp_path: 
 
 
 def test_live_replies_are_dated_and_say_where_they_come_from(path: Path) -> None:
-    origin = Origin(OriginKind.LIVE, model="m", date="2026-07-01")
+    origin = ReplyOrigin(OriginKind.LIVE, model="m", date="2026-07-01")
     with Transcript.open(path, origin, today=lambda: "2026-07-02") as transcript:
         RecordingClient(Scripted(reply()), transcript).complete(chat_request())
     assert lines_of(path)[2]["date"] == "2026-07-02"
@@ -335,7 +335,7 @@ WRITER = """
 
     with Transcript.open(Path(sys.argv[1]), AUTHORED) as transcript:
         for n in range(40):
-            place = Place(Role.FACTORY, n + 1, sys.argv[2])
+            place = CallPlace(Role.FACTORY, n + 1, sys.argv[2])
             key = transcript.begin(Request(Api.CHAT, "m", "x" * 5000, place))
             transcript.finish(key, Completion("y" * 5000, "m", Usage()))
 """
@@ -351,7 +351,7 @@ def test_two_processes_on_one_file_tear_nothing(path: Path) -> None:
     assert transcript.uncertain == ()
     for order in ("WO-01", "WO-02"):
         for attempt in range(1, 41):
-            place = Place(Role.FACTORY, attempt, order)
+            place = CallPlace(Role.FACTORY, attempt, order)
             assert transcript.lookup(Request(Api.CHAT, "m", "x" * 5000, place))
 
 
@@ -399,7 +399,7 @@ RUN = """
         with LiveClient(ModelAccess(url, "k")) as live:
             client = RecordingClient(Fatal(live), transcript)
             for attempt in (1, 2, 3):
-                place = Place(Role.FACTORY, attempt, "WO-01")
+                place = CallPlace(Role.FACTORY, attempt, "WO-01")
                 print(client.complete(Request(Api.CHAT, "m", "go", place)).text)
                 if (at, attempt) == ("step", int(number)):
                     os.kill(os.getpid(), signal.SIGKILL)
@@ -432,7 +432,7 @@ requests = st.builds(
     model=st.text(max_size=8),
     prompt=st.text(st.characters(), max_size=30),
     place=st.builds(
-        Place,
+        CallPlace,
         role=st.sampled_from(Role),
         attempt=st.integers(1, 50),
         order=st.none() | st.just("WO-01"),
@@ -462,13 +462,13 @@ def test_every_record_comes_back_as_it_went_in(request: Request, completion: Com
     key = request_key(request)
     free = replace(completion, usage=replace(completion.usage, cost_usd=Usage().cost_usd))
     for record in (
-        Header(Origin(OriginKind.LIVE, model=request.model, server=completion.model)),
+        Header(ReplyOrigin(OriginKind.LIVE, model=request.model, server=completion.model)),
         Intent(key, request),
         Response(key, free),
     ):
         assert _returned(record) == record
-    failure = _returned(Failure(key, ReplyFailed(completion.text, free.usage), handed_on=True))
-    assert isinstance(failure, Failure)
+    failure = _returned(CallFailure(key, ReplyFailed(completion.text, free.usage), handed_on=True))
+    assert isinstance(failure, CallFailure)
     assert (failure.failed.message, failure.failed.usage) == (completion.text, free.usage)
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from shared.errors import BudgetReached, InvalidInput
 from shared.events import Event, ModelCallEnded, ModelCallStarted
-from shared.llm.client import Completion, Place, ReplyFailed, Request, Role, Usage
-from shared.llm.cost.budget import Budget, CappedClient, Purse, bound_of
+from shared.llm.client import CallPlace, Completion, ReplyFailed, Request, Role, Usage
+from shared.llm.cost.budget import Budget, CappedClient, SharedBudget, bound_of
 from shared.llm.cost.estimates import DEFAULT_OUTPUT_LIMIT, estimate_tokens, worst_case
 from shared.llm.cost.prices import KNOWN_PRICES, Price, cost_of, extend_prices, price_of
 from shared.llm.cost.usage import Meter, MeteredClient, Tally
@@ -68,7 +68,7 @@ def test_costs_add_up(tokens: list[int], model: str) -> None:
 
 def test_the_meter_counts_per_run_and_order_and_replays_apart() -> None:
     meter = Meter()
-    planner = replace(chat_request(), place=Place(Role.PLANNER, 1))
+    planner = replace(chat_request(), place=CallPlace(Role.PLANNER, 1))
     metered = MeteredClient(Answers(USED), meter, prices=PRICES)
     metered.complete(chat_request())
     metered.complete(planner)
@@ -102,13 +102,13 @@ def test_each_call_is_announced_and_concluded() -> None:
 
 def test_without_caps_requests_pass_as_they_are() -> None:
     model = Answers(USED)
-    CappedClient(model, Purse(Budget())).complete(chat_request())
+    CappedClient(model, SharedBudget(Budget())).complete(chat_request())
     assert model.requests == [chat_request()]
 
 
 def test_under_a_cap_every_call_has_a_limit() -> None:
     model = Answers(USED)
-    CappedClient(model, Purse(Budget(max_tokens=10**6))).complete(chat_request())
+    CappedClient(model, SharedBudget(Budget(max_tokens=10**6))).complete(chat_request())
     assert model.requests[0].max_output_tokens == DEFAULT_OUTPUT_LIMIT
 
 
@@ -127,7 +127,7 @@ def test_under_a_cap_every_call_has_a_limit() -> None:
 )
 def test_the_call_that_could_exceed_a_cap_is_not_made(budget: Budget, words: str) -> None:
     model = Answers(USED)
-    client = CappedClient(model, Purse(budget), PRICES)
+    client = CappedClient(model, SharedBudget(budget), PRICES)
     request = chat_request("x" * 15, max_output_tokens=500)
     client.complete(request)
     client.complete(request)
@@ -139,7 +139,7 @@ def test_the_call_that_could_exceed_a_cap_is_not_made(budget: Budget, words: str
 
 
 def test_failed_calls_are_spent_too() -> None:
-    client = CappedClient(Answers(USED, fails=True), Purse(Budget(max_tokens=2_000)))
+    client = CappedClient(Answers(USED, fails=True), SharedBudget(Budget(max_tokens=2_000)))
     request = chat_request(max_output_tokens=500)
     with pytest.raises(ReplyFailed):
         client.complete(request)
@@ -150,7 +150,7 @@ def test_failed_calls_are_spent_too() -> None:
 def test_a_cost_cap_needs_a_price() -> None:
     model = Answers(USED)
     with pytest.raises(InvalidInput, match="price of small-1 is not known") as caught:
-        CappedClient(model, Purse(Budget(max_cost_usd=Decimal(1)))).complete(chat_request())
+        CappedClient(model, SharedBudget(Budget(max_cost_usd=Decimal(1)))).complete(chat_request())
     assert "--max-tokens" in caught.value.hint
     assert model.requests == []
 
@@ -164,7 +164,7 @@ def test_calls_under_way_count_with_their_worst_case() -> None:
             assert leave.wait(10)
             return Completion("x", request.model, Usage(1, 10, 0, 10))
 
-    client = CappedClient(Slow(), Purse(Budget(max_tokens=1_500)), PRICES)
+    client = CappedClient(Slow(), SharedBudget(Budget(max_tokens=1_500)), PRICES)
     request = chat_request(max_output_tokens=900)
     first = threading.Thread(target=lambda: client.complete(request))
     first.start()
@@ -188,7 +188,7 @@ def test_no_series_of_calls_exceeds_a_cap(calls: list[tuple[int, int]]) -> None:
         def complete(self, request: Request) -> Completion:
             return answer(request)
 
-    client = CappedClient(Obedient(), Purse(Budget(max_tokens=1_000)))
+    client = CappedClient(Obedient(), SharedBudget(Budget(max_tokens=1_000)))
     for limit, wanted in calls:
         answer = model(limit, wanted)
         try:
@@ -200,7 +200,7 @@ def test_no_series_of_calls_exceeds_a_cap(calls: list[tuple[int, int]]) -> None:
 
 
 def test_several_clients_share_one_purse() -> None:
-    purse = Purse(Budget(max_tokens=2_000))
+    purse = SharedBudget(Budget(max_tokens=2_000))
     first, second = (CappedClient(Answers(USED), purse) for _ in range(2))
     first.complete(chat_request(max_output_tokens=500))
     with pytest.raises(BudgetReached, match="1,100 are spent"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shared.errors import ModelUnavailable
 from shared.events import Event, ModelRetryScheduled
 from shared.llm.wire.refusals import ErrorBody, Refused, Unreachable, parse_error_body
-from shared.llm.wire.retry import Patience, RetryPolicy, parse_retry_after, with_retries
+from shared.llm.wire.retry import RetryContext, RetryPolicy, parse_retry_after, with_retries
 from tests.shared.llm.edge import FakeClock
 
 NOW = 1_800_000_000.0
@@ -70,7 +70,7 @@ def test_waits_are_announced_with_their_reason() -> None:
             return answer
         raise answer
 
-    patience = Patience(RetryPolicy(jitter=lambda: 1.0), FakeClock(), events.append)
+    patience = RetryContext(RetryPolicy(jitter=lambda: 1.0), FakeClock(), events.append)
     assert with_retries(call, patience, 2000.0) == "done"
     assert events == [
         ModelRetryScheduled("no connection", 1.0, 1),
@@ -80,7 +80,7 @@ def test_waits_are_announced_with_their_reason() -> None:
 
 def test_the_deadline_bounds_all_waiting_together() -> None:
     clock = FakeClock()
-    patience = Patience(RetryPolicy(retries=1000, jitter=lambda: 1.0), clock)
+    patience = RetryContext(RetryPolicy(retries=1000, jitter=lambda: 1.0), clock)
 
     def call() -> str:
         raise Unreachable("no connection")

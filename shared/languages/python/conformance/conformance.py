@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from shared.languages.python.checker.checker import Checker
 from shared.languages.python.checker.worker_process import CheckerFailed
 from shared.languages.python.conformance.subject import Subject, subject_of
-from shared.languages.python.conformance.violations import DOES_NOT_PARSE, Violation
+from shared.languages.python.conformance.violations import DOES_NOT_PARSE, ContractViolation
 from shared.languages.python.conformance.written_names import missing_names
 from shared.languages.python.conformance.written_types import wrong_types
 from shared.languages.python.stubs.merge import merge_stubs
-from shared.languages.python.views.views import History
+from shared.languages.python.views.views import ModuleHistory
 from shared.work_order.schemas import Interface
 
 
@@ -20,24 +20,24 @@ def check_conformance(
     interfaces: Sequence[Interface],
     sources: Mapping[str, str],
     checker: Checker | None = None,
-) -> tuple[Violation, ...]:
+) -> tuple[ContractViolation, ...]:
     """Return what in `sources` contradicts `interfaces`, sorted by file and name.
 
     `sources` has the texts of the project's Python files; only those that imports lead to are
     asked for. What cannot be told for certain is no violation. Raises `CheckerFailed` where the
     type checker gave no answer, or code is nested too deep: then nothing was judged.
     """
-    history = History(sources.keys(), sources, [])
-    found: list[Violation] = []
+    history = ModuleHistory(sources.keys(), sources, [])
+    found: list[ContractViolation] = []
     subjects: list[Subject] = []
     for path, body in merge_stubs(interfaces).items():
         module = history.module(path, 0)
         if module is None:
-            found.append(Violation(path, "", "is declared but was not written"))
+            found.append(ContractViolation(path, "", "is declared but was not written"))
         elif module.problem is not None and not module.problem.is_syntax:
             raise CheckerFailed(f"{path} cannot be judged: {module.problem.message}")
         elif module.problem is not None:
-            found.append(Violation(path, "", f"{DOES_NOT_PARSE}: {module.problem.message}"))
+            found.append(ContractViolation(path, "", f"{DOES_NOT_PARSE}: {module.problem.message}"))
         else:
             tree = ast.Module(list(module.body or ()), [])
             subject = subject_of(path, body, tree, is_open=module.is_open)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from shared.languages.python.conformance.violations import Violation
+from shared.languages.python.conformance.violations import ContractViolation
 from shared.languages.python.files import is_test_file
 from shared.languages.python.stubs.contracts import is_meant, normal_changes
 from shared.languages.python.stubs.declarations import (
@@ -24,7 +24,7 @@ _MIN_LINES: Final = 20
 
 def check_rewrite(
     path: str, before: str, after: str, changes: Sequence[str] = ()
-) -> tuple[Violation, ...]:
+) -> tuple[ContractViolation, ...]:
     """Return what the file at `path` loses by a rewrite and `changes` do not name.
 
     That is a public name of a Python file that is no test, or more than half of the text of any
@@ -45,14 +45,14 @@ def check_rewrite(
     return (*lost, *_shrunk(path, rest, after))
 
 
-def _shrunk(path: str, before: str, after: str) -> Iterator[Violation]:
+def _shrunk(path: str, before: str, after: str) -> Iterator[ContractViolation]:
     old, new = _size(before), _size(after)
     if new * 2 < old and len(before.splitlines()) >= _MIN_LINES:
         message = (
             f"shrinks to {100 * new // old}% of what it was: keep what the order does not change, "
             "and write the whole file"
         )
-        yield Violation(path, "", message)
+        yield ContractViolation(path, "", message)
 
 
 def _size(text: str) -> int:
@@ -77,7 +77,7 @@ def _without_text(text: str, declared: Sequence[Declaration]) -> str:
 
 def _lost(
     path: str, old: ast.Module, new: ast.Module, changed: Collection[str]
-) -> Iterator[Violation]:
+) -> Iterator[ContractViolation]:
     if any(_is_star(each) for each in ast.walk(new)):
         return  # it may bring any name back
     had, has = declarations(old.body), declarations(new.body)
@@ -89,7 +89,7 @@ def _lost(
         if member:  # of a class that is gone itself, nothing more is told
             kept = not kept or _has_member(has[owner], member, had[owner])
         if not kept:
-            yield Violation(path, name, f"`{name}` is gone, and no interface says so")
+            yield ContractViolation(path, name, f"`{name}` is gone, and no interface says so")
 
 
 def _is_star(node: ast.AST) -> bool:

@@ -10,7 +10,7 @@ DOES_NOT_PARSE: Final = "does not parse"
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class ContractViolation:
     """A declared name that the code does not have as declared.
 
     `name` is qualified (`Game.play`), empty where the file as a whole is meant; `message` says

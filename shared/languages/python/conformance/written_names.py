@@ -9,7 +9,7 @@ from typing import Final
 
 from shared.languages.python.conformance.probe import base_names, type_variables
 from shared.languages.python.conformance.subject import Subject
-from shared.languages.python.conformance.violations import Violation
+from shared.languages.python.conformance.violations import ContractViolation
 from shared.languages.python.stubs.declarations import Declaration
 from shared.languages.python.stubs.signatures import shown
 
@@ -24,7 +24,7 @@ _OF_THE_STUB: Final = frozenset({"__all__", "__slots__", "__match_args__", "__ha
 _DYNAMIC: Final = frozenset({"setattr", "__getattr__", "__dict__", "__slots__", "vars"})
 
 
-def missing_names(subject: Subject) -> Iterator[Violation]:
+def missing_names(subject: Subject) -> Iterator[ContractViolation]:
     """Yield a violation for each declared name that is not there, or is another kind of thing."""
     for name, declared in subject.stub.items():
         if name in _OF_THE_STUB:
@@ -33,7 +33,9 @@ def missing_names(subject: Subject) -> Iterator[Violation]:
         if had is None:
             is_helper = name.startswith("_") or name in type_variables(subject.stub)
             if declared.kind != "import" and not is_helper and not subject.is_open:
-                yield Violation(subject.path, name, f"`{shown(declared)}` is declared and missing")
+                yield ContractViolation(
+                    subject.path, name, f"`{shown(declared)}` is declared and missing"
+                )
         elif declared.kind == "class" and had.kind == "function":
             yield _unlike(subject, name, declared, had)
         elif declared.kind == had.kind == "function":
@@ -44,7 +46,7 @@ def missing_names(subject: Subject) -> Iterator[Violation]:
 
 def _members(
     subject: Subject, name: str, declared: Declaration, had: Declaration
-) -> Iterator[Violation]:
+) -> Iterator[ContractViolation]:
     node = had.nodes[-1]
     assert isinstance(node, ast.ClassDef), "the kind says so"
     is_whole = base_names(node) <= _PLAIN_BASES and not node.keywords and not _is_dynamic(node)
@@ -57,7 +59,7 @@ def _members(
             missing = is_whole and member not in own and not _is_made(member, node)
             if missing and told.kind in ("function", "variable"):
                 message = f"`{shown(told)}` is declared and missing"
-                yield Violation(subject.path, f"{name}.{member}", message)
+                yield ContractViolation(subject.path, f"{name}.{member}", message)
         elif told.kind == here.kind == "function":
             yield from _asynchrony(subject, f"{name}.{member}", told, here)
 
@@ -86,7 +88,7 @@ def _set_on_self(node: ast.ClassDef) -> Iterator[str]:
 
 def _asynchrony(
     subject: Subject, name: str, declared: Declaration, had: Declaration
-) -> Iterator[Violation]:
+) -> Iterator[ContractViolation]:
     """Tell a coroutine from a function, which only differ by the word `async`."""
     told, here = declared.nodes[-1], had.nodes[-1]
     if isinstance(told, ast.FunctionDef) and isinstance(here, ast.AsyncFunctionDef):
@@ -99,6 +101,8 @@ def _asynchrony(
             yield _unlike(subject, name, declared, had)
 
 
-def _unlike(subject: Subject, name: str, declared: Declaration, had: Declaration) -> Violation:
+def _unlike(
+    subject: Subject, name: str, declared: Declaration, had: Declaration
+) -> ContractViolation:
     message = f"is declared as `{shown(declared)}` and written as `{shown(had)}`"
-    return Violation(subject.path, name, message)
+    return ContractViolation(subject.path, name, message)

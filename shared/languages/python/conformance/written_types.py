@@ -23,19 +23,19 @@ from shared.languages.python.conformance.probe import (
     constructor_of,
 )
 from shared.languages.python.conformance.subject import Subject
-from shared.languages.python.conformance.violations import Violation
+from shared.languages.python.conformance.violations import ContractViolation
 from shared.languages.python.stubs.declarations import Declaration
 from shared.languages.python.stubs.signatures import normal, shown, surely_incompatible
 from shared.languages.python.stubs.type_text import TypeText, surely_differ
-from shared.languages.python.views.views import History, View, reachable
+from shared.languages.python.views.views import ModuleHistory, View, reachable
 
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _STRUCTURAL: Final = frozenset({"Protocol", "TypedDict", "NamedTuple"})
 
 
 def wrong_types(
-    subjects: Sequence[Subject], history: History, checker: Checker | None
-) -> Iterator[Violation]:
+    subjects: Sequence[Subject], history: ModuleHistory, checker: Checker | None
+) -> Iterator[ContractViolation]:
     """Yield a violation for each name that has another type than was declared, surely.
 
     Raises `CheckerFailed` where the type checker gave no answer.
@@ -95,14 +95,14 @@ def _plain_classes(view: View) -> Iterator[str]:
 
 def _probed(
     diagnostic: Diagnostic, subject: Subject, probe: ProbeModule, classes: frozenset[str]
-) -> Iterator[Violation]:
+) -> Iterator[ContractViolation]:
     use = probe.probes.get(diagnostic.line)
     if use is None:
         return
     declared, had = _find(subject.stub, use.name), _find(subject.had, use.name)
     if declared is None or not _is_violated(diagnostic, use, declared, had, classes):
         return
-    yield Violation(subject.path, use.name, _difference(declared, had, diagnostic))
+    yield ContractViolation(subject.path, use.name, _difference(declared, had, diagnostic))
 
 
 def _difference(declared: Declaration, had: Declaration | None, diagnostic: Diagnostic) -> str:
@@ -151,7 +151,7 @@ def _find(declared: Mapping[str, Declaration], name: str) -> Declaration | None:
     return found.members.get(member) if found is not None and member else found
 
 
-def _in_body(diagnostic: Diagnostic, subject: Subject, text: str) -> Iterator[Violation]:
+def _in_body(diagnostic: Diagnostic, subject: Subject, text: str) -> Iterator[ContractViolation]:
     """Tell a body that returns what its declared type is not."""
     name, node = _function_at(ast.parse(text), diagnostic.line)
     declared = _find(subject.stub, name) if name else None
@@ -162,7 +162,7 @@ def _in_body(diagnostic: Diagnostic, subject: Subject, text: str) -> Iterator[Vi
     got = _wrongly_returned(diagnostic, node, declared)
     if got is not None:
         message = f"is declared as `{shown(declared)}` and returns {got}"
-        yield Violation(subject.path, name, message)
+        yield ContractViolation(subject.path, name, message)
 
 
 def _wrongly_returned(

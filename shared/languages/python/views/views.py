@@ -35,7 +35,7 @@ class Change:
     changed: Collection[str] = ()
 
 
-class History:
+class ModuleHistory:
     """The project's Python files after each order; position 0 is the repo itself."""
 
     def __init__(
@@ -143,7 +143,7 @@ class View:
         return {each.checked_path: each.text for each in self.modules.values()}
 
 
-def reachable(history: History, imported: Iterable[str], after: int) -> View:
+def reachable(history: ModuleHistory, imported: Iterable[str], after: int) -> View:
     """Return what is known of the own modules that `imported` lead to.
 
     A file must not be reached under two names, as `src.app` and `app`: where it would be, only
@@ -157,7 +157,7 @@ def reachable(history: History, imported: Iterable[str], after: int) -> View:
 
 
 def _reach(
-    history: History, names: Sequence[str], after: int, roots: Sequence[str]
+    history: ModuleHistory, names: Sequence[str], after: int, roots: Sequence[str]
 ) -> dict[str, Module]:
     found: dict[str, Module] = {}
     pending = list(names)

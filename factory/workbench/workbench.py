@@ -14,7 +14,7 @@ from factory.workbench.workspace import Workspace, workspace_refused
 
 
 @dataclass(slots=True, eq=False)
-class Bench:
+class Workbench:
     """The two, and the interpreter of the commands; `used` since the tree was checked out.
 
     `temporary` is the host's name of what commands have for /tmp and HOME; `linked` are the

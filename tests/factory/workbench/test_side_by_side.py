@@ -6,12 +6,12 @@ import threading
 
 import pytest
 
-from factory.workbench.at_once import at_once
+from factory.workbench.side_by_side import side_by_side
 
 
 def test_both_run_at_the_same_time() -> None:
     meeting = threading.Barrier(2, timeout=10)
-    assert sorted(at_once(meeting.wait, meeting.wait)) == [0, 1]
+    assert sorted(side_by_side(meeting.wait, meeting.wait)) == [0, 1]
 
 
 def test_what_either_raises_is_raised() -> None:
@@ -19,9 +19,9 @@ def test_what_either_raises_is_raised() -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        at_once(fail, lambda: 1)
+        side_by_side(fail, lambda: 1)
     with pytest.raises(ValueError, match="no"):
-        at_once(lambda: 1, fail)
+        side_by_side(lambda: 1, fail)
 
 
 def test_the_other_is_over_when_one_fails() -> None:
@@ -36,5 +36,5 @@ def test_the_other_is_over_when_one_fails() -> None:
         raise ValueError
 
     with pytest.raises(ValueError):
-        at_once(here, beside)
+        side_by_side(here, beside)
     assert done.is_set()

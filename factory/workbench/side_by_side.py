@@ -11,7 +11,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-def at_once(here: Callable[[], A], beside: Callable[[], B]) -> tuple[A, B]:
+def side_by_side(here: Callable[[], A], beside: Callable[[], B]) -> tuple[A, B]:
     """Run `here`, and `beside` in another thread; return what both return.
 
     Both are over when this returns or raises, and what `here` raises comes first.
