@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 
 from factory.proposal.scope import FileKind
 from factory.workbench.tree import NotReadable, Tree
-from shared.languages.python.conformance.violations import DOES_NOT_PARSE
+from shared.languages.base import DOES_NOT_PARSE, CheckerFailed
+from shared.languages.registry import language_of
+from shared.languages.shrinking import check_shrinking
 from shared.work_order.schemas import Interface, WorkOrder
 
 if TYPE_CHECKING:
     from factory.judging.warm_checker import WarmChecker
     from factory.orders.documents import WriteProposal
     from factory.proposal.prompt import ShownFile
-    from shared.languages.python.conformance.violations import ContractViolation
+    from shared.languages.base import ContractViolation
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +55,22 @@ def check_rewrites(
 ) -> tuple[ContractViolation, ...]:
     """Return what existing files lose by a proposal although the order does not say so."""
     before = {each.path: each.text for each in shown if each.state.kind is FileKind.FILE}
-    from shared.languages.python.conformance.rewrite import check_rewrite
-
     return tuple(
         violation
         for each in proposal.writes
         if each.path in before
-        for violation in check_rewrite(each.path, before[each.path], each.content, order.changes)
+        for violation in _check_rewrite(each.path, before[each.path], each.content, order.changes)
     )
+
+
+def _check_rewrite(
+    path: str, before: str, after: str, changes: Sequence[str]
+) -> Iterable[ContractViolation]:
+    language = language_of(path)
+    if language is not None:
+        return language.check_rewrite(path, before, after, changes)
+    is_named = path in {each.strip() for each in changes}
+    return () if is_named else check_shrinking(path, before, after)
 
 
 def check_declarations(
@@ -78,14 +88,13 @@ def check_declarations(
     """
     if not _declares(binding):
         return ContractResult()
-    from shared.languages.python.checker.worker_process import CheckerFailed
-    from shared.languages.python.conformance.conformance import check_conformance
-
-    declared = _in_force(binding, written)
+    language = checker.language
+    declared = [each for each in _in_force(binding, written) if language_of(each.path) is language]
     if not declared:
         return ContractResult()
+    sources = _Sources(tree, list_files(), language.suffixes)
     try:
-        return ContractResult(check_conformance(declared, _Sources(tree, list_files()), checker))
+        return ContractResult(language.check_conformance(declared, sources, checker))
     except CheckerFailed as failed:
         return ContractResult(unjudged=failed.message)
 
@@ -124,11 +133,11 @@ def render_violation(violation: ContractViolation) -> str:
 
 
 class _Sources(Mapping[str, str]):
-    """The Python files of a tree by path, each read when it is asked for."""
+    """The source files of a tree by path, each read when it is asked for."""
 
-    def __init__(self, tree: Tree, files: Iterable[str]) -> None:
+    def __init__(self, tree: Tree, files: Iterable[str], suffixes: tuple[str, ...]) -> None:
         self._tree = tree
-        self._files = frozenset(each for each in files if each.endswith((".py", ".pyi")))
+        self._files = frozenset(each for each in files if each.endswith(suffixes))
 
     def __getitem__(self, path: str) -> str:
         if path not in self._files:

@@ -24,6 +24,7 @@ from factory.workbench.tree import NotReadable, Tree
 from factory.workbench.workbench import Workbench
 from shared.events import CommandTried, Emit
 from shared.files.atomic_io import make_folder, write_json, write_refused
+from shared.languages.registry import LANGUAGES, language_of
 
 T = TypeVar("T")
 
@@ -91,15 +92,17 @@ class Gathering:
         return self._on_skeleton
 
     def _try_skeleton(self) -> tuple[str, ...]:
-        from shared.languages.python.skeleton.skeleton import build_skeleton
-
         order = self._task.order
         # What an interface calls its path may be anything; what the order may write was checked.
         interfaces = [each for each in order.interfaces if each.path in order.allowed_files]
         if not interfaces or self._is_over():
             return ()
         sources = _sources(self._bench.workspace.tree, [each.path for each in interfaces])
-        return self._passing("hollow", build_skeleton(interfaces, sources))
+        files: dict[str, str] = {}
+        for language in LANGUAGES:
+            own = [each for each in interfaces if language_of(each.path) is language]
+            files.update(language.build_skeleton(own, sources) if own else {})
+        return self._passing("hollow", files)
 
     def stop(self) -> None:
         """Have the command under way killed, and no other started."""

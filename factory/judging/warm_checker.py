@@ -5,23 +5,23 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from shared.languages.python.checker.checker import Diagnostic, TypeChecker
+from shared.languages.base import CheckerFailed, CheckerProcess, Diagnostic, Language
 
 _LOOK_EVERY_SECONDS: Final = 0.05
 
 
 class WarmChecker:
-    """A `TypeChecker` for several threads; its process starts with the first question.
+    """A language's type checker for several threads; its process starts with the first question.
 
     Closing it ends a question that is under way in another thread.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, language: Language) -> None:
+        self.language = language
         self._lock = threading.Lock()
-        self._checker: TypeChecker | None = None
+        self._checker: CheckerProcess | None = None
         self._closed = False
 
     @property
@@ -32,15 +32,12 @@ class WarmChecker:
     def check(
         self, files: Mapping[str, str], targets: Sequence[str], roots: Sequence[str] = ("",)
     ) -> tuple[Diagnostic, ...]:
-        """Return what is wrong in `targets`; see `TypeChecker.check`."""
-        from shared.languages.python.checker.checker import TypeChecker
-        from shared.languages.python.checker.worker_process import CheckerFailed
-
+        """Return what is wrong in `targets`; see `shared.languages.base.Checker`."""
         with self._lock:
             if self._closed:
                 raise CheckerFailed("the type checker was ended with the run")
             if self._checker is None:
-                self._checker = TypeChecker()
+                self._checker = self.language.open_checker()
             return self._checker.check(files, targets, roots)
 
     def warm_up(self) -> None:
@@ -49,12 +46,9 @@ class WarmChecker:
             threading.Thread(target=self._ask_nothing, name="type checker", daemon=True).start()
 
     def _ask_nothing(self) -> None:
-        from shared.languages.python.checker.worker_process import CheckerFailed
-        from shared.languages.python.views.views import ROOTS
-
-        # What is wrong with it, if anything, the first real question tells.
+        # The first real question reports what is wrong with the checker, if anything is.
         with contextlib.suppress(CheckerFailed):
-            self.check({"nothing.py": ""}, ["nothing.py"], ROOTS)
+            self.language.warm_up(self)
 
     def close(self) -> None:
         """End it for good."""

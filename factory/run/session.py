@@ -38,6 +38,7 @@ from shared.errors import CommandFailed, Interrupted, LlmchError
 from shared.events import CommandFlagged, Emit, Noted, OrderEnded, OrderStarted, Warned
 from shared.files.atomic_io import make_folder, write_json
 from shared.git.client import NO_COMMIT, GitFailed
+from shared.languages.python.language import PYTHON
 from shared.llm.cost.usage import usage_counted
 from shared.llm.stack import Model
 from shared.run_record import RunFolder, commit_date
@@ -282,7 +283,7 @@ def open_session(
     _import_ahead()
     date = commit_date(folder.started)
     pool = WorkbenchPool(options, repo, journal, folder.run_id, emit)
-    checker = WarmChecker()
+    checker = WarmChecker(PYTHON)
     try:
         pool.prepare(target.tip)
         yield Session(

@@ -17,9 +17,9 @@ from planner.typecheck.scene import Scene
 from planner.typecheck.stores import stored_names
 from planner.typecheck.type_variables import without_type_variables
 from shared.commands.commands import CodeRun
-from shared.languages.python.checker.checker import Diagnostic, FileBlocked, TypeChecker
+from shared.languages.base import CheckerFailed, Diagnostic
+from shared.languages.python.checker.checker import FileBlocked, TypeChecker
 from shared.languages.python.checker.mypy_messages import read_complaint, stops_for_standard_name
-from shared.languages.python.checker.worker_process import CheckerFailed
 from shared.languages.python.code import PythonCode, parse_code
 from shared.languages.python.stubs.stubs import depth_exceeds
 from shared.languages.python.views.modules import ANYTHING

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.languages.python.checker.checker import Diagnostic, FileBlocked, TypeChecker
-from shared.languages.python.checker.worker_process import CheckerFailed
+from shared.languages.base import CheckerFailed, Diagnostic
+from shared.languages.python.checker.checker import FileBlocked, TypeChecker
 
 MODULE = "def f(x: int) -> str: ..."
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from shared.languages.base import Diagnostic
 from shared.languages.python.checker import complaints as says
-from shared.languages.python.checker.checker import Diagnostic, TypeChecker
+from shared.languages.python.checker.checker import TypeChecker
 from shared.languages.python.checker.complaints import Callee, Complaint
 from shared.languages.python.checker.mypy_messages import checkers_column, read_complaint
 from shared.languages.python.stubs.type_text import TypeText, parse_type

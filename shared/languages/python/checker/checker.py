@@ -8,12 +8,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
-from shared.languages.python.checker.worker_process import CheckerFailed, WorkerProcess
+from shared.languages.base import CheckerFailed, Diagnostic
+from shared.languages.python.checker.worker_process import WorkerProcess
 
 # A first question takes some three seconds on two cores; a loaded machine may need ten times that.
 DEADLINE_SECONDS: Final = 120.0
@@ -44,20 +44,6 @@ _FLAGS: Final = (
 _FOUND_NOTHING, _FOUND_ERRORS = 0, 1
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
-    """One complaint: `line` counts from 1, columns from 0 in UTF-8 bytes, as in Python's `ast`."""
-
-    path: str
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    code: str
-    message: str
-    hint: str
-
-
 class FileBlocked(CheckerFailed):
     """One file keeps the checker from judging any: `path` as it was given, and why."""
 
@@ -65,15 +51,6 @@ class FileBlocked(CheckerFailed):
         super().__init__(f"the type checker stops at {path}: {reason}")
         self.path = path
         self.reason = reason
-
-
-class Checker(Protocol):
-    """What answers questions about types: a `TypeChecker`, or what shares one."""
-
-    def check(
-        self, files: Mapping[str, str], targets: Sequence[str], roots: Sequence[str] = ("",)
-    ) -> tuple[Diagnostic, ...]:
-        """Return what is wrong in `targets`; see `TypeChecker.check`."""
 
 
 class TypeChecker:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from shared.languages.python.checker.checker import Diagnostic
+from shared.languages.base import Diagnostic
 from shared.languages.python.checker.complaints import (
     Beside,
     Callee,

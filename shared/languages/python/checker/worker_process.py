@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.errors import CommandFailed
+from shared.languages.base import CheckerFailed
 from shared.process import ToolFailed, ToolMissing, start_service
 
 if TYPE_CHECKING:
@@ -20,10 +20,6 @@ _PROGRAM: Final = Path(__file__).with_name("worker.py")
 # Nothing of the user's environment changes what is found; equal input, equal order of findings.
 _ENVIRONMENT: Final = {"LANG": "C.UTF-8", "PATH": os.defpath, "PYTHONHASHSEED": "0"}
 _CHUNK: Final = 1 << 16
-
-
-class CheckerFailed(CommandFailed):
-    """The type checker gave no answer: what it was asked about stays unjudged."""
 
 
 class WorkerProcess:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from shared.languages.python.checker.checker import Checker
-from shared.languages.python.checker.worker_process import CheckerFailed
+from shared.languages.base import DOES_NOT_PARSE, Checker, CheckerFailed, ContractViolation
 from shared.languages.python.conformance.subject import Subject, subject_of
-from shared.languages.python.conformance.violations import DOES_NOT_PARSE, ContractViolation
 from shared.languages.python.conformance.written_names import missing_names
 from shared.languages.python.conformance.written_types import wrong_types
 from shared.languages.python.stubs.merge import merge_stubs

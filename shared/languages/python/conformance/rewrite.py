@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final
 
-from shared.languages.python.conformance.violations import ContractViolation
+from shared.languages.base import ContractViolation
 from shared.languages.python.files import is_test_file
 from shared.languages.python.stubs.contracts import is_meant, normal_changes
 from shared.languages.python.stubs.declarations import (
@@ -17,9 +16,7 @@ from shared.languages.python.stubs.declarations import (
     flat,
 )
 from shared.languages.python.views.sources import Source
-
-# A shorter file can lose half of itself by an honest change of a few lines.
-_MIN_LINES: Final = 20
+from shared.languages.shrinking import check_shrinking
 
 
 def check_rewrite(
@@ -38,26 +35,11 @@ def check_rewrite(
     old = Source(before).parsed if is_python else None
     new = Source(after).parsed if is_python else None
     if not (isinstance(old, ast.Module) and isinstance(new, ast.Module)):
-        return tuple(_shrunk(path, before, after))
+        return tuple(check_shrinking(path, before, after))
     had, has = declarations(old.body), declarations(new.body)
     lost = () if is_test_file(path) else tuple(_lost(path, old, new, changed))
     rest = _without_text(before, [had[name] for name in had if _may_go(name, path, has, changed)])
-    return (*lost, *_shrunk(path, rest, after))
-
-
-def _shrunk(path: str, before: str, after: str) -> Iterator[ContractViolation]:
-    old, new = _size(before), _size(after)
-    if new * 2 < old and len(before.splitlines()) >= _MIN_LINES:
-        message = (
-            f"shrinks to {100 * new // old}% of what it was: keep what the order does not change, "
-            "and write the whole file"
-        )
-        yield ContractViolation(path, "", message)
-
-
-def _size(text: str) -> int:
-    """Return the number of characters that are not blank."""
-    return len("".join(text.split()))
+    return (*lost, *check_shrinking(path, rest, after))
 
 
 def _may_go(name: str, path: str, has: dict[str, Declaration], changed: Collection[str]) -> bool:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from shared.languages.base import ContractViolation
 from shared.languages.python.conformance.probe import base_names, type_variables
 from shared.languages.python.conformance.subject import Subject
-from shared.languages.python.conformance.violations import ContractViolation
 from shared.languages.python.stubs.declarations import Declaration
 from shared.languages.python.stubs.signatures import shown
 

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from shared.languages.python.checker.checker import Checker, Diagnostic, TypeChecker
+from shared.languages.base import Checker, ContractViolation, Diagnostic
+from shared.languages.python.checker.checker import TypeChecker
 from shared.languages.python.checker.complaints import (
     NoReturn,
     WrongElement,
@@ -23,7 +24,6 @@ from shared.languages.python.conformance.probe import (
     constructor_of,
 )
 from shared.languages.python.conformance.subject import Subject
-from shared.languages.python.conformance.violations import ContractViolation
 from shared.languages.python.stubs.declarations import Declaration
 from shared.languages.python.stubs.signatures import normal, shown, surely_incompatible
 from shared.languages.python.stubs.type_text import TypeText, surely_differ

@@ -1,0 +1,55 @@
+"""Python, as the registry of languages holds it: each method imports what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from shared.languages.base import Checker, CheckerProcess, ContractViolation
+from shared.work_order.schemas import Interface
+
+
+class Python:
+    """Implements `shared.languages.base.Language`."""
+
+    name: Final = "Python"
+    suffixes: Final = (".py", ".pyi")
+
+    def open_checker(self) -> CheckerProcess:
+        """Return mypy in a process of its own."""
+        from shared.languages.python.checker.checker import TypeChecker
+
+        return TypeChecker()
+
+    def warm_up(self, checker: Checker) -> None:
+        """Have mypy read the standard library's stubs, most of what a first question takes."""
+        from shared.languages.python.views.views import ROOTS
+
+        checker.check({"nothing.py": ""}, ["nothing.py"], ROOTS)
+
+    def check_rewrite(
+        self, path: str, before: str, after: str, changes: Sequence[str]
+    ) -> tuple[ContractViolation, ...]:
+        """Return the public names, or the half of the text, that a rewrite loses."""
+        from shared.languages.python.conformance.rewrite import check_rewrite
+
+        return check_rewrite(path, before, after, changes)
+
+    def check_conformance(
+        self, interfaces: Sequence[Interface], sources: Mapping[str, str], checker: Checker
+    ) -> tuple[ContractViolation, ...]:
+        """Return what in `sources` contradicts the stubs in `interfaces`."""
+        from shared.languages.python.conformance.conformance import check_conformance
+
+        return check_conformance(interfaces, sources, checker)
+
+    def build_skeleton(
+        self, interfaces: Sequence[Interface], sources: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """Return modules whose functions return 0, "", [] and their like."""
+        from shared.languages.python.skeleton.skeleton import build_skeleton
+
+        return build_skeleton(interfaces, sources)
+
+
+PYTHON: Final = Python()
