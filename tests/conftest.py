@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,8 +21,11 @@ _OWN_VARIABLES = ("GIT_", "LLMCH_", "OPENAI_", "XDG_", "SOURCE_DATE_EPOCH")
 
 
 def pytest_configure() -> None:
-    """Have this process find what its tests leave running."""
+    """Have this process find what its tests leave running, and interrupt what they start."""
     processes.adopt_orphans()
+    # A shell has what it starts in the background ignore Ctrl-C, and children inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
