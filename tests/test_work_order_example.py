@@ -7,7 +7,7 @@ import pytest
 from factory.orders.read import read_order
 from planner.judging.validation import judge
 from planner.plan.plan import parse_plan
-from shared.files.strict_json import parse_json
+from shared.files.strict_json import JsonValue, parse_json
 from shared.work_order.schemas import WorkOrder
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all
@@ -66,11 +66,11 @@ def test_the_factory_reads_the_example_without_a_warning() -> None:
 
 
 def test_no_rule_has_anything_to_say_about_the_example() -> None:
-    order = parse_json(EXAMPLE.read_bytes())
-    required = [
+    requirements: list[JsonValue] = [
         {"id": each, "text": "as the specification has it"} for each in example_order().covers
     ]
-    plan = parse_plan({"work_orders": [order], "requirements": [*required]})
+    order = parse_json(EXAMPLE.read_bytes())
+    plan = parse_plan({"work_orders": [order], "requirements": requirements})
     assert judge(plan, REPO, REPO).render() == ()
 
 
