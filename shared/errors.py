@@ -11,7 +11,7 @@ from typing import ClassVar
 
 
 class ExitCode(IntEnum):
-    """What the process returns; the table in the README says when."""
+    """What the process returns; the table in `docs/commands.md` says when."""
 
     OK = 0
     FAILED = 1

@@ -1,8 +1,7 @@
-"""Makes `docs/rules.md` and the README's table of codes: `python -m tests.rules_page`."""
+"""Makes `docs/rules.md` from the catalogues: `python -m tests.rules_page`."""
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
@@ -10,16 +9,16 @@ from llmch.answers.codes import CODES
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "rules.md"
-README = ROOT / "README.md"
-_TABLE = re.compile(r"\| code \| \|\n\|---\|---\|\n(?:\| [EW]\d+ \|.*\n)+")
 
 
 def render_page() -> str:
-    """Return the page with every rule: why, a bad and a good example, the remedy."""
+    """Return the page: a table of all codes, then for each why, examples and the remedy."""
     parts = [
         "# Rules",
         "Made from the catalogues by `python -m tests.rules_page`. An `E` refuses a plan, a `W` "
-        "does not. Examples show a plan, or the fields of one order that matter.",
+        "does not. `llmch explain CODE` prints what this page says of a code.",
+        _render_table(),
+        "The examples below show a plan, or the fields of one order that matter.",
     ]
     for rule in CODES.values():
         parts += [
@@ -32,17 +31,15 @@ def render_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def render_readme(text: str) -> str:
-    """Return the README with the table of codes as the catalogue has them."""
-    rows = "".join(f"| {rule.code} | {rule.title} |\n" for rule in CODES.values())
-    return _TABLE.sub(lambda _: f"| code | |\n|---|---|\n{rows}", text)
+def _render_table() -> str:
+    rows = (f"| {rule.code} | {rule.title} |" for rule in CODES.values())
+    return "\n".join(("| code | |", "|---|---|", *rows))
 
 
 def main() -> int:
-    """Write both files anew."""
+    """Write the page."""
     PAGE.write_text(render_page(), "utf-8")
-    README.write_text(render_readme(README.read_text("utf-8")), "utf-8")
-    sys.stdout.write(f"{PAGE}\n{README}\n")
+    sys.stdout.write(f"{PAGE}\n")
     return 0
 
 

@@ -148,6 +148,12 @@ def test_every_step_has_a_record() -> None:
     assert {each.step for each in Entry.__args__} == set(JournalStep)
 
 
+@pytest.mark.parametrize("step", Step)
+def test_a_record_of_any_step_is_read_or_refused_in_words(step: Step) -> None:
+    with contextlib.suppress(ValueError):
+        parse_entry(line({"format": 1, "step": step}))
+
+
 def test_the_journal_of_an_older_version_is_understood() -> None:
     status = project(parse_entry(line({"format": 1, **each})) for each in OLDER)
     assert status is not None

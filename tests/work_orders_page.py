@@ -1,0 +1,166 @@
+"""Makes the tables and the example in `docs/work-orders.md`: `python -m tests.work_orders_page`.
+
+Types, defaults and bounds come from the schema. The meaning of a field is a sentence of this
+module, because the schema does not hold one. The README shows the same example.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from shared.work_order.schemas import Manifest
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "work-orders.md"
+README = ROOT / "README.md"
+EXAMPLE = ROOT / "examples" / "work_order.json"
+
+_EXAMPLE_BLOCK = re.compile(r"(<!-- examples/work_order\.json -->\n\n)```json\n.*?```\n", re.DOTALL)
+_TABLE = re.compile(r"(<!-- fields of (\w+) -->\n\n)(?:\|.*\n)*")
+
+MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
+    "WorkOrder": {
+        "id": "names the order: `WO-01`, `WO-02` and so on, without a gap; "
+        "`WO-100` follows `WO-99`",
+        "title": "says in one line what changes; the subject of the commit",
+        "intent": "says what is true when the order is done",
+        "preconditions": "lists facts that must hold before the order begins",
+        "postconditions": "lists files that must exist after the order; `file_exists` alone",
+        "allowed_files": "lists every file that the order may write",
+        "forbidden": "lists paths and glob patterns that the order may not write, "
+        "although `allowed_files` has them",
+        "acceptance_commands": "lists commands that must exit with 0 after the order; "
+        "no shell runs them",
+        "regression": "repeats the acceptance commands that are meant to pass before the order too",
+        "context_files": "lists files that the model is shown, beside those it may write",
+        "depends_on": "lists earlier orders that this one needs, "
+        "beyond what its files and commands tell",
+        "covers": "lists the requirements of the specification that the order carries out",
+        "interfaces": "declares the public names of the Python files that the order writes",
+        "changes": "lists names that the order declares anew or takes away on purpose (`play`, "
+        "`Game.play`), and files that may lose more than half of their text",
+        "notes": "tells the model everything else that it must know",
+        "verify_exempt": "asks that the order is verified by compiling alone; the planner computes "
+        "it, and the factory believes it only as `provenance` confirms it",
+        "provenance": "says where the order comes from; the planner writes it",
+    },
+    "Condition": {
+        "kind": "says whether the file must be there",
+        "path": "names the file",
+    },
+    "Postcondition": {
+        "kind": "is always `file_exists`: orders create and change files, and never remove one",
+        "path": "names the file, which `allowed_files` must have",
+    },
+    "Interface": {
+        "path": "names a Python file of `allowed_files`",
+        "stub": "holds the text of a `.pyi` file: the names that the order adds or changes",
+    },
+    "Provenance": {
+        "planner_run_id": "names the run of `llmch plan`",
+        "compile_hash": "is the hash of what the plan was made from: "
+        "specification, template, model and effort",
+        "manifest_sha256": "is the hash of the manifest, which recomputes from the file",
+        "bootstrap": "says that the order comes before verification is possible",
+    },
+    "Manifest": {
+        "schema_version": "is the version of this format",
+        "system_overview": "describes the whole in a few sentences; one string is taken, too",
+        "verify_contract": "says what verifies the project",
+        "work_orders": "holds the orders in sequence, each as in its own file",
+        "requirements": "lists the requirements that the orders are traced to",
+        "require_coverage": "says that each requirement needs an order",
+        "provenance": "says where the plan comes from; the planner writes it",
+    },
+    "VerifyContract": {
+        "command": "is the command that verifies the project",
+        "requires": "lists what must hold before that command can run; "
+        "an order before that point is exempt",
+    },
+    "RequirementEntry": {
+        "id": "names the requirement: its own id, or one derived from its words",
+        "text": "is the requirement in the words of the specification",
+        "line": "is the line of the specification that states it",
+    },
+}
+
+
+def render_page(text: str) -> str:
+    """Return the page with its tables as the schema has them, and with the example."""
+    schema = Manifest.model_json_schema()
+    objects = {**schema["$defs"], "Manifest": schema}
+    if objects.keys() != MEANINGS.keys():
+        raise ValueError(f"documents without meanings: {sorted(objects.keys() ^ MEANINGS.keys())}")
+    text = _TABLE.sub(lambda found: found[1] + _table(found[2], objects[found[2]]), text)
+    return render_example(text)
+
+
+def render_example(text: str) -> str:
+    """Return the text with the example order as its file has it."""
+    block = f"```json\n{EXAMPLE.read_text('utf-8')}```\n"
+    return _EXAMPLE_BLOCK.sub(lambda found: found[1] + block, text)
+
+
+def _table(name: str, schema: Mapping[str, Any]) -> str:
+    fields, meanings = schema["properties"], MEANINGS[name]
+    if fields.keys() != meanings.keys():
+        raise ValueError(f"{name}: no meaning, or no field: {fields.keys() ^ meanings.keys()}")
+    head = "| field | type | required | bounds | meaning |\n|---|---|---|---|---|\n"
+    rows = (
+        f"| `{field}` | {_type(facts)} | {_required(field, facts, schema)} | {_bounds(facts)} "
+        f"| {meanings[field]} |\n"
+        for field, facts in fields.items()
+    )
+    return head + "".join(rows)
+
+
+def _type(facts: Mapping[str, Any]) -> str:
+    match facts:
+        case {"$ref": str(ref)}:
+            name = ref.rpartition("/")[2]
+            return f"[{name}](#{name.lower()})"
+        case {"anyOf": list(choices)}:
+            return " or ".join(map(_type, choices))
+        case {"enum": list(values)}:
+            return " or ".join(f"`{each}`" for each in values)
+        case {"const": value}:
+            return f"`{value}`"
+        case {"type": "array", "items": items}:
+            return f"list of {_type(items)}"
+        case {"type": str(kind)}:
+            return kind
+        case _:
+            raise ValueError(f"a type that this page cannot show: {facts}")
+
+
+def _required(field: str, facts: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    if field in schema.get("required", ()):
+        return "yes"
+    return f"no: `{json.dumps(facts['default'])}`"
+
+
+def _bounds(facts: Mapping[str, Any]) -> str:
+    parts = []
+    if "maxItems" in facts:
+        parts.append(f"{facts.get('minItems', 0)} to {facts['maxItems']} entries")
+    pattern = facts.get("pattern") or facts.get("items", {}).get("pattern")
+    if pattern:
+        parts.append(f"`{pattern}`")
+    return ", ".join(parts)
+
+
+def main() -> int:
+    """Write the page and the example in the README."""
+    PAGE.write_text(render_page(PAGE.read_text("utf-8")), "utf-8")
+    README.write_text(render_example(README.read_text("utf-8")), "utf-8")
+    sys.stdout.write(f"{PAGE}\n{README}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
