@@ -329,7 +329,7 @@ BAD_FLAGS = {
     "a new branch that exists": (["--branch", "taken", "--create-branch"], 5, "exists already"),
     "an old branch that does not": (["--branch", "b", "--reuse-branch"], 5, "does not exist"),
     "both": (["--create-branch", "--reuse-branch"], 2, "not allowed with"),
-    "no such commit": (["--commit-hash", "f" * 40], 5, "names no commit"),
+    "no such commit": (["--commit-hash", "f" * 40], 5, "does not name a commit"),
     "an export into the repo": (["--out", "{here}/repo/out"], 2, "inside the target repo"),
     "no time at all": (["--timeout-seconds", "0"], 2, "timeout"),
     "time without end": (["--timeout-seconds", "1e9"], 2, "timeout"),
