@@ -178,7 +178,7 @@ class CommandFlag(_Record):
 
 
 class RunSummary(_Record):
-    """Summarize the run of one work order: `run_summary.json`, and the document of `run --json`."""
+    """Summarise the run of one work order: `run_summary.json`, and the document of `run --json`."""
 
     verdict: VerdictWord
     state: EndState
@@ -199,7 +199,7 @@ class RunSummary(_Record):
 
 
 class BatchSummary(_Record):
-    """Summarize the run of a manifest: the document of `run-all --json`."""
+    """Summarise the run of a manifest: the document of `run-all --json`."""
 
     verdict: VerdictWord
     run_id: str

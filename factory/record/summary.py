@@ -1,4 +1,4 @@
-"""Summarizes orders and runs, in the documents that are recorded and printed. Pure."""
+"""Summarises orders and runs, in the documents that are recorded and printed. Pure."""
 
 from __future__ import annotations
 
