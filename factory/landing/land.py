@@ -40,22 +40,22 @@ class Landing:
             checkout = self._checkout()
             if checkout is None:
                 if not self.git.move_ref(self.ref, new, old, f"llmch: run {self.run_id}"):
-                    raise self._kept_aside(new, _MOVED)
-                if not self._overtaken(new, old):
+                    raise self._keep_aside(new, _MOVED)
+                if not self._undo_if_checked_out(new, old):
                     return None
-            elif self._lead(checkout, new, old):
+            elif self._move_with_tree(checkout, new, old):
                 return checkout.path
-        raise self._kept_aside(new, "working trees keep switching to it and away from it")
+        raise self._keep_aside(new, "working trees keep switching to it and away from it")
 
-    def _lead(self, checkout: Checkout, new: str, old: str) -> bool:
+    def _move_with_tree(self, checkout: Checkout, new: str, old: str) -> bool:
         """Move the branch together with the tree that has it checked out, and return true.
 
         Return false, without moving the branch, if the tree has switched to another branch.
         """
         if self.git.commit_of(self.ref) != old:
-            raise self._kept_aside(new, _MOVED)
+            raise self._keep_aside(new, _MOVED)
         if not checkout.path.is_dir():
-            raise self._kept_aside(new, f"{checkout.path}, where it is checked out, is gone")
+            raise self._keep_aside(new, f"{checkout.path}, where it is checked out, is gone")
         place = self.git.at(checkout.path)
         done = place.fast_forward(new)
         tip = self.git.commit_of(self.ref)
@@ -63,14 +63,14 @@ class Landing:
             return True
         if done.exit_code == 0:
             # The tree switched to another branch at that moment, and that branch moved instead.
-            self._take_back(place, new)
+            self._move_back(place, new)
             return False
         if tip == old and self._checkout() != checkout:
             return False
         said = done.stderr.decode(errors="replace").strip()
-        raise self._kept_aside(new, f"{checkout.path} could not follow: {said}")
+        raise self._keep_aside(new, f"{checkout.path} could not follow: {said}")
 
-    def _take_back(self, place: Git, new: str) -> None:
+    def _move_back(self, place: Git, new: str) -> None:
         """Move the branch that was moved by mistake back; local changes stay as they are."""
         before = place.commit_of("ORIG_HEAD")  # which `git merge` has set
         if place.commit_of("HEAD") != new or not before:
@@ -79,9 +79,9 @@ class Landing:
             place.reset_keeping(before)
         except GitFailed as failed:
             reason = f"{place.folder} just switched to another branch, which moved instead"
-            raise self._kept_aside(new, f"{reason}; {failed.message}") from failed
+            raise self._keep_aside(new, f"{reason}; {failed.message}") from failed
 
-    def _overtaken(self, new: str, old: str) -> bool:
+    def _undo_if_checked_out(self, new: str, old: str) -> bool:
         """Undo the move if someone checked the branch out just before; return whether it is undone.
 
         Their tree holds the commit that the branch was at then, so it would now appear changed.
@@ -99,7 +99,7 @@ class Landing:
             return None
         return checkout_of(self.branch, self.git.checkouts())
 
-    def _kept_aside(self, commit: str, reason: str) -> CommandFailed:
+    def _keep_aside(self, commit: str, reason: str) -> CommandFailed:
         kept = f"refs/llmch/{self.run_id}"
         self.git.run("update-ref", kept, commit)
         return CommandFailed(

@@ -62,12 +62,12 @@ class LoadedOrder:
 
 def read_order(path: Path) -> LoadedOrder:
     """Return the order in one file. Raises `InvalidInput` naming the field at fault."""
-    document = _object(read_document(path, "work order"), path)
-    loaded = _loaded(document, path, None)
+    document = _require_object(read_document(path, "work order"), path)
+    loaded = _load(document, path, None)
     manifest = read_manifest(path.parent)
     if manifest is not None and document in manifest.entries:
         earlier = manifest.entries[: manifest.entries.index(document)]
-        return _after(replace(loaded, plan=manifest.facts), _readable(earlier))
+        return _with_earlier(replace(loaded, plan=manifest.facts), _readable(earlier))
     return loaded
 
 
@@ -86,13 +86,13 @@ def read_workdir(folder: Path) -> tuple[LoadedOrder, ...]:
     orders = []
     for file in stored.orders:
         path = folder / file.name
-        orders.append(_loaded(_object(file.document, path), path, plan))
+        orders.append(_load(_require_object(file.document, path), path, plan))
     loaded = _in_sequence(folder, orders)
     parsed = [each.order for each in loaded]
-    return tuple(_after(each, parsed[:position]) for position, each in enumerate(loaded))
+    return tuple(_with_earlier(each, parsed[:position]) for position, each in enumerate(loaded))
 
 
-def _loaded(document: JsonObject, path: Path, plan: PlanFacts | None) -> LoadedOrder:
+def _load(document: JsonObject, path: Path, plan: PlanFacts | None) -> LoadedOrder:
     order = _parse_order(document, str(path))
     unknown = unknown_keys(WorkOrder, document)
     warnings = tuple(f"{path.name}: unknown key {key!r} ignored" for key in unknown)
@@ -108,7 +108,7 @@ def _readable(entries: Sequence[JsonValue]) -> tuple[WorkOrder, ...]:
     return tuple(orders)
 
 
-def _after(loaded: LoadedOrder, earlier: Sequence[WorkOrder]) -> LoadedOrder:
+def _with_earlier(loaded: LoadedOrder, earlier: Sequence[WorkOrder]) -> LoadedOrder:
     """Return the order with what it must know about the earlier orders."""
     order = loaded.order
     return replace(
@@ -147,7 +147,7 @@ def _vouched_for(loaded: LoadedOrder) -> bool:
     )
 
 
-def _object(document: JsonValue, path: Path) -> JsonObject:
+def _require_object(document: JsonValue, path: Path) -> JsonObject:
     if not isinstance(document, dict):
         raise InvalidInput(
             f"{path} is not a JSON object",
@@ -207,7 +207,7 @@ def _invalid(where: str, problems: tuple[SchemaProblem, ...]) -> InvalidInput:
 def _check_manifest(manifest: StoredManifest, path: Path) -> None:
     """Refuse a manifest if its orders cannot be read or if two of its orders share an id."""
     try:
-        parse_document(Manifest, _object(manifest.document, path))
+        parse_document(Manifest, _require_object(manifest.document, path))
     except DocumentInvalid as invalid:
         # The other fields are for people, or believed only if their hash is right (`PlanFacts`).
         if problems := tuple(p for p in invalid.problems if p.at.parts[:1] == ("work_orders",)):

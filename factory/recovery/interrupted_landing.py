@@ -41,10 +41,12 @@ def undo_half_landing(git: Git, common_dir: Path, landing: LandingBegun) -> None
             _remove_stale(git_dir / name)
         # Git locks the index while it writes files, and then puts the new index in its place.
         begun = _remove_stale(git_dir / "index.lock")
-        _take_back(place, landing, torn=bool(begun) or place.has_staged(landing.new), begun=begun)
+        _restore_checkout(
+            place, landing, torn=bool(begun) or place.has_staged(landing.new), begun=begun
+        )
 
 
-def _take_back(git: Git, landing: LandingBegun, *, torn: bool, begun: int) -> None:
+def _restore_checkout(git: Git, landing: LandingBegun, *, torn: bool, begun: int) -> None:
     old, new = landing.old, landing.new
     changes = git.changes(own_tree=True)  # lists the files of a new folder one by one
     if changes.head != old or not git.commit_of(new):  # a power loss may have destroyed `new`

@@ -70,7 +70,7 @@ class WorkbenchPool:
         elif bench.used or bench.workspace.baseline != commit:
             bench.workspace.baseline = commit
             bench.reset()
-            self._link_again(bench)
+            self._relink(bench)
         bench.used = True
         try:
             yield bench
@@ -103,7 +103,7 @@ class WorkbenchPool:
                 self._emit(Noted(sandbox.describe()))
             return Workbench(workspace, sandbox, self._python, policy.temporary, linked)
 
-    def _link_again(self, bench: Workbench) -> None:
+    def _relink(self, bench: Workbench) -> None:
         """Choose the linked folders for the new baseline; if they changed, open a new sandbox."""
         linked = self._choose_links(bench.workspace)
         if linked == bench.linked:

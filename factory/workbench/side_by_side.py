@@ -32,7 +32,7 @@ def _threads() -> ThreadPoolExecutor:
     Starting a thread takes as long as some of the functions that it would run. Each caller needs
     one thread.
     """
-    return ThreadPoolExecutor(max_workers=_MOST_AT_ONCE, thread_name_prefix="at once")
+    return ThreadPoolExecutor(max_workers=_MOST_AT_ONCE, thread_name_prefix="side by side")
 
 
 _MOST_AT_ONCE = 64
