@@ -1,4 +1,4 @@
-"""The flags of `run` and `run-all`, and what they mean to the factory."""
+"""Declares the flags of `run` and `run-all`, and turns them into options of the factory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shared.settings.settings import Settings
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add everything that `run` and `run-all` have in common."""
+    """Add the flags that `run` and `run-all` share."""
     parser.add_argument("--repo", type=Path, required=True, metavar="DIR", help="the git repo")
     _add_branch_arguments(parser.add_argument_group("branch"))
     _add_attempt_arguments(parser.add_argument_group("attempts"))
@@ -29,21 +29,21 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_batch_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what only a whole plan has a use for."""
+    """Add the flags that make sense only for a whole plan."""
     group = parser.add_argument_group("plan")
     group.add_argument(
-        "--jobs", type=_count, default=1, metavar="N", help="orders side by side (1)"
+        "--jobs", type=_count, default=1, metavar="N", help="work on up to N orders at a time (1)"
     )
     group.add_argument(
         "--keep-going", action="store_true",
-        help="after a failure, go on with the orders that do not need the failed one",
+        help="after a failure, continue with the orders that do not need the failed order",
     )  # fmt: skip
 
 
 def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
-    """Return what is asked for, by the flags that are no settings and by the settings.
+    """Return the options of a run, from the settings and from the flags that are not settings.
 
-    Raises `InvalidInput` where there is no such interpreter.
+    Raises `InvalidInput` if the interpreter for commands does not exist.
     """
     forced = ReplyFormat(args.reply_format) if args.reply_format else None
     return RunOptions(
@@ -84,7 +84,8 @@ def _add_attempt_arguments(group: argparse._ArgumentGroup) -> None:
         "--reply-format",
         type=ReplyFormat,
         choices=list(ReplyFormat),
-        help="how the model writes its files (default: json where schemas bind, else files)",
+        help="how the model writes its files (default: json if the server enforces schemas, "
+        "else files)",
     )
     group.add_argument(
         "--allow-verify-exempt", action="store_true",
@@ -96,11 +97,12 @@ def _add_sandbox_arguments(group: argparse._ArgumentGroup) -> None:
     add_setting_flags(group, FlagGroup.COMMANDS)
     group.add_argument(
         "--retry-flaky", type=_whole, default=0, metavar="N",
-        help="run a failing command up to N times more on the same tree (0)",
+        help="run a failing command up to N more times on the same tree (0)",
     )  # fmt: skip
     group.add_argument(
         "--deps", choices=("off", "auto"), default="off",
-        help="auto: install what the target declares, wheels only, in a cached environment (off)",
+        help="auto: install the packages that the target declares, wheels only, in a cached "
+        "environment (off)",
     )  # fmt: skip
     add_setting_flags(group, FlagGroup.SANDBOX)
     group.add_argument(
@@ -116,7 +118,7 @@ def _policy(args: argparse.Namespace) -> BranchPolicy:
 
 
 def model_choice(settings: Settings, forced: ReplyFormat | None = None) -> ModelChoice:
-    """Return which model is asked on which attempt, and how, as the settings say."""
+    """Return which model is asked on which attempt, and how, according to the settings."""
     role, attempts = settings.factory, settings.factory_attempts
     rungs = parse_ladder(",".join(role.ladder))
     return ModelChoice(
@@ -130,25 +132,28 @@ def model_choice(settings: Settings, forced: ReplyFormat | None = None) -> Model
 
 
 def find_interpreter(named: str | None) -> Path:
-    """Return the interpreter that commands get as `python`: the named one, else our own.
+    """Return the interpreter that commands get as `python`.
 
-    Raises `InvalidInput` where there is no such program.
+    It is the program `named`, or the interpreter that runs llmch if `named` is `None`. Raises
+    `InvalidInput` if there is no such program.
     """
     if named is None:
         return Path(sys.executable)
     found = shutil.which(named)
     if found is None:
-        raise InvalidInput(f"--python {named}: no such program", "give the path of an interpreter")
+        raise InvalidInput(
+            f"--python {named}: the program does not exist", "give the path of an interpreter"
+        )
     return Path(found).absolute()
 
 
 def _whole(text: str) -> int:
     if text.isascii() and text.isdigit() and len(text) < 4:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 999")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 999")
 
 
 def _count(text: str) -> int:
     if number := _whole(text):
         return number
-    raise argparse.ArgumentTypeError("at least 1")
+    raise argparse.ArgumentTypeError("the number must be at least 1")

@@ -1,4 +1,4 @@
-"""Whether what the factory relies on works: interpreter, sandbox, workspaces, a repo's state."""
+"""Checks what the factory relies on: interpreter, sandbox, workspaces, and a repo's state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shared.health import Checkup, Health, check_folder
 
 
 def check_interpreter(named: str | None) -> Checkup:
-    """Return whether there is an interpreter for commands: the one that is `named`, else ours."""
+    """Return whether there is an interpreter for commands: the `named` program, else our own."""
     if named is not None and shutil.which(named) is None:
         detail = f"{named} was not found"
         return Checkup("python", Health.BROKEN, detail, "correct --python or the setting `python`")
@@ -26,7 +26,7 @@ def check_interpreter(named: str | None) -> Checkup:
 
 
 def check_sandboxes() -> Iterator[Checkup]:
-    """Yield what is known of each sandbox; one that works is enough."""
+    """Yield whether each sandbox works; one working sandbox is enough."""
     backends = find_backends()
     works = any(not each.problem for each in backends)
     for each in backends:
@@ -39,12 +39,12 @@ def check_sandboxes() -> Iterator[Checkup]:
 
 
 def check_workspaces() -> Checkup:
-    """Return whether there is room for working trees."""
+    """Return whether the folder for working trees can be written and has room."""
     return check_folder("workspaces", workspaces_root(), "LLMCH_WORKSPACES")
 
 
 def check_repo(folder: Path) -> Iterator[Checkup]:
-    """Yield whether a run could start in the repo at `folder`, and what an earlier one left."""
+    """Yield whether a run could start in the repo at `folder`, and what an earlier run left."""
     try:
         place = find_repo(folder)
         repo = inspect_repo(place)
@@ -63,7 +63,7 @@ def _check_leftovers(place: RepoPlace) -> Checkup:
     pid = holder(place.common_dir)
     if pid is not None:
         detail = f"a run holds the repo (pid {pid})"
-        return Checkup("lock", Health.LIMITED, detail, "wait for it to end")
+        return Checkup("lock", Health.LIMITED, detail, "wait until that run ends")
     trees = len(find_run_leftovers(place).workspaces)
     if not trees:
         return Checkup("leftovers", Health.WELL, "none")

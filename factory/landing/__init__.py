@@ -1,1 +1,1 @@
-"""Brings a verified commit onto the branch."""
+"""Brings verified commits onto the branch."""

@@ -1,4 +1,4 @@
-"""What a repo's HEAD files tell without git being started."""
+"""Reads a repo's HEAD files, so that git need not be started."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _ON_A_BRANCH = b"ref: refs/heads/"
-_STAND_IN = b".invalid"  # what HEAD names where refs are not kept in files (reftable)
+_STAND_IN = b".invalid"  # the name in HEAD if refs are not kept in files (reftable)
 _LONGEST_HEAD = 4096
 
 
 def surely_not_checked_out(branch: str, common_dir: Path) -> bool:
     """Return whether the HEAD files of all working trees say that none is on `branch`.
 
-    False where one is, and wherever there is any doubt; `Git.checkouts` knows for sure.
+    The result is false if a working tree is on `branch`, and also in any case of doubt;
+    `Git.checkouts` then gives the certain answer.
     """
-    # Some file systems take names for the same that differ in case.
+    # Some file systems treat names that differ only in case as the same name.
     wanted = branch.encode("utf-8", "surrogateescape").lower()
     try:
         return all(_is_on_another(_read(head), wanted) for head in _heads(common_dir))
@@ -32,7 +33,7 @@ def _heads(common_dir: Path) -> Iterator[Path]:
 
 
 def _read(head: Path) -> bytes:
-    """Return what a HEAD file holds; nothing of one that is a link, as very old gits made it."""
+    """Return the content of a HEAD file; b"" if it is a link, as in repos of very old gits."""
     if head.is_symlink():
         return b""
     with head.open("rb") as file:

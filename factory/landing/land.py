@@ -1,4 +1,4 @@
-"""Moving the branch to a verified commit, and only from where it was expected."""
+"""Moves the branch to a verified commit, but only from the commit where it was expected."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from shared.errors import CommandFailed
 from shared.git.answers import Checkout
 from shared.git.client import Git, GitFailed
 
-_TRIES = 3  # each but the first because a user switched branches within some milliseconds
-_MOVED = "it was moved by someone else in the meantime"
+_TRIES = 3  # a further try is needed only if a user switched branches within some milliseconds
+_MOVED = "someone else moved it in the meantime"
 
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """Lands commits of one run on one branch."""
+    """Land the commits of one run on one branch."""
 
     git: Git
     common_dir: Path
@@ -29,58 +29,62 @@ class Landing:
         return f"refs/heads/{self.branch}"
 
     def land(self, new: str, old: str) -> Path | None:
-        """Move the branch from `old` (zeros: not there yet) to `new`.
+        """Move the branch from `old` to `new`; zeros in `old` mean that it does not exist yet.
 
-        Where a working tree has the branch checked out, that tree moves with it, by fast-forward,
-        and its folder is returned. Raises `CommandFailed` where someone else moved the branch or
-        local changes stand in the way; the commit then stays on `refs/llmch/<run id>`.
+        If a working tree has the branch checked out, the tree moves with the branch by
+        fast-forward, and the folder of the tree is returned. Raises `CommandFailed` if someone
+        else moved the branch or if local changes are in the way. The commit then stays on
+        `refs/llmch/<run id>`.
         """
         for _ in range(_TRIES):
             checkout = self._checkout()
             if checkout is None:
                 if not self.git.move_ref(self.ref, new, old, f"llmch: run {self.run_id}"):
-                    raise self._kept_aside(new, _MOVED)
-                if not self._overtaken(new, old):
+                    raise self._keep_aside(new, _MOVED)
+                if not self._undo_if_checked_out(new, old):
                     return None
-            elif self._lead(checkout, new, old):
+            elif self._move_with_tree(checkout, new, old):
                 return checkout.path
-        raise self._kept_aside(new, "it is being checked out and left again and again")
+        raise self._keep_aside(new, "working trees keep switching to it and away from it")
 
-    def _lead(self, checkout: Checkout, new: str, old: str) -> bool:
-        """Move the branch with the tree that has it, or return false where that has left it."""
+    def _move_with_tree(self, checkout: Checkout, new: str, old: str) -> bool:
+        """Move the branch together with the tree that has it checked out, and return true.
+
+        Return false, without moving the branch, if the tree has switched to another branch.
+        """
         if self.git.commit_of(self.ref) != old:
-            raise self._kept_aside(new, _MOVED)
+            raise self._keep_aside(new, _MOVED)
         if not checkout.path.is_dir():
-            raise self._kept_aside(new, f"{checkout.path}, where it is checked out, is gone")
+            raise self._keep_aside(new, f"{checkout.path}, where it is checked out, is gone")
         place = self.git.at(checkout.path)
         done = place.fast_forward(new)
         tip = self.git.commit_of(self.ref)
         if tip == new:
             return True
         if done.exit_code == 0:
-            # Another branch was switched to at that moment, and it was that which moved.
-            self._take_back(place, new)
+            # The tree switched to another branch at that moment, and that branch moved instead.
+            self._move_back(place, new)
             return False
         if tip == old and self._checkout() != checkout:
             return False
         said = done.stderr.decode(errors="replace").strip()
-        raise self._kept_aside(new, f"{checkout.path} could not follow: {said}")
+        raise self._keep_aside(new, f"{checkout.path} could not follow: {said}")
 
-    def _take_back(self, place: Git, new: str) -> None:
-        """Bring what was moved by mistake back to where it was; local changes stay as they are."""
-        before = place.commit_of("ORIG_HEAD")  # as git merge has left it
+    def _move_back(self, place: Git, new: str) -> None:
+        """Move the branch that was moved by mistake back; local changes stay as they are."""
+        before = place.commit_of("ORIG_HEAD")  # which `git merge` has set
         if place.commit_of("HEAD") != new or not before:
             return
         try:
             place.reset_keeping(before)
         except GitFailed as failed:
-            reason = f"another was checked out in {place.folder} just then, and moved in its place"
-            raise self._kept_aside(new, f"{reason}; {failed.message}") from failed
+            reason = f"{place.folder} just switched to another branch, which moved instead"
+            raise self._keep_aside(new, f"{reason}; {failed.message}") from failed
 
-    def _overtaken(self, new: str, old: str) -> bool:
-        """Take the move back where someone checked the branch out just before, and tell so.
+    def _undo_if_checked_out(self, new: str, old: str) -> bool:
+        """Undo the move if someone checked the branch out just before; return whether it is undone.
 
-        Their tree is what the branch held then, and would seem changed now.
+        Their tree holds the commit that the branch was at then, so it would now appear changed.
         """
         checkout = self._checkout()
         if checkout is None or not checkout.path.is_dir():
@@ -95,7 +99,7 @@ class Landing:
             return None
         return checkout_of(self.branch, self.git.checkouts())
 
-    def _kept_aside(self, commit: str, reason: str) -> CommandFailed:
+    def _keep_aside(self, commit: str, reason: str) -> CommandFailed:
         kept = f"refs/llmch/{self.run_id}"
         self.git.run("update-ref", kept, commit)
         return CommandFailed(

@@ -1,4 +1,4 @@
-"""Brings a commit made on an older base onto the tip, and judges it there before it exists."""
+"""Brings a commit that was made on an older base onto the tip, and judges it there again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shared.files.atomic_io import make_folder, write_json
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A commit on the tip, verified there, and its tree."""
+    """Hold a commit on the tip that was verified there, and its tree."""
 
     commit: str
     tree: str
@@ -31,14 +31,14 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class SentBack:
-    """Why the commit can't be brought onto the tip: the order has to be made there."""
+    """Say why the commit cannot be brought onto the tip, so that the order must be made there."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Merging:
-    """What bringing commits onto the tip takes."""
+    """Bring commits that passed on an older base onto the tip."""
 
     options: RunOptions
     repo: Repo
@@ -47,15 +47,15 @@ class Merging:
     emit: Emit
 
     def onto(self, tip: str, task: OrderTask, passed: Passed) -> Merged | SentBack:
-        """Return the commit of the merged tree on `tip`, with every check passed there.
+        """Return the commit of the merged tree on `tip`, or why it does not pass every check there.
 
-        Files that no order shares still may not fit together: tests read more than an order is
-        shown, so the whole is judged again, always.
+        The merged tree is always judged as a whole. Even orders without a common file may not fit
+        together, because tests read more files than an order is shown.
         """
         order, git = task.order, self.repo.git
         tree = git.merge_trees(tip, passed.commit)
         if tree is None:
-            return SentBack("its changes and those landed since do not merge")
+            return SentBack("its changes do not merge with the changes that landed since")
         unmet = [
             each.path
             for each in order.preconditions
@@ -64,7 +64,7 @@ class Merging:
         if unmet:
             return SentBack(f"a precondition no longer holds: {', '.join(unmet)}")
         commit = git.write_commit(tree, tip, task.commit_facts)
-        self.emit(Noted(f"{order.id}: made on an older state, verified again on the tip"))
+        self.emit(Noted(f"{order.id}: was made on an older state, is verified again on the tip"))
         folder = make_folder(task.folder / "landing")
         with self.pool.lend(commit) as bench:
             if violation := self._violation(task, passed, tree, bench, folder):
@@ -83,9 +83,9 @@ class Merging:
     def _violation(
         self, task: OrderTask, passed: Passed, merged: str, bench: Workbench, folder: Path
     ) -> str:
-        """Return the first thing declared that the merged tree does not keep; "" for none.
+        """Return the first declaration that the merged tree violates; "" if there is none.
 
-        What files lose is not looked at again: no other order has written them.
+        Whether the files lost anything is not checked again: no other order has written them.
         """
         binding = task.loaded.binding
         if not any(each.interfaces for each in binding):

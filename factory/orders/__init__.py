@@ -1,1 +1,1 @@
-"""What the factory is given and what it answers: orders, tasks, options, documents, verdicts."""
+"""Defines what the factory receives and returns: orders, tasks, options, documents, verdicts."""

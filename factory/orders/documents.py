@@ -1,4 +1,4 @@
-"""What the factory takes from a model and what it records: the shapes of its JSON files."""
+"""Defines the JSON documents that the factory reads from a model and the ones that it records."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ def _is_none(value: object) -> bool:
 
 
 Pushed = Annotated[bool | None, Field(exclude_if=_is_none)]
-"""Whether the push that was asked for came through; absent where there was none to make."""
+"""Whether the requested push succeeded. The key is absent from the JSON if no push was made."""
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
 VerdictWord = Literal["PASS", "FAIL", "ERROR"]
-"""How an order or a run was judged. A verdict says whether what was asked for is there; where an
-order stands (`OrderState`) also covers orders that nobody has judged."""
+"""How an order or a run was judged. A verdict says whether the requested work is done. The state
+of an order (`OrderState`) also covers orders that were never judged."""
 
 
 class AttemptStage(StrEnum):
-    """What an attempt is doing. A `Stage` says how it failed, which is another question."""
+    """Name the step that an attempt is at. A `Stage` says something else: how an attempt failed."""
 
     PROPOSE = "propose"
     APPLY = "apply"
@@ -38,7 +38,7 @@ class AttemptStage(StrEnum):
 
 
 class Stage(StrEnum):
-    """Where an attempt failed, and so what the next attempt is told."""
+    """Name the way in which an attempt failed, which decides what the next prompt says about it."""
 
     PREFLIGHT = "preflight"
     EXCEPTION = "exception"
@@ -52,7 +52,7 @@ class Stage(StrEnum):
 
     @property
     def retryable(self) -> bool:
-        """Return whether another proposal could fix it; it cannot fix the disk or the plan."""
+        """Return whether another proposal could succeed. None can fix the disk or the plan."""
         return self not in (Stage.PREFLIGHT, Stage.WRITE_FAILED)
 
 
@@ -61,7 +61,7 @@ class _Record(BaseModel):
 
 
 class FileWrite(BaseModel):
-    """One file of a proposal: its whole new content, and the hash of what it replaces."""
+    """Hold one file of a proposal: its whole new content, and the hash of the content before."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -71,7 +71,7 @@ class FileWrite(BaseModel):
 
 
 class WriteProposal(BaseModel):
-    """What a model proposes to write. Says nothing yet about whether it may."""
+    """Hold the files that a model proposes to write. Nothing has checked yet whether it may."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -84,7 +84,7 @@ class WriteProposal(BaseModel):
 
 
 class FailureBrief(_Record):
-    """A bounded account of a failed attempt, for the next prompt and for the user."""
+    """Hold a bounded account of a failed attempt, for the next prompt and for the user."""
 
     stage: Stage
     command: str | None = None
@@ -95,9 +95,9 @@ class FailureBrief(_Record):
 
 
 class SandboxRecord(_Record):
-    """What contained a command: `guarantees` says of each by name whether it held.
+    """Describe the sandbox of a command: `guarantees` maps each guarantee to whether it held.
 
-    `limits` are for the command with its children, in bytes, seconds and processes.
+    `limits` apply to the command with its children, in bytes, seconds and processes.
     """
 
     backend: str
@@ -107,7 +107,11 @@ class SandboxRecord(_Record):
 
 
 class CmdResult(_Record):
-    """How one command ended. `*_trunc` hold head and tail of the output, the paths all of it."""
+    """Describe how one command ended.
+
+    The `*_trunc` fields hold the head and the tail of the output; the files at `*_path` hold all
+    of it.
+    """
 
     command: tuple[str, ...]
     exit_code: int
@@ -123,7 +127,7 @@ class CmdResult(_Record):
 
 
 class AttemptRecord(_Record):
-    """One pass through propose, apply and judge."""
+    """Describe one pass through propose, apply and judge."""
 
     attempt_index: int
     baseline_commit: str
@@ -131,7 +135,7 @@ class AttemptRecord(_Record):
     touched_files: tuple[str, ...] = ()
     write_ok: bool = False
     unjudged: str = ""
-    """Why the type checker could not tell whether the writes keep their contract, if so."""
+    """Why the type checker could not judge the writes against their contract; empty if it could."""
     verify: tuple[CmdResult, ...] = ()
     acceptance: tuple[CmdResult, ...] = ()
     drift: tuple[str, ...] = ()
@@ -141,7 +145,7 @@ class AttemptRecord(_Record):
 
 
 class OrderFailure(_Record):
-    """Why an order did not land, as `--json` gives it."""
+    """Say why an order did not land, as `--json` shows it."""
 
     stage: str
     command: str | None = None
@@ -150,7 +154,7 @@ class OrderFailure(_Record):
 
 
 class UsageRecord(_Record):
-    """Tokens and cost of the calls made; `cost_usd` is null while any price is unknown."""
+    """Hold the tokens and the cost of model calls; `cost_usd` is null while a price is unknown."""
 
     calls: int
     input_tokens: int
@@ -162,9 +166,10 @@ class UsageRecord(_Record):
 
 
 class CommandFlag(_Record):
-    """An acceptance command that proves less than it should, as it was seen to do.
+    """Report an acceptance command that was seen to prove less than it should.
 
-    W252 passes on the baseline, W234 on code that keeps the order's interfaces and does nothing.
+    A command with W252 passes on the baseline. A command with W234 passes on code that keeps the
+    order's interfaces and does nothing.
     """
 
     code: str
@@ -173,7 +178,7 @@ class CommandFlag(_Record):
 
 
 class RunSummary(_Record):
-    """What became of one work order: `run_summary.json`, and the document of `run --json`."""
+    """Summarise the run of one work order: `run_summary.json`, and the document of `run --json`."""
 
     verdict: VerdictWord
     state: EndState
@@ -194,7 +199,7 @@ class RunSummary(_Record):
 
 
 class BatchSummary(_Record):
-    """What became of a manifest: the document of `run-all --json`."""
+    """Summarise the run of a manifest: the document of `run-all --json`."""
 
     verdict: VerdictWord
     run_id: str

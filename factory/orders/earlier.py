@@ -1,4 +1,4 @@
-"""What the orders before it mean for an order: what is declared of what it needs and writes."""
+"""Finds what earlier orders of a plan declare about the files that an order needs or writes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from shared.work_order.schemas import Interface, WorkOrder
 
 
 def binding_on(order: WorkOrder, earlier: Sequence[WorkOrder]) -> Iterator[WorkOrder]:
-    """Yield what earlier orders declare, and take back, of the files that this one may write."""
+    """Yield the earlier orders that declare or change something in files that `order` may write.
+
+    Each copy keeps only the interfaces for those files.
+    """
     paths = {*order.allowed_files, *(each.path for each in order.interfaces)}
     for each in earlier:
         declared = tuple(interface for interface in each.interfaces if interface.path in paths)
@@ -17,7 +20,12 @@ def binding_on(order: WorkOrder, earlier: Sequence[WorkOrder]) -> Iterator[WorkO
 
 
 def known_to(order: WorkOrder, earlier: Sequence[WorkOrder]) -> tuple[Interface, ...]:
-    """Return what was declared of what an order needs, word for word where it still holds."""
+    """Return the declared interfaces of what `order` needs.
+
+    An interface stays word for word as declared, unless an earlier order with `changes` may write
+    its file. For those files, the interfaces that are in force after all earlier orders are
+    returned instead.
+    """
     needed = {*order.context_files, *(each.path for each in order.preconditions)}
     declared = [
         interface
@@ -30,7 +38,7 @@ def known_to(order: WorkOrder, earlier: Sequence[WorkOrder]) -> tuple[Interface,
     if not stale:
         return tuple(declared)
     from shared.languages.python.stubs.contracts import (
-        contracts_in_force,  # most runs have no use for it
+        contracts_in_force,  # imported here because most runs never need it
     )
 
     still = [each for each in contracts_in_force(earlier) if each.path in stale]

@@ -1,4 +1,4 @@
-"""What a commit says of itself, and how it is recognised later. Pure."""
+"""Writes the message of an order's commit, and recognises such commits later. Pure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ AUTHOR = "llmch"
 EMAIL = "llmch@localhost"
 NOTES_REF = "refs/notes/llmch"
 _SUBJECT_CHARACTERS = 100
-# Spelled out, because what Python calls printable changes with its version and a commit may not.
+# Spelled out, because `str.isprintable` depends on the Python version and a commit must not.
 _BLANKS_AND_CONTROLS = re.compile("[\x00-\x20\x7f-\xa0\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
 
 
 @dataclass(frozen=True, slots=True)
 class OrderIdentity:
-    """By what a landed order is known: its id, its content, and the plan it belongs to, if any."""
+    """Identify a landed order by its id, its content, and the plan it belongs to, if any."""
 
     work_order: str
     key: str
@@ -36,12 +36,12 @@ class OrderIdentity:
 
 
 def identify(order: WorkOrder, plan: str) -> OrderIdentity:
-    """Return the identity of an order of the plan with that manifest hash ("" for none)."""
+    """Return the identity of `order`; `plan` is the hash of its manifest, "" if it has none."""
     return OrderIdentity(order.id, order_key(order), plan)
 
 
 def describe_commit(order: WorkOrder, identity: OrderIdentity, date: str) -> CommitFacts:
-    """Return message, author and date; nothing in it changes between runs on equal input."""
+    """Return message, author and date of the commit. Runs on equal input give equal values."""
     # The title comes from a model: as one plain line it can't forge a trailer.
     title = _BLANKS_AND_CONTROLS.sub(" ", order.title).strip()
     subject = f"{order.id}: {title}" if title else order.id
@@ -53,7 +53,7 @@ def describe_commit(order: WorkOrder, identity: OrderIdentity, date: str) -> Com
 
 
 def landed_orders(messages: Iterable[tuple[str, str]]) -> Mapping[OrderIdentity, str]:
-    """Return which orders the given (commit, message) pairs say they are, and in which commit."""
+    """Return the first commit of each order that the (commit, message) pairs name."""
     found: dict[OrderIdentity, str] = {}
     for commit, message in messages:
         fields = _trailers(message)
@@ -66,7 +66,7 @@ def landed_orders(messages: Iterable[tuple[str, str]]) -> Mapping[OrderIdentity,
 
 
 def covered_requirements(message: str) -> tuple[tuple[str, str], ...]:
-    """Return order and requirement for each id that a commit message says it covers."""
+    """Return a pair (order, requirement) for each requirement id that a commit message covers."""
     fields = _trailers(message)
     if "Llmch-Work-Order" not in fields:
         return ()

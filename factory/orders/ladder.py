@@ -1,4 +1,4 @@
-"""A ladder of models: later attempts may climb to a larger one. Pure."""
+"""Parses a ladder of models, on which later attempts may climb to a larger model. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STEP = re.compile(r"(?P<model>.+)@(?P<attempt>[1-9]\d?)")
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """A model, and the attempt from which on it is asked; `None` where that is left open."""
+    """Hold a model and the first attempt that asks it; `None` if the user named no attempt."""
 
     model: str
     from_attempt: int | None = None
@@ -27,14 +27,14 @@ def parse_ladder(text: str) -> tuple[Rung, ...]:
     rungs = tuple(_parse_rung(part.strip()) for part in text.split(","))
     if not all(rung.model for rung in rungs):
         raise InvalidInput(
-            f"the model ladder {text!r} holds an empty name",
-            hint="give model names separated by commas, the one to begin with first",
+            f"the model ladder {text!r} contains an empty name",
+            hint="give model names separated by commas; the first attempt asks the first model",
         )
     starts = [rung.from_attempt for rung in rungs if rung.from_attempt is not None]
     if starts != sorted(set(starts)) or rungs[0].from_attempt not in (None, 1):
         raise InvalidInput(
             f"the attempts of the model ladder {text!r} do not rise from 1",
-            hint="write it like small,large@4: large is asked from attempt 4 on",
+            hint="write the ladder like small,large@4: large is asked from attempt 4 on",
         )
     return rungs
 
@@ -42,7 +42,7 @@ def parse_ladder(text: str) -> tuple[Rung, ...]:
 def model_for_attempt(ladder: Sequence[Rung], attempt: int, max_attempts: int) -> str:
     """Return the model to ask on the `attempt`-th of `max_attempts`, counted from 1.
 
-    Rungs without an attempt of their own share the attempts evenly, the earlier ones first.
+    Rungs without an attempt of their own share the attempts evenly, in the order of the ladder.
     """
     starts = enumerate(ladder)
     reached = [rung for n, rung in starts if _start(rung, n, len(ladder), max_attempts) <= attempt]

@@ -1,4 +1,4 @@
-"""The limits of what the factory shows to a model and takes from one."""
+"""Defines the limits of what the factory shows to a model and accepts from it."""
 
 from __future__ import annotations
 

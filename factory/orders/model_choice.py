@@ -1,4 +1,4 @@
-"""Which model is asked on which attempt, and in which reply format. Pure."""
+"""Decides which model is asked on which attempt, and in which reply format. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from factory.orders.reply_format import ReplyFormat, choose_reply_format
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """Which model answers on which attempt, and how it is asked.
+    """Hold which model answers on which attempt, and how it is asked.
 
-    `trusted_schemas` says whether the server's schemas bind; `reply_format` is forced by the user
-    where it is not `None`.
+    `trusted_schemas` says whether the server enforces the schemas that it accepts. `reply_format`
+    is the format that the user forced, `None` if the user left it open.
     """
 
     model: Callable[[int], str]
@@ -25,10 +25,10 @@ class ModelChoice:
     reply_format: ReplyFormat | None = None
 
     def format_for(self, records: Sequence[AttemptRecord]) -> ReplyFormat:
-        """Return the format to ask for after the attempts that `records` tell of.
+        """Return the format to ask for after the attempts in `records`, which are of one order.
 
-        What is learned holds for one order: were it carried over, a prompt would depend on which
-        orders happened to run before.
+        Records of other orders would make a prompt depend on the orders that happened to run
+        before.
         """
         invalid = sum(
             record.failure_brief is not None

@@ -1,4 +1,4 @@
-"""What the caller of the factory decides, in one value."""
+"""Defines one value for everything that the caller of the factory decides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shared.settings.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Where to work, with which model, by which settings, and what else a run was asked for."""
+    """Hold where to work, the models, the settings and the other choices of the caller."""
 
     repo: Path
     settings: Settings
@@ -27,8 +27,8 @@ class RunOptions:
     keep_going: bool = False
     allow_verify_exempt: bool = False
     patience_seconds: float = 10.0
-    """For what is tried beside the model's call, once the reply is there: about as long as a model
-    takes itself; a replay must not wait for more."""
+    """How long to wait, once a model's reply has arrived, for trials started beside the call.
+    The default is about the time that a model takes itself; a replay must not wait longer."""
     allow_repo_filters: bool = False
     push: bool = False
     out: Path | None = None

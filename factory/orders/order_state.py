@@ -1,4 +1,4 @@
-"""Where an order of a run stands: one vocabulary for the schedule, the summaries and the user."""
+"""Names the states of an order in a run, for the schedule, the summaries and the user alike."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Literal
 
 
 class OrderState(StrEnum):
-    """Where an order stands in this run.
+    """Name the state of an order in this run.
 
-    A summary knows the last five only: a run that is over leaves no order in the others.
+    Only the last five appear in a summary: a run that is over leaves no order in the other states.
     """
 
     WAITING = "waiting"
@@ -23,12 +23,12 @@ class OrderState(StrEnum):
 
     @property
     def is_on_branch(self) -> bool:
-        """Whether the order's commit is on the branch, from this run or an earlier one."""
+        """Return whether the order's commit is on the branch, from this run or an earlier one."""
         return self in (OrderState.LANDED, OrderState.SKIPPED)
 
     @property
     def is_over(self) -> bool:
-        """Whether this run does nothing more for the order."""
+        """Return whether this run does nothing more for the order."""
         return self not in (OrderState.WAITING, OrderState.RUNNING, OrderState.MADE)
 
 
@@ -39,4 +39,4 @@ EndState = Literal[
     OrderState.BLOCKED,
     OrderState.PENDING,
 ]
-"""Where an order can stand when its run is over."""
+"""The states that an order can have when its run is over."""

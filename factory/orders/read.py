@@ -1,4 +1,4 @@
-"""Reads work orders as a user hands them over: one file, or a plan's whole folder."""
+"""Reads the work orders that a user names: one file, or the folder of a whole plan."""
 
 from __future__ import annotations
 
@@ -40,42 +40,42 @@ _PROBLEMS_SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class LoadedOrder:
-    """A work order ready to be executed.
+    """Hold a work order that is ready to be executed.
 
-    `plan` is there where a manifest beside the order recomputes to its own hash and holds this
-    very order; only then is what the order says about its origin believed.
+    `plan` is set only if the manifest beside the order recomputes to its own hash and contains
+    this very order. The factory believes what an order says about its origin only if `plan` is set.
     """
 
     order: WorkOrder
     plan: PlanFacts | None
     warnings: tuple[str, ...] = ()
     known: tuple[Interface, ...] = ()
-    """What earlier orders of the plan declare of the files that this one needs."""
+    """The interfaces that earlier orders of the plan declare for the files this order needs."""
     earlier: tuple[WorkOrder, ...] = ()
-    """The earlier orders that declare something of the files that this one may write."""
+    """The earlier orders that declare or change something in the files this order may write."""
 
     @property
     def binding(self) -> tuple[WorkOrder, ...]:
-        """The orders whose declarations bind what this one writes, itself last."""
+        """Return the orders whose declarations bind the writes of this order, which comes last."""
         return (*self.earlier, self.order)
 
 
 def read_order(path: Path) -> LoadedOrder:
     """Return the order in one file. Raises `InvalidInput` naming the field at fault."""
-    document = _object(read_document(path, "work order"), path)
-    loaded = _loaded(document, path, None)
+    document = _require_object(read_document(path, "work order"), path)
+    loaded = _load(document, path, None)
     manifest = read_manifest(path.parent)
     if manifest is not None and document in manifest.entries:
         earlier = manifest.entries[: manifest.entries.index(document)]
-        return _after(replace(loaded, plan=manifest.facts), _readable(earlier))
+        return _with_earlier(replace(loaded, plan=manifest.facts), _readable(earlier))
     return loaded
 
 
 def read_workdir(folder: Path) -> tuple[LoadedOrder, ...]:
-    """Return a plan's orders in sequence.
+    """Return the orders of the plan in `folder`, in sequence.
 
-    Raises `InvalidInput` where the folder holds no orders, has a gap, where an order stands in
-    the file of another one, or where the manifest and the order files disagree.
+    Raises `InvalidInput` if the folder contains no orders, if a number is missing, if a file
+    contains the order of another file, or if the manifest and the order files disagree.
     """
     stored = read_stored_plan(folder)
     if stored.manifest is not None:
@@ -86,13 +86,13 @@ def read_workdir(folder: Path) -> tuple[LoadedOrder, ...]:
     orders = []
     for file in stored.orders:
         path = folder / file.name
-        orders.append(_loaded(_object(file.document, path), path, plan))
+        orders.append(_load(_require_object(file.document, path), path, plan))
     loaded = _in_sequence(folder, orders)
     parsed = [each.order for each in loaded]
-    return tuple(_after(each, parsed[:position]) for position, each in enumerate(loaded))
+    return tuple(_with_earlier(each, parsed[:position]) for position, each in enumerate(loaded))
 
 
-def _loaded(document: JsonObject, path: Path, plan: PlanFacts | None) -> LoadedOrder:
+def _load(document: JsonObject, path: Path, plan: PlanFacts | None) -> LoadedOrder:
     order = _parse_order(document, str(path))
     unknown = unknown_keys(WorkOrder, document)
     warnings = tuple(f"{path.name}: unknown key {key!r} ignored" for key in unknown)
@@ -100,7 +100,7 @@ def _loaded(document: JsonObject, path: Path, plan: PlanFacts | None) -> LoadedO
 
 
 def _readable(entries: Sequence[JsonValue]) -> tuple[WorkOrder, ...]:
-    """Return those of a manifest's entries that can be read as orders."""
+    """Return the entries of a manifest that can be read as orders."""
     orders: list[WorkOrder] = []
     for each in entries:
         with contextlib.suppress(DocumentInvalid):
@@ -108,8 +108,8 @@ def _readable(entries: Sequence[JsonValue]) -> tuple[WorkOrder, ...]:
     return tuple(orders)
 
 
-def _after(loaded: LoadedOrder, earlier: Sequence[WorkOrder]) -> LoadedOrder:
-    """Return the order with what it has to know of those before it."""
+def _with_earlier(loaded: LoadedOrder, earlier: Sequence[WorkOrder]) -> LoadedOrder:
+    """Return the order with what it must know about the earlier orders."""
     order = loaded.order
     return replace(
         loaded, known=known_to(order, earlier), earlier=tuple(binding_on(order, earlier))
@@ -117,17 +117,20 @@ def _after(loaded: LoadedOrder, earlier: Sequence[WorkOrder]) -> LoadedOrder:
 
 
 def decide_exempt(loaded: LoadedOrder, *, allow: bool) -> tuple[bool, str]:
-    """Return whether the order is verified by compiling alone, and a warning where it is.
+    """Return whether compiling is the order's only verification, and a warning if it is.
 
-    Raises `PreflightRefused` where it asks for that and nothing vouches for it.
+    Raises `PreflightRefused` if the order asks for that exemption and nothing vouches for it.
     """
     order = loaded.order
     if not order.verify_exempt:
         return False, ""
     if allow:
-        return True, f"{order.id}: verification reduced to compiling, by --allow-verify-exempt"
+        return True, f"{order.id}: verification is reduced to compiling, by --allow-verify-exempt"
     if _vouched_for(loaded):
-        return True, f"{order.id}: verification reduced to compiling: it bootstraps verification"
+        return True, (
+            f"{order.id}: verification is reduced to compiling: "
+            "the plan marks the order as bootstrapping verification"
+        )
     raise PreflightRefused(
         f"{order.id} asks to be exempt from verification, and no manifest beside it vouches for it",
         f"keep the order beside its {MANIFEST_NAME}, or pass --allow-verify-exempt",
@@ -144,12 +147,12 @@ def _vouched_for(loaded: LoadedOrder) -> bool:
     )
 
 
-def _object(document: JsonValue, path: Path) -> JsonObject:
+def _require_object(document: JsonValue, path: Path) -> JsonObject:
     if not isinstance(document, dict):
         raise InvalidInput(
             f"{path} is not a JSON object",
-            "`llmch explain E005` shows the form of a work order, `llmch explain E000` that of a "
-            "manifest",
+            "`llmch explain E005` shows the form of a work order, `llmch explain E000` the form of "
+            "a manifest",
         )
     return document
 
@@ -166,7 +169,7 @@ def _parse_order(document: JsonObject, where: str) -> WorkOrder:
 
 
 def _blockers(order: WorkOrder) -> Iterator[SchemaProblem]:
-    """Find what the schema lets pass, because the planner has rules for it."""
+    """Yield the faults that the schema accepts because the planner has rules for them."""
     if order_number(order.id) is None:
         yield SchemaProblem(at("id"), f"{order.id!r} is not of the form WO-01")
     for field, path in glob_paths(order):
@@ -174,14 +177,14 @@ def _blockers(order: WorkOrder) -> Iterator[SchemaProblem]:
 
 
 def _unusable(order: WorkOrder) -> Iterator[SchemaProblem]:
-    """Find what fits the schema but would fail every attempt, however good the proposal."""
+    """Yield the faults that fit the schema but would fail every attempt, whatever is proposed."""
     for field, paths in (
         ("allowed_files", order.allowed_files),
         ("context_files", order.context_files),
     ):
         for number, path in enumerate(paths):
             if is_git_path(path):
-                yield SchemaProblem(at(field, number), f"`{path}` is git's own")
+                yield SchemaProblem(at(field, number), f"`{path}` belongs to git")
     for number, command in enumerate(order.acceptance_commands):
         try:
             problem = "" if split_words(command).texts else "is empty"
@@ -202,11 +205,11 @@ def _invalid(where: str, problems: tuple[SchemaProblem, ...]) -> InvalidInput:
 
 
 def _check_manifest(manifest: StoredManifest, path: Path) -> None:
-    """Refuse a manifest whose orders cannot be read, or whose ids do not tell them apart."""
+    """Refuse a manifest if its orders cannot be read or if two of its orders share an id."""
     try:
-        parse_document(Manifest, _object(manifest.document, path))
+        parse_document(Manifest, _require_object(manifest.document, path))
     except DocumentInvalid as invalid:
-        # The rest is for people, or believed only where its hash is true (see `PlanFacts`).
+        # The other fields are for people, or believed only if their hash is right (`PlanFacts`).
         if problems := tuple(p for p in invalid.problems if p.at.parts[:1] == ("work_orders",)):
             raise _invalid(str(path), problems) from invalid
     names = {each.name for each in manifest.orders}

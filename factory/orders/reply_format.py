@@ -1,4 +1,4 @@
-"""How a model should write its proposal: which of the two formats, on which attempt. Pure."""
+"""Chooses the format in which a model is asked to write its proposal. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from enum import StrEnum
 
 
 class ReplyFormat(StrEnum):
-    """`json` is the strict document; `files` is a summary and one fenced block per file."""
+    """Name a reply format: `json` is a strict document, `files` one fenced block per file.
+
+    A `files` reply begins with a summary.
+    """
 
     JSON = "json"
     FILES = "files"
@@ -15,11 +18,10 @@ class ReplyFormat(StrEnum):
 def choose_reply_format(
     forced: ReplyFormat | None, *, trusted_schemas: bool, invalid_replies: int
 ) -> ReplyFormat:
-    """Return the format to ask for.
+    """Return the format to ask for: `forced` if it is given, else JSON or fenced files.
 
-    JSON needs a server whose schemas really bind, and a model that has shown no trouble with it
-    in this run: with code inside JSON strings a small model got 0 of 12 tasks right, with fenced
-    code 10 of 12.
+    JSON needs a server that enforces its schemas, and a model without an invalid reply so far.
+    With code inside JSON strings a small model solved 0 of 12 tasks, with fenced code 10 of 12.
     """
     if forced is not None:
         return forced

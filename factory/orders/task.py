@@ -1,4 +1,4 @@
-"""An order to be made on a commit, and what came of it: all that passes to a worker and back."""
+"""Defines what is passed to a worker, and what comes back: an order to make, and its result."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from shared.work_order.schemas import WorkOrder
 
 @dataclass(frozen=True, slots=True)
 class OrderTask:
-    """An order to be made on the commit `base`, with all that its result depends on.
+    """Hold an order to be made on the commit `base`, with everything its result depends on.
 
-    Records go to `folder`; `date` is that of its commit, as git spells dates.
+    Records go to `folder`. `date` is the date of the order's commit, as git spells dates.
     """
 
     loaded: LoadedOrder
@@ -37,24 +37,24 @@ class OrderTask:
 
     @property
     def identity(self) -> OrderIdentity:
-        """Return what its commit will be known by."""
+        """Return the identity by which the order's commit is recognised later."""
         plan = self.loaded.plan
         return identify(self.order, plan.manifest_sha256 if plan else "")
 
     @property
     def commit_facts(self) -> CommitFacts:
-        """Return message, author and date of its commit."""
+        """Return message, author and date of the order's commit."""
         return describe_commit(self.order, self.identity, self.date)
 
     @property
     def key(self) -> str:
-        """Equal for equal work on an equal base: doing it twice gives the same."""
+        """Return a key that is equal for equal work on an equal base."""
         return sha256_text(f"{order_key(self.order)} {self.base}")
 
 
 @dataclass(frozen=True, slots=True)
 class OrderResult:
-    """How the attempts ended; what passed is a commit on the task's base, on no branch yet."""
+    """Hold how the attempts ended. A commit that passed is on the task's base, on no branch yet."""
 
     verdict: Verdict
     records: tuple[AttemptRecord, ...]

@@ -1,4 +1,4 @@
-"""How an order's attempts ended, as a value."""
+"""Defines the values that say how the attempts of an order ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shared.errors import LlmchError
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A verified commit in the workspace, not yet on the branch."""
+    """Hold a verified commit in the workspace, which is not on the branch yet."""
 
     commit: str
     tree: str
@@ -19,18 +19,18 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """All attempts failed, or one failed in a way that another would not mend."""
+    """Say that all attempts failed, or that one failed in a way that no other attempt can fix."""
 
     brief: FailureBrief
 
 
 @dataclass(frozen=True, slots=True)
 class Errored:
-    """The order could not be judged: the harness or its surroundings failed, not the proposal."""
+    """Say that the order could not be judged, because the harness or its environment failed."""
 
     cause: str
     error: LlmchError | None = None
-    """What ends the whole run, where it does."""
+    """The error that ends the whole run; `None` if the run goes on."""
 
 
 Verdict = Passed | Failed | Errored

@@ -1,1 +1,1 @@
-"""What passes between model and repository: prompts, replies, and what a reply may write."""
+"""Renders the prompts, reads the replies of a model, and checks what a reply may write."""

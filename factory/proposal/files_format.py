@@ -1,9 +1,9 @@
-"""The reply format `files`: a summary line, then one fenced block per file. Pure.
+"""Parses and renders the reply format `files`: a summary line, then one fenced block per file.
 
-Code in a JSON string is hard for a small model; code in a fence is what it has seen all its life.
-The format is byte-exact: what stands between the fence lines is the file, final newline included.
-A fence is longer than any in the file. What a model gets wrong in an unambiguous way is read all
-the same, and reported as a repair; what could be read in two ways is refused.
+Code in a JSON string is hard for a small model; code in a fence is what it has seen in training.
+The format is byte-exact: the text between the fence lines is the file, including its final newline.
+A fence is longer than any fence in the file. A mistake with only one possible meaning is repaired,
+and the repair is reported; a reply that could be read in two ways is refused. Pure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shared.llm.json_in_reply import ReplyMalformed, strip_reasoning
 
 NO_FINAL_NEWLINE = "\\ No newline at end of file"
 
-# A whole line that is a fence, or a closing tag whose opening one a chat template wrote.
+# A whole line that is a fence, or a closing tag whose opening tag was written by a chat template.
 _MARK = re.compile(
     r"^(?: {0,3}(?P<fence>`{3,})(?P<info>[^`\n]*)|[ \t]*</think(?:ing)?>[ \t\r]*)$",
     re.MULTILINE | re.IGNORECASE,
@@ -31,13 +31,13 @@ _LANGUAGE = re.compile(
     r"|ya?ml|console|zsh",
     re.IGNORECASE,
 )
-# Blocks in these show how to run something; they are no files.
+# Blocks in these languages show how to run something; they are not files.
 _COMMENTARY = frozenset({"bash", "sh", "shell", "console", "zsh"})
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedFile:
-    """One file of a reply: its path as the model wrote it, and its whole content."""
+    """Hold one file of a reply: its path as the model wrote it, and its whole content."""
 
     path: str
     content: str
@@ -45,9 +45,9 @@ class ProposedFile:
 
 @dataclass(frozen=True, slots=True)
 class FilesReply:
-    """A reply in this format; `repairs` says in words where it was read leniently.
+    """Hold a reply in this format; `repairs` describes each place that was read leniently.
 
-    `named` is false where the one block names no file and was taken for the one file allowed.
+    `named` is false if the only block names no file and was read as the only file allowed.
     """
 
     summary: str
@@ -66,9 +66,9 @@ class _Block:
 def parse_files_reply(text: str, allowed: Sequence[str] = ()) -> FilesReply:
     """Return the summary and files of a reply.
 
-    `allowed` are the paths that may be written: they settle a header that could be read in two
-    ways, and name the one file of a reply that gives no path. Raises `ReplyMalformed` where there
-    is no block, where one never closes, or where one names no file.
+    `allowed` are the paths that may be written. They decide how to read a header that could be
+    read in two ways, and they name the file of a reply that gives no path. Raises `ReplyMalformed`
+    if there is no block, if a block never closes, or if a block names no file.
     """
     prose, blocks = _split(strip_reasoning(text))
     if not blocks:
@@ -79,7 +79,7 @@ def parse_files_reply(text: str, allowed: Sequence[str] = ()) -> FilesReply:
 
 
 def render_files_reply(summary: str, files: Iterable[ProposedFile]) -> str:
-    """Return the reply that parses to just this; `summary` is put on one line."""
+    """Return the reply that parses to this summary and these files; `summary` becomes one line."""
     parts = [f"Summary: {' '.join(summary.split())}".rstrip() + "\n"]
     parts += [f"\n{_render_file(file)}" for file in files]
     return "".join(parts)
@@ -87,7 +87,7 @@ def render_files_reply(summary: str, files: Iterable[ProposedFile]) -> str:
 
 def render_files_example() -> str:
     """Return an example of the format, to be shown to a model."""
-    # Names and content that belong nowhere: small models copy from an example whatever fits.
+    # Names and content that fit no project, because small models copy whatever fits.
     one = ProposedFile("path/of/one.py", 'print("the whole content of this file")\n')
     other = ProposedFile("path/of/another.py", 'print("the whole content of that file")\n')
     return render_files_reply("Say what the change does.", (one, other))
@@ -100,10 +100,10 @@ def fence_for(text: str) -> str:
 
 
 def unwrap_fenced_content(content: str) -> tuple[str, bool]:
-    """Return the content without the one fence that wraps all of it, and whether there was one.
+    """Return the content without the fence that wraps all of it, and whether there was a fence.
 
-    For a file inside a JSON string, where a model may fence it out of habit. A text that merely
-    begins and ends with fenced parts is left as it is.
+    This serves a file inside a JSON string, which a model may fence out of habit. A text that
+    merely begins and ends with fenced parts is left as it is.
     """
     text = content.strip()
     if not text.startswith("```"):
@@ -112,7 +112,7 @@ def unwrap_fenced_content(content: str) -> tuple[str, bool]:
         _, blocks = _split(text)
     except ReplyMalformed:
         return content, False
-    # Were there anything outside the block, the fences would not add up to the whole text.
+    # If any text were outside the block, the content would not equal the text between the fences.
     _, _, rest = text.partition("\n")
     if len(blocks) != 1 or rest.rpartition("\n")[0] != blocks[0].content.removesuffix("\n"):
         return content, False
@@ -127,7 +127,7 @@ def _split(text: str) -> tuple[str, list[_Block]]:
     depth, nested = 0, False
     for mark in _MARK.finditer(text):
         if opening is None and mark["fence"] is None:
-            prose_start, prose_end, blocks = mark.end(), len(text), []  # all of it was thought
+            prose_start, prose_end, blocks = mark.end(), len(text), []  # so far only reasoning
         elif opening is None:
             opening, depth, nested = mark, 1, False
             if not blocks:
@@ -135,10 +135,10 @@ def _split(text: str) -> tuple[str, list[_Block]]:
         elif mark["fence"] is None or len(mark["fence"]) < len(opening["fence"]):
             continue
         elif mark["info"].strip():
-            # A fence as long as the block's own opens a block within the file ...
+            # A fence with a header that is as long as the block's own opens a nested block.
             depth, nested = depth + 1, True
         elif depth > 1:
-            depth -= 1  # ... which the next bare one closes.
+            depth -= 1  # A bare fence closes the nested block.
         else:
             blocks.append(_Block(opening["info"].strip(), _content(text, opening, mark), nested))
             opening = None
@@ -160,7 +160,7 @@ def _content(text: str, opening: re.Match[str], closing: re.Match[str]) -> str:
 def _named_files(
     blocks: Sequence[_Block], allowed: Sequence[str], repairs: list[str]
 ) -> tuple[tuple[ProposedFile, ...], bool]:
-    """Return the files of the blocks, and whether each of them is named by its block."""
+    """Return the files of the blocks, and whether every block names its file."""
     named = [(parse_header(block.info, allowed), block) for block in blocks]
     if len(named) > 1:
         named = [each for each in named if not _is_commentary(*each)]
@@ -186,14 +186,14 @@ def _named_files(
 
 
 def _is_commentary(path: str | None, block: _Block) -> bool:
-    """Return whether the block shows how to run something, as models like to add."""
+    """Return whether the block shows how to run something; models like to add such blocks."""
     return path is None and block.info.lower() in _COMMENTARY
 
 
 def parse_header(info: str, allowed: Sequence[str] = ()) -> str | None:
     """Return the path that the header of a block names, or `None`.
 
-    Knows `path`, `language path`, `language:path`, `path=...`, and the path as a JSON string.
+    The header may be `path`, `language path`, `language:path`, `path=...`, or a JSON string.
     """
     if not info:
         return None
@@ -218,7 +218,7 @@ def parse_header(info: str, allowed: Sequence[str] = ()) -> str | None:
 
 def _render_file(file: ProposedFile) -> str:
     plain = _PLAIN_PATH.fullmatch(file.path) and parse_header(file.path) == file.path
-    # Escaped by JSON, any path fits into one line; a backtick would end the header.
+    # As a JSON string, any path fits on one line; a backtick would end the header.
     header = file.path if plain else json.dumps(file.path).replace("`", "\\u0060")
     fence = fence_for(file.content)
     if not file.content or file.content.endswith("\n"):

@@ -1,6 +1,6 @@
-"""Renders what the factory asks a model. Pure: equal input gives equal text.
+"""Renders the factory's prompts. Pure: equal input gives equal text.
 
-Nothing of the run or the machine goes in, so that a recorded reply is found again.
+A prompt contains nothing about the run or the machine, so that a recorded reply is found again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shared.work_order.schemas import Interface, WorkOrder
 
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """A file as the model sees it: whole, or known to be absent."""
+    """Hold a file as the model sees it: whole, or known to be absent."""
 
     path: str
     state: FileState
@@ -55,9 +55,9 @@ def render_prompt(
     asked: ReplyFormat,
     known: Sequence[Interface] = (),
 ) -> str:
-    """Return the prompt of one attempt; `failure` is what became of the one before.
+    """Return the prompt of one attempt; `failure` is the failure of the attempt before, if any.
 
-    `known` are interfaces that earlier orders declared of files that this one needs.
+    `known` are interfaces that earlier orders declared for files that this order needs.
     """
     commands = (*verification, *order.acceptance_commands)
     return fill(
@@ -81,9 +81,9 @@ def render_prompt(
 
 
 def reminder(stage: Stage, order: WorkOrder) -> str:
-    """Return what a next attempt should keep in mind after a failure at `stage`.
+    """Return what the next attempt should keep in mind after a failure at `stage`.
 
-    The reminder holds for either reply format: the next attempt may be asked for another one.
+    The reminder is valid for either reply format, because the next attempt may use another format.
     """
     match stage:
         case Stage.WRITE_SCOPE_VIOLATION:
@@ -101,7 +101,7 @@ def reminder(stage: Stage, order: WorkOrder) -> str:
 
 
 def render_format(asked: ReplyFormat) -> str:
-    """Return how the reply is to be written, by example."""
+    """Return the instructions for writing the reply, with an example."""
     match asked:
         case ReplyFormat.JSON:
             return _JSON_FORMAT
@@ -122,7 +122,7 @@ def _render_files(order: WorkOrder, shown: Sequence[ShownFile], asked: ReplyForm
     if not shown:
         return ""
     writable = frozenset(order.allowed_files)
-    # In the other format nobody has to copy a hash, so none is there to be got wrong.
+    # The format `files` needs no hashes, so it shows none that could be copied wrongly.
     hashes = asked is ReplyFormat.JSON
     parts = [_render_file(each, each.path in writable, hashes) for each in shown]
     return "# Files as they are now\n\n" + "\n".join(parts) + "\n"
@@ -148,7 +148,7 @@ def _render_interfaces(order: WorkOrder, known: Sequence[Interface]) -> str:
     but = f", but for {', '.join(order.changes)}" if order.changes else ""
     parts: list[str] = []
     for heading, interfaces in (
-        # Told before what is new: a file that is written whole is easily written without them.
+        # These come first: a model that writes a whole file easily leaves existing names out.
         (f"These names are there already. They have to stay{but}:", staying),
         ("These interfaces are fixed. Keep every name and signature exactly:", order.interfaces),
         ("These are there, and you can rely on them:", others),
@@ -181,7 +181,7 @@ def _files_to_create(order: WorkOrder, shown: Sequence[ShownFile]) -> frozenset[
 
 
 def _render_opening(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
-    """Return how the reply begins: left to itself, a small model repeats what it was shown."""
+    """Return the required beginning of the reply: without it, small models repeat what they saw."""
     first = order.allowed_files[0]
     certain = len(order.allowed_files) == 1 or first in _files_to_create(order, shown)
     unless = "" if certain else ", unless that file stays as it is"
@@ -210,12 +210,12 @@ def _render_failure(brief: FailureBrief, asked: ReplyFormat) -> str:
 
 
 def _reminder_in(asked: ReplyFormat, brief: FailureBrief) -> str:
-    """Return the reminder in the words of the format: only a JSON reply copies hashes."""
+    """Return the reminder for the format: only a JSON reply copies hashes."""
     if brief.stage is Stage.STALE_CONTEXT and asked is ReplyFormat.JSON:
         return "Copy each base_sha256 from the list of files."
     return brief.constraints_reminder
 
 
 def hashes_of(shown: Sequence[ShownFile]) -> Mapping[str, FileState]:
-    """Return what the prompt told of each file."""
+    """Return the state of each file that the prompt shows, by its path."""
     return {file.path: file.state for file in shown}

@@ -1,4 +1,4 @@
-"""Turns a model's reply into a proposal, or says in words why it is none. Pure."""
+"""Turns a model's reply into a proposal, or says why the reply is not a proposal. Pure."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _FENCED_BY_NATURE = (".md", ".markdown")
 
 
 class ProposalInvalid(Exception):
-    """The reply is no proposal; the message is for the model's next attempt."""
+    """Report that a reply is not a proposal. The message is for the model's next attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedReply:
-    """A proposal, and in words where the reply was read more leniently than it was asked for."""
+    """Hold a proposal; `repairs` describes each place where the reply was read leniently."""
 
     proposal: WriteProposal
     repairs: tuple[str, ...] = ()
@@ -44,11 +44,11 @@ def parse_proposal(
     shown: Mapping[str, FileState],
     allowed: Sequence[str],
 ) -> ParsedReply:
-    """Return the proposal in `reply`, in whichever of the formats it is written.
+    """Return the proposal in `reply`, whichever of the formats the reply is written in.
 
-    `shown` is what the prompt told of each file. Where the format `files` was asked for, no hash
-    was shown, and the proposal is based on what `shown` says. Raises `ProposalInvalid` where
-    the reply is a proposal in neither format.
+    `shown` is the state of each file that the prompt showed. If the prompt asked for the format
+    `files`, it showed no hashes, and the proposal gets its hashes from `shown`. Raises
+    `ProposalInvalid` if the reply is not a proposal in either format.
     """
     if not reply.strip():
         raise ProposalInvalid("the reply is empty")
@@ -68,7 +68,7 @@ def parse_proposal(
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A reply as JSON: the source of its one object (empty where there is none), and the result."""
+    """Hold a reply read as JSON: the source of its one object ("" if none), and the result."""
 
     source: str
     parsed: ParsedReply | ProposalInvalid
@@ -76,7 +76,7 @@ class _Document:
 
 @dataclass(frozen=True, slots=True)
 class _Fenced:
-    """A reply as fenced blocks, which are `None` where they are no files, and the result."""
+    """Hold a reply read as fenced blocks, `None` if they are not files, and the result."""
 
     blocks: FilesReply | None
     parsed: ParsedReply | ProposalInvalid
@@ -85,10 +85,10 @@ class _Fenced:
 def _format_of(
     document: _Document, fenced: _Fenced, asked: ReplyFormat, allowed: Sequence[str]
 ) -> ReplyFormat:
-    """Return the format in which the reply is written; the one asked for where it is in neither.
+    """Return the format in which the reply is written; if it is in neither, the format asked for.
 
-    The two can be confused: a file may hold JSON, and a JSON proposal may stand in a fence. An
-    allowed path after the fence settles it, and an object that is only a part of a file does too.
+    A file may contain JSON, and a JSON proposal may be inside a fence. An allowed path after the
+    fence decides for a file, and so does an object that is only a part of a file.
     """
     blocks, proposed = fenced.blocks, _proposed_paths(document)
     if blocks is None:
@@ -102,7 +102,7 @@ def _format_of(
         return _format_of_unnamed(document, blocks.files[0], asked, allowed)
     if holder is None or not proposed:
         return ReplyFormat.FILES
-    # A header such as `proposal.json` is the document's own name, not that of a file to write.
+    # A header such as `proposal.json` names the document itself, not a file to write.
     names_document = holder.path not in allowed and proposed.issubset(allowed)
     return ReplyFormat.JSON if names_document else ReplyFormat.FILES
 
@@ -110,10 +110,11 @@ def _format_of(
 def _format_of_unnamed(
     document: _Document, file: ProposedFile, asked: ReplyFormat, allowed: Sequence[str]
 ) -> ReplyFormat:
-    """Return what the one block without a path is: the one file allowed, or a JSON proposal.
+    """Return whether the one block without a path is the one file allowed, or a JSON proposal.
 
-    An object that is a proposal, or sets out to be one, is not a file. Where the one file allowed
-    is JSON itself, only an object that proposes to write this very file is a proposal.
+    An object that is a proposal, or begins like one, is not a file. If the one file allowed is
+    itself JSON, only an object that proposes to write this very file counts as a proposal, unless
+    JSON was asked for and the object is a valid proposal.
     """
     proposed = _proposed_paths(document)
     if not (proposed or _LIKE_A_PROPOSAL.match(file.content.lstrip())):
@@ -130,7 +131,7 @@ _PATH_PROPERTY = re.compile(r'"path"\s*:\s*"((?:[^"\\]|\\.)*+)"')
 
 
 def _paths_in(text: str) -> frozenset[str]:
-    """Return the values of all `path` properties, also where the text is not quite JSON."""
+    """Return the values of all `path` properties, even if the text is not quite JSON."""
     return frozenset(_PATH_PROPERTY.findall(text))
 
 
@@ -165,7 +166,7 @@ def _read_document(reply: str, asked: ReplyFormat, shown: Mapping[str, FileState
 
 
 def _with_shown_hashes(value: JsonValue, shown: Mapping[str, FileState]) -> JsonValue:
-    """Return the document with the hash of what was shown for each file that it writes."""
+    """Return the document with the hash of the shown content in each of its writes."""
     if not isinstance(value, dict) or not isinstance(writes := value.get("writes"), list):
         return value
     return {**value, "writes": [_with_shown_hash(write, shown) for write in writes]}
@@ -195,7 +196,7 @@ def _shown_hash(path: str, shown: Mapping[str, FileState]) -> str:
 
 
 def _without_fences(proposal: WriteProposal) -> ParsedReply:
-    """Take off the fence that models put around a file's content inside a JSON string."""
+    """Return the proposal without the fences that models put around content in JSON strings."""
     writes: list[FileWrite] = []
     repairs: list[str] = []
     for write in proposal.writes:

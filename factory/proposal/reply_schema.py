@@ -1,8 +1,9 @@
-"""JSON schemas that bind a model's reply, made from pydantic models.
+"""Makes JSON schemas for a model's reply from pydantic models.
 
-Strict servers take a subset of JSON schema: every object closed, every property required, no
-references that can be avoided, few keywords. They guarantee form, not an end: a string without a
-bound has let small models write for ever. So what can be bounded is bounded here.
+Strict servers accept a subset of JSON schema: every object is closed, every property is required,
+avoidable references are inlined, and few keywords are known. Such servers guarantee the form of a
+reply, but not that it ends: small models have written a string without a bound for ever. So this
+module bounds whatever can be bounded.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from shared.llm.client import ReplySchema
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-# What strict servers know, beside the structure itself.
+# The keywords that strict servers know, besides those of the structure itself.
 _KEPT = ("enum", "pattern", "minimum", "maximum", "minItems", "maxItems")
 
-# Larger bounds make the grammars that servers compile from a pattern too large.
+# With larger bounds, the grammar that a server compiles from a pattern becomes too large.
 _LONGEST_PATTERN_BOUND = 500
 
 _NO_CHOICES: Mapping[str, Sequence[str]] = {}
@@ -31,7 +32,7 @@ def reply_schema(
     omit: Collection[str] = (),
     choices: Mapping[str, Sequence[str]] = _NO_CHOICES,
 ) -> ReplySchema:
-    """Return `strict_schema(model)` under `name`, as a request takes it."""
+    """Return `strict_schema(model)` under `name`, in the form that a request needs."""
     return ReplySchema(name, strict_schema(model, omit=omit, choices=choices))
 
 
@@ -41,12 +42,12 @@ def strict_schema(
     omit: Collection[str] = (),
     choices: Mapping[str, Sequence[str]] = _NO_CHOICES,
 ) -> dict[str, Any]:
-    """Return a schema for what a model should write to make up a `model`.
+    """Return a schema for a reply from which a value of `model` can be made.
 
-    `omit` names properties that are the program's own to fill, at any depth. `choices` gives the
-    only values that a string property of that name may have: the paths that may be written, the
+    `omit` names properties, at any depth, that the program fills itself. `choices` maps the name
+    of a string property to the only values that it may have: the paths that may be written, the
     hashes that were shown. Raises `ValueError` for models that no strict schema can express:
-    recursive ones, and mappings with free keys.
+    recursive models, and mappings with free keys.
     """
     source = model.model_json_schema()
     return _Strict(source.get("$defs", {}), frozenset(omit), choices).node(source, ())
@@ -64,7 +65,7 @@ class _Strict:
         self._choices = choices
 
     def node(self, source: Mapping[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
-        """Return the strict form of one schema node; `inside` are the references around it."""
+        """Return the strict form of one schema node; `inside` are the references it is within."""
         match source:
             case {"$ref": str(reference)}:
                 return self._inlined(reference, inside)
@@ -121,7 +122,7 @@ def _kept(source: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bounded(source: Mapping[str, Any]) -> dict[str, str]:
-    """Return a length bound as a pattern, for strict servers know no `maxLength`."""
+    """Return a length bound as a pattern, because strict servers do not know `maxLength`."""
     most = source.get("maxLength")
     if most is None or most > _LONGEST_PATTERN_BOUND:
         return {}

@@ -1,4 +1,4 @@
-"""May this proposal be applied? Pure: the state of the files is handed in."""
+"""Checks whether a proposal may be applied. Pure: the state of the files is a parameter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_NAME_BYTES = 255  # of one component, on every file system in common use
 
 
 class FileKind(StrEnum):
-    """What stands at a path of the workspace."""
+    """Name the kind of thing that stands at a path of the workspace."""
 
     ABSENT = "absent"
     FILE = "file"
@@ -44,30 +44,33 @@ DESCRIPTIONS = {
     FileKind.IN_LINKED: "lies in a folder of installed packages that is shown read-only",
     FileKind.UNREADABLE: "is out of reach: its name is too long, or its folder is locked",
 }
-"""What messages say of a path where something of that kind stands."""
+"""The words in which messages describe a path of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What stands at a path, and the hash of its bytes (of no bytes where it is absent)."""
+    """Hold what stands at a path, and the hash of its bytes.
+
+    If no readable file stands at the path, the hash is that of zero bytes.
+    """
 
     kind: FileKind
     sha256: str
 
 
 class Files(Protocol):
-    """The files of a workspace, as far as judging a proposal needs them."""
+    """Answer the questions about the files of a workspace that judging a proposal needs."""
 
     def state_of(self, path: str) -> FileState:
         """Return what stands at `path` now."""
 
     def lookalike_of(self, path: str) -> str:
-        """Return what else some file systems would take `path` for; empty where nothing."""
+        """Return an existing path that some file systems would take for `path`, else ""."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteRefusal:
-    """Why a proposal may not be applied."""
+    """Say why a proposal may not be applied."""
 
     stage: Stage
     message: str
@@ -78,8 +81,8 @@ def check_proposal(
 ) -> tuple[WriteRefusal, ...]:
     """Return all violations of the first kind found; none means the proposal may be applied.
 
-    `shown` is what the prompt told of the files, `files` says what is there now. Scope comes
-    before freshness: a stale hash of a file that may not be written is no news.
+    `shown` is the state of the files that the prompt showed, `files` gives their state now. Scope
+    comes before freshness: if a file may not be written, its stale hash does not matter.
     """
     scope = tuple(
         WriteRefusal(Stage.WRITE_SCOPE_VIOLATION, message)
@@ -131,7 +134,10 @@ def _path_violation(path: str, allowed: frozenset[str]) -> str | None:
 
 
 def _forbidden_violation(path: str, forbidden: tuple[str, ...]) -> str | None:
-    """Compare folded: what must stay untouched must do so on every file system."""
+    """Return how `path` is forbidden, or `None`.
+
+    Folded paths are compared, so that a forbidden file stays untouched on every file system.
+    """
     folded = fold_path(path)
     places = {folded, *_folders_of(folded)}
     for each in forbidden:

@@ -1,1 +1,1 @@
-"""What a run writes down: the journal, its projection for `status`, and summaries."""
+"""Records a run: the journal, its projection for `status`, and summaries."""

@@ -1,9 +1,9 @@
 """Keeps a run's journal in the repo's git folder, so that the next start can pick up after it.
 
-Each record is one line of JSON, appended whole. One kind is synced, before the step that it
-announces is taken: a commit is about to land, whose objects are on the disk by then. Any other
-record may be lost with the power: the step shows by itself (a branch, a working tree, a
-transcript), or is taken again.
+Each record is one line of JSON, appended whole. Only the record that a commit is about to land is
+synced, before the branch moves; by then the commit's objects are on the disk. A power loss may take
+any other record: its step shows elsewhere (in a branch, a working tree, a transcript), or the next
+run repeats the step.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KILL_AT = "LLMCH_TEST_KILL_AT"
 
 
 class Journal:
-    """The journal of the run under way; one writer, who holds the repo's lock."""
+    """Write the journal of the current run. Its only writer holds the repo's lock."""
 
     def __init__(self, path: Path, descriptor: int, watch: Callable[[Entry], None]) -> None:
         self._path = path
@@ -37,9 +37,9 @@ class Journal:
         self._in_place = False
 
     def record(self, entry: Entry, *, sync: bool = False) -> None:
-        """Append a record, whole or not at all. Raises `CommandFailed` where the disk refuses.
+        """Append a record, whole or not at all. Raises `CommandFailed` if the disk refuses.
 
-        The first record puts the journal in the place of the last run's.
+        The first record puts this journal in the place of the last run's journal.
         """
         line = render_entry(entry) + "\n"
         try:
@@ -51,24 +51,24 @@ class Journal:
         except OSError as error:
             raise CommandFailed(
                 f"cannot write the run's journal: {error.strerror}",
-                "free some space; the same command again goes on from here",
+                "free some space; the same command then continues from here",
             ) from error
-        _die_if_told(entry.step)
+        _die_if_asked(entry.step)
 
     @property
     def begun(self) -> bool:
-        """Whether it holds a record yet."""
+        """Return whether the journal holds a record yet."""
         return self._size > 0
 
     def close(self) -> None:
-        """Take no more records: a thread that was left behind finds the journal closed."""
+        """Close the journal: a thread that is left behind cannot record anything any more."""
         with self._lock:
             os.close(self._descriptor)
             self._descriptor = _CLOSED
 
     def _sync(self) -> None:
         os.fsync(self._descriptor)
-        if not self._in_place:  # the name is no use to a run if it is still that of the last one
+        if not self._in_place:  # until then, a crash may bring the last run's journal back
             sync_folder(self._path.parent)
             self._in_place = True
 
@@ -76,7 +76,7 @@ class Journal:
         first = not self.begun
         try:
             rest = line
-            while rest:  # a disk that is nearly full takes a part
+            while rest:  # a disk that is nearly full may accept only a part
                 rest = rest[os.write(self._descriptor, rest) :]
             if first:
                 os.replace(_draft_of(self._path), self._path)  # noqa: PTH105  # as all calls here
@@ -90,11 +90,12 @@ class Journal:
 def open_journal(
     common_dir: Path, watch: Callable[[Entry], None] = lambda entry: None
 ) -> Iterator[Journal]:
-    """Begin the journal of a run, and record at its end that it ended, and how.
+    """Begin the journal of a run, and record at the end of the run how it ended.
 
-    `watch` gets every record and must not raise. An exception is an end too: what the run opened
-    is closed by then. Only a process that is killed leaves a journal without an end. The journal of
-    the last run is all that says what it left, so it stays until this run records something.
+    `watch` gets every record and must not raise. An exception counts as an end too, because the
+    run has then closed whatever it opened. Only a process that is killed leaves a journal without
+    an end. The journal of the last run stays until this run records something, because nothing
+    else says what the last run left behind.
     """
     path = journal_path(common_dir)
     try:
@@ -112,7 +113,7 @@ def open_journal(
         ending = ending_of(error)
         raise
     finally:
-        # A full disk must not hide what ended the run; the next start then clears up once more.
+        # A full disk must not hide what ended the run; the next start then cleans up again.
         with contextlib.suppress(CommandFailed):
             if journal.begun:
                 journal.record(RunConcluded(ending))
@@ -124,27 +125,30 @@ def _draft_of(path: Path) -> Path:
 
 
 def journal_path(common_dir: Path) -> Path:
-    """Return where the journal of a repo's latest run is."""
+    """Return the path of the journal of a repo's latest run."""
     return common_dir / "llmch" / "journal.jsonl"
 
 
 def read_journal(path: Path) -> tuple[Entry, ...]:
-    """Return the records of the latest run; none where there was no run.
+    """Return the records of the latest run; none if there was no run.
 
-    A torn last line counts as never written. Raises `Busy` where any other line cannot be read:
-    what a run did is never guessed.
+    A torn last line counts as never written. Raises `Busy` if any other line cannot be read,
+    because llmch never guesses what a run did.
     """
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
         return ()
     except OSError as error:
-        raise Busy(f"cannot read {path}: {error.strerror}", "make it readable") from error
+        raise Busy(f"cannot read {path}: {error.strerror}", "make the file readable") from error
     return tuple(_parse(line, path, number) for number, line in enumerate(lines[:-1], 1))
 
 
 def read_understood(path: Path) -> tuple[Entry, ...]:
-    """Return the records of the latest run that can be understood; none where it cannot be read."""
+    """Return the records of the latest run that can be understood; none if the file is unreadable.
+
+    A line that cannot be understood is left out.
+    """
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError:
@@ -157,7 +161,7 @@ def read_understood(path: Path) -> tuple[Entry, ...]:
 
 
 def unfinished(entries: Sequence[Entry]) -> bool:
-    """Return whether the run did not come to its own end."""
+    """Return whether the run began and its journal does not record its end."""
     return bool(entries) and not isinstance(entries[-1], RunConcluded)
 
 
@@ -167,14 +171,17 @@ def _parse(line: bytes, path: Path, number: int) -> Entry:
     except ValueError as fault:
         raise Busy(
             f"{path}, line {number} cannot be understood: {fault}",
-            "`llmch reset` ends the run it belongs to and keeps all commits",
+            "`llmch reset` ends the run of this journal and keeps all commits",
         ) from fault
 
 
-def _die_if_told(step: JournalStep) -> None:
-    """Let a test see what a crash right after a record leaves behind: `landing`, or `landing:2`."""
-    told = os.environ.get(_KILL_AT, "")
-    name, _, count = told.partition(":")
+def _die_if_asked(step: JournalStep) -> None:
+    """Kill this process right after the record that a test names: `landing`, or `landing:2`.
+
+    The test then sees what such a crash leaves behind.
+    """
+    asked = os.environ.get(_KILL_AT, "")
+    name, _, count = asked.partition(":")
     if name != step:
         return
     _seen[step] = _seen.get(step, 0) + 1

@@ -1,7 +1,7 @@
-"""The records of a run's journal: one type for each step. Pure.
+"""Defines the records of a run's journal: one type for each step. Pure.
 
-Facts that were added to a step later have a default, so that the journal of an older version is
-still understood.
+A field that was added to a record later has a default, so that the journal of an older version can
+still be read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shared.run_record import Ending
 
 
 class JournalStep(StrEnum):
-    """Names the step that a record announces or reports."""
+    """Name the step that a record announces or reports."""
 
     RUN_BEGUN = "run_begun"
     WORKSPACE_OPENING = "workspace_opening"
@@ -34,7 +34,7 @@ class JournalStep(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListedOrder:
-    """An order of the run, as the run lists it when it begins."""
+    """Name an order of the run, in the list that the run records when it begins."""
 
     id: str
     title: str
@@ -42,9 +42,9 @@ class ListedOrder:
 
 @dataclass(frozen=True, slots=True)
 class FailureFacts:
-    """Why an attempt or an order failed: the stage, the command if one failed, a short excerpt.
+    """Say why an attempt or an order failed: the stage, the failed command if any, an excerpt.
 
-    The stage is "error" where the harness or its surroundings failed, not a proposal.
+    The stage is "error" if the harness or its environment failed, not a proposal.
     """
 
     stage: Stage | Literal["error"]
@@ -55,7 +55,10 @@ class FailureFacts:
 
 @dataclass(frozen=True, slots=True)
 class RunBegun:
-    """A run holds the repo and has its folder. `earlier` are the transcripts it was handed."""
+    """Record that a run holds the repo's lock and has its folder.
+
+    `earlier` are the earlier runs whose transcripts the run may use.
+    """
 
     step: ClassVar[JournalStep] = JournalStep.RUN_BEGUN
     run_id: str
@@ -71,7 +74,7 @@ class RunBegun:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceOpening:
-    """A working tree is about to be made at `root`."""
+    """Record that a working tree is about to be made at `root`."""
 
     step: ClassVar[JournalStep] = JournalStep.WORKSPACE_OPENING
     root: Path
@@ -79,7 +82,7 @@ class WorkspaceOpening:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceOpened:
-    """The working tree at `root` is complete."""
+    """Record that the working tree at `root` is complete."""
 
     step: ClassVar[JournalStep] = JournalStep.WORKSPACE_OPENED
     root: Path
@@ -87,7 +90,7 @@ class WorkspaceOpened:
 
 @dataclass(frozen=True, slots=True)
 class OrderBegun:
-    """An order is about to be made on the commit `base`."""
+    """Record that an order is about to be made on the commit `base`."""
 
     step: ClassVar[JournalStep] = JournalStep.ORDER_BEGUN
     order: str
@@ -97,7 +100,10 @@ class OrderBegun:
 
 @dataclass(frozen=True, slots=True)
 class StageBegun:
-    """A stage of an attempt begins; `usage` is what the order's model calls took until then."""
+    """Record that a stage of an attempt begins.
+
+    `usage` is the usage of the order's model calls until then.
+    """
 
     step: ClassVar[JournalStep] = JournalStep.STAGE
     order: str
@@ -108,7 +114,10 @@ class StageBegun:
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
-    """An attempt ended without a commit; `usage` is what the order's calls took until then."""
+    """Record that an attempt ended without a commit.
+
+    `usage` is the usage of the order's model calls until then.
+    """
 
     step: ClassVar[JournalStep] = JournalStep.ATTEMPT_FAILED
     order: str
@@ -119,7 +128,10 @@ class FailedAttempt:
 
 @dataclass(frozen=True, slots=True)
 class LandingBegun:
-    """The branch is about to move from `old` (zeros: it does not exist yet) to `new`."""
+    """Record that the branch is about to move from `old` to `new`.
+
+    `old` is all zeros if the branch does not exist yet.
+    """
 
     step: ClassVar[JournalStep] = JournalStep.LANDING
     order: str
@@ -130,7 +142,10 @@ class LandingBegun:
 
 @dataclass(frozen=True, slots=True)
 class OrderLanded:
-    """An order's commit is on the branch; `skipped` says that an earlier run landed it."""
+    """Record that an order's commit is on the branch.
+
+    `skipped` is true if an earlier run landed the commit.
+    """
 
     step: ClassVar[JournalStep] = JournalStep.LANDED
     order: str
@@ -140,7 +155,7 @@ class OrderLanded:
 
 @dataclass(frozen=True, slots=True)
 class OrderConcluded:
-    """An order came to its verdict."""
+    """Record the verdict of an order."""
 
     step: ClassVar[JournalStep] = JournalStep.ORDER_ENDED
     order: str
@@ -151,7 +166,7 @@ class OrderConcluded:
 
 @dataclass(frozen=True, slots=True)
 class OrderStopped:
-    """An order was under way when its run ended; the next run takes it up again."""
+    """Record that an order was in progress when its run ended. The next run continues the order."""
 
     step: ClassVar[JournalStep] = JournalStep.ORDER_STOPPED
     order: str
@@ -160,7 +175,10 @@ class OrderStopped:
 
 @dataclass(frozen=True, slots=True)
 class RunConcluded:
-    """The run closed all that it had opened; an older journal does not say how it ended."""
+    """Record that the run closed everything it had opened.
+
+    `ending` is `None` in the journal of an older version, which did not record how a run ended.
+    """
 
     step: ClassVar[JournalStep] = JournalStep.RUN_ENDED
     ending: Ending | None = None

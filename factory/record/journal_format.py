@@ -1,4 +1,4 @@
-"""Writes a record of the journal as a line of JSON, and reads it back by its type. Pure."""
+"""Renders a record of the journal as a line of JSON, and parses the line again. Pure."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def render_entry(entry: Entry) -> str:
 
 
 def _render(entry: Entry, name: str, value: object) -> Iterator[tuple[str, object]]:
-    """Yield the facts of one field, those without a value left out where they are optional."""
+    """Yield the keys and values of one field; an optional field without a value yields nothing."""
     match value:
         case FailureFacts(stage, command, exit_code, excerpt):
             yield ("stage" if isinstance(entry, FailedAttempt) else "failure"), stage
@@ -74,21 +74,21 @@ def _render_item(item: ListedOrder | EarlierRun) -> dict[str, object]:
 
 
 def parse_entry(line: bytes) -> Entry:
-    """Return the record that a line holds.
+    """Return the record in `line`.
 
-    Raises `ValueError`, in words, where the line is not a record of this format.
+    Raises `ValueError` with the reason if the line is not a record of this format.
     """
     document = json.loads(line)
     if not isinstance(document, dict):
         raise ValueError("it is not a JSON object")
     if document.get("format") != _FORMAT:
-        raise ValueError("it is of another version")
+        raise ValueError("it was written by another version")
     facts = _Facts(document)
     return _PARSERS[facts.one_of("step", JournalStep)](facts)
 
 
 class _Facts:
-    """Reads the facts of one record by name and type. Raises `ValueError` naming the fact."""
+    """Read the facts of one record by name and type. Raises `ValueError` naming the fact."""
 
     def __init__(self, document: object) -> None:
         if not isinstance(document, dict):
@@ -99,7 +99,7 @@ class _Facts:
         return self._document.get(name) is not None
 
     def text(self, name: str) -> str:
-        return self._get(name, str, "a text")
+        return self._get(name, str, "a string")
 
     def number(self, name: str) -> int:
         if isinstance(self._document.get(name), bool):
@@ -117,10 +117,11 @@ class _Facts:
 
     def one_of(self, name: str, choices: Callable[[str], T]) -> T:
         """Return the member of an enumeration that the fact names."""
+        value = self.text(name)
         try:
-            return choices(self.text(name))
+            return choices(value)
         except ValueError as fault:
-            raise ValueError(f"{name!r}: {fault}") from fault
+            raise ValueError(f"{name!r} has the unknown value {value!r}") from fault
 
     def ending(self, name: str) -> Ending:
         return self.one_of(name, Ending)
@@ -129,10 +130,10 @@ class _Facts:
         try:
             return UsageRecord.model_validate(self._get(name, dict, "a JSON object"))
         except ValidationError as fault:
-            raise ValueError(f"{name!r} is not what model calls took") from fault
+            raise ValueError(f"{name!r} is not a record of the usage of model calls") from fault
 
     def optional(self, name: str, read: Callable[[str], T]) -> T | None:
-        """Return what `read` returns, or `None` where the fact is null or missing."""
+        """Return what `read` returns, or `None` if the fact is null or missing."""
         return read(name) if self.has(name) else None
 
     def _get(self, name: str, kind: type[T], described: str) -> T:

@@ -1,7 +1,7 @@
-"""Reports what an order's attempts do, and stops an order that was cancelled.
+"""Reports the progress of an order's attempts, and stops an order that was cancelled.
 
-The nodes of an attempt say here where they are. What is put on record is decided here, and the
-console only hears of it.
+The nodes of an attempt report each step to this module. It decides which steps the journal records,
+and it emits the events that the console shows.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _EXCERPT_CHARACTERS = 500
 
 
 class Progress(Protocol):
-    """What a judged tree needs: to say which stage begins, and to hear whether to stop."""
+    """Let the code that judges a tree report the stage that begins, and learn whether to stop."""
 
     def begin_stage(self, attempt: int, stage: AttemptStage) -> None:
-        """Say that a stage begins."""
+        """Report that a stage begins."""
 
     def check_cancelled(self) -> None:
-        """Raise `Interrupted` where the order was cancelled."""
+        """Raise `Interrupted` if the order was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedProgress:
-    """Announces the stages of what is no attempt: nothing of it goes into the journal."""
+    """Announce the stages of a judgement outside any attempt. The journal records none of them."""
 
     order: str
     emit: Emit
@@ -45,15 +45,15 @@ class AnnouncedProgress:
         self.emit(StageStarted(self.order, attempt, stage))
 
     def check_cancelled(self) -> None:
-        """Do nothing: whoever judges outside of an attempt is stopped in another way."""
+        """Do nothing: a judgement outside any attempt is stopped in another way."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptProgress:
-    """Records the attempts of one order in the run's journal, and announces them.
+    """Record the attempts of one order in the run's journal, and announce them.
 
-    `usage` says what the order's model calls took so far. Each method but the last raises
-    `CommandFailed` where the disk refuses a record.
+    `usage` returns the usage of the order's model calls so far. `begin_stage` and `fail_attempt`
+    raise `CommandFailed` if the disk refuses the record.
     """
 
     order: str
@@ -63,20 +63,20 @@ class AttemptProgress:
     usage: Callable[[], UsageRecord]
 
     def begin_attempt(self, attempt: int) -> None:
-        """Announce an attempt. Raises `Interrupted` where the order was cancelled."""
+        """Announce an attempt. Raises `Interrupted` if the order was cancelled."""
         self.check_cancelled()
         self.emit(AttemptStarted(self.order, attempt))
 
     def begin_stage(self, attempt: int, stage: AttemptStage) -> None:
-        """Record and announce a stage. Raises `Interrupted` where the order was cancelled."""
+        """Record and announce a stage. Raises `Interrupted` if the order was cancelled."""
         self.check_cancelled()
         self.journal.record(StageBegun(self.order, attempt, stage, self.usage()))
         self.emit(StageStarted(self.order, attempt, stage))
 
     def fail_attempt(self, attempt: int, brief: FailureBrief, next_step: str) -> None:
-        """Record and announce that an attempt failed, and what happens next.
+        """Record and announce that an attempt failed, and announce what happens next.
 
-        Raises `Interrupted` where the order was cancelled.
+        Raises `Interrupted` if the order was cancelled.
         """
         self.check_cancelled()
         self.journal.record(FailedAttempt(self.order, attempt, failure_facts(brief), self.usage()))
@@ -93,20 +93,26 @@ class AttemptProgress:
         )
 
     def check_cancelled(self) -> None:
-        """Raise `Interrupted` where the order was cancelled."""
+        """Raise `Interrupted` if the order was cancelled."""
         if self.cancelled.is_set():
             raise Interrupted("cancelled")
 
 
 def failure_facts(brief: FailureBrief) -> FailureFacts:
-    """Return what the journal keeps of a failure: an excerpt of a few lines, without secrets."""
+    """Return what the journal records of a failure, with an excerpt of a few lines.
+
+    The excerpt contains no secrets.
+    """
     return FailureFacts(
         brief.stage, brief.command, brief.exit_code, short_excerpt(brief.primary_error_excerpt)
     )
 
 
 def short_excerpt(text: str) -> str:
-    """Return the last few lines that say something: there a command says what it failed by."""
+    """Return the last few lines of `text` that are not blank, without secrets.
+
+    Commands print the cause of a failure at the end.
+    """
     safe = redact(text, secret_values(os.environ))
     lines = [line for line in safe.splitlines() if line.strip()]
     return "\n".join(lines[-_EXCERPT_LINES:])[-_EXCERPT_CHARACTERS:]

@@ -1,4 +1,4 @@
-"""Projects a run's journal to where each of its orders stands. Pure."""
+"""Projects a run's journal to the status of each of its orders. Pure."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ from shared.run_record import Ending
 
 
 class OrderActivity(StrEnum):
-    """What is being done to an order, as the steps in the journal tell it.
+    """Say what is being done to an order, according to the steps in the journal.
 
-    Where an order stands in the schedule (`OrderState`) is another question: the schedule also
-    knows the orders that no step has been taken for, and the journal tells what an order that
-    runs is doing.
+    The state of an order in the schedule is something else (`OrderState`). The schedule also knows
+    the orders that have not begun; the journal says what a running order is doing.
     """
 
     INIT = "INIT"
@@ -44,7 +43,8 @@ class OrderActivity(StrEnum):
 
 _INIT, _GENERATING, _TESTING, _PATCHING, _SUCCESS, _FAILED = OrderActivity
 
-# An order that is sent back to be made on the tip begins anew; one that landed before is done.
+# An order that is sent back, to be made again on the tip, returns to INIT. An order that an earlier
+# run landed goes from INIT to SUCCESS.
 TRANSITIONS: Mapping[OrderActivity, frozenset[OrderActivity]] = {
     _INIT: frozenset({_GENERATING, _PATCHING, _SUCCESS, _FAILED}),
     _GENERATING: frozenset({_TESTING, _PATCHING, _FAILED, _INIT}),
@@ -56,15 +56,15 @@ TRANSITIONS: Mapping[OrderActivity, frozenset[OrderActivity]] = {
 
 
 class IllegalTransition(ValueError):
-    """The journal reports a step that cannot follow the one before."""
+    """Report that the journal holds a step that cannot follow the step before."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderStatus:
-    """One order as far as the run has come.
+    """Describe the progress of one order in the run.
 
-    `doing` is the stage under way, or where the order was stopped; `failed_attempt` is the last
-    attempt that failed, 0 where none did.
+    `doing` is the current stage, or the stage at which the order was stopped. `failed_attempt` is
+    the number of the last attempt that failed, 0 if none did.
     """
 
     id: str
@@ -82,9 +82,10 @@ class OrderStatus:
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """A run as far as it has come; `ended` says that it came to an end of its own.
+    """Describe the progress of a run.
 
-    `ending` says how it ended where the journal does.
+    `ended` is true if the journal records the end of the run. `ending` says how the run ended,
+    `None` if the journal does not say so.
     """
 
     run_id: str
@@ -99,7 +100,7 @@ class RunStatus:
 
 
 class RunProjection:
-    """Follows a journal record by record; what it returns does not change any more."""
+    """Follow a journal record by record. A returned status never changes afterwards."""
 
     def __init__(self) -> None:
         self._run: RunStatus | None = None
@@ -107,17 +108,17 @@ class RunProjection:
 
     @property
     def status(self) -> RunStatus | None:
-        """The status as far as the journal was followed, `None` where no run has begun."""
+        """Return the status after the records so far, `None` if no run has begun."""
         return None if self._run is None else replace(self._run, orders=dict(self._orders))
 
     def take(self, entry: Entry) -> None:
-        """Follow one more record. Raises `IllegalTransition` where it cannot be."""
+        """Follow one more record. Raises `IllegalTransition` if it cannot follow those before."""
         if isinstance(entry, RunBegun):
             self._run = _begun(entry)
             self._orders = dict(self._run.orders)
             return
         if self._run is None:
-            raise IllegalTransition(f"{entry.step} before any run began")
+            raise IllegalTransition(f"the step {entry.step} is recorded before any run began")
         match entry:
             case RunConcluded(ending=ending):
                 self._run = replace(self._run, ended=True, ending=ending)
@@ -138,9 +139,9 @@ class RunProjection:
 
 
 def project(entries: Iterable[Entry]) -> RunStatus | None:
-    """Return the status that a journal tells of, `None` where there was no run.
+    """Return the status of the run that a journal records, `None` if it records none.
 
-    Raises `IllegalTransition` where it tells of what cannot be.
+    Raises `IllegalTransition` if the journal holds a step that cannot follow the step before.
     """
     projection = RunProjection()
     for entry in entries:
@@ -206,7 +207,7 @@ def _advance_order(
 
 
 def _activity_in(stage: AttemptStage, attempt: int) -> OrderActivity | None:
-    """Return what a stage means for the order; `None` where it goes on with what it was doing."""
+    """Return the activity that begins with a stage; `None` if the activity stays the same."""
     match stage:
         case AttemptStage.PROPOSE:
             return OrderActivity.GENERATING if attempt == 1 else OrderActivity.PATCHING
@@ -222,5 +223,5 @@ def _moved(order: OrderStatus, state: OrderActivity) -> OrderStatus:
     if state is order.state:
         return order
     if state not in TRANSITIONS[order.state]:
-        raise IllegalTransition(f"{order.id}: {order.state} is not followed by {state}")
+        raise IllegalTransition(f"{order.id}: {state} cannot follow {order.state}")
     return replace(order, state=state)

@@ -11,17 +11,17 @@ from shared.work_order.coverage import CoveredRequirement, CoveringOrder
 from shared.work_order.hashing import order_key
 from shared.work_order.schemas import WorkOrder
 
-_MAX_COMMITS = 10_000  # of a branch, newest first: far more than any plan has orders
+_MAX_COMMITS = 10_000  # per branch, newest first: far more than any plan has orders
 
 
 @dataclass(frozen=True, slots=True)
 class LandedCommits:
-    """The commits of all branches by the id and the key of the order that each of them landed."""
+    """Hold the commits of all branches by the id and the key of the order that each landed."""
 
     by_order: Mapping[tuple[str, str], tuple[str, ...]]
 
     def of(self, order: WorkOrder) -> tuple[str, ...]:
-        """Return the commits of this very order. Another plan's order may have the same id."""
+        """Return the commits of this very order: an order of another plan may have the same id."""
         return self.by_order.get((order.id, order_key(order)), ())
 
 
@@ -36,7 +36,7 @@ def landed_commits(git: Git) -> LandedCommits:
 
 
 def coverage_of_repo(git: Git) -> tuple[CoveredRequirement, ...]:
-    """Return the requirements that commits of any branch say they cover, by id."""
+    """Return the requirements that the commits of any branch cover by their messages, by id."""
     orders: dict[str, list[CoveringOrder]] = {}
     for (name, order, title), commits in sorted(_claimed(git).items()):
         orders.setdefault(name, []).append(CoveringOrder(order, title, (), commits))

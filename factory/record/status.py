@@ -1,4 +1,4 @@
-"""Reports where a repo's latest run stands: read from its journal, also while it goes on."""
+"""Reports the status of a repo's latest run from its journal, also while the run continues."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from factory.repo.lock import holder
 from shared.errors import Busy
 from shared.run_record import Ending
 
-# Often enough for anyone who looks, and orders whose stages take milliseconds don't wait for it.
+# Often enough for anyone who watches, and rarely enough that quick stages do not pay for it.
 _MOMENT_SECONDS = 0.1
 _USAGE = ("calls", "input_tokens", "output_tokens")
 
 
 class RunState(StrEnum):
-    """Whether a run goes on, and if not, whether it came to its own end."""
+    """Say whether a run continues, and if not, how it stopped."""
 
     RUNNING = "running"
     ENDED = "ended"
@@ -41,15 +41,15 @@ class RunState(StrEnum):
 
     @property
     def can_go_on(self) -> bool:
-        """Whether the run was stopped before it was done."""
+        """Return whether the run was stopped before it was done."""
         return self in (RunState.INTERRUPTED, RunState.CUT_OFF)
 
 
 class StateFile:
-    """Keeps `state.json`, the projection of the journal, for whoever watches a run.
+    """Write `state.json`, the projection of the journal, for programs that watch a run.
 
-    The file is never torn, and never older than a moment. Nothing waits for it, and it may fail:
-    the journal is the truth, and the file can be made from it at any time.
+    The file is never torn, and at most a moment old. Nothing waits for the file, and writing it
+    may fail: the journal holds the truth, and the file can be made from the journal at any time.
     """
 
     def __init__(self, common_dir: Path) -> None:
@@ -59,9 +59,9 @@ class StateFile:
         self._pending: threading.Timer | None = None
 
     def __call__(self, entry: Entry) -> None:
-        """Take one more record; the new state is written soon, at the run's end at once.
+        """Follow one more record. The new state is written soon, at the run's end immediately.
 
-        Never raises: `status` reads the journal itself, and reports what cannot be.
+        This never raises. `status` reads the journal itself, and reports an impossible step.
         """
         with self._lock:
             with contextlib.suppress(IllegalTransition):
@@ -81,28 +81,28 @@ class StateFile:
     def _write(self) -> None:
         self._pending = None
         temporary = self._path.with_suffix(".tmp")
-        with contextlib.suppress(OSError, ValueError):  # a path may hold what JSON cannot
+        with contextlib.suppress(OSError, ValueError):  # JSON cannot hold every path
             temporary.write_bytes(to_json(self._projection.status))
             temporary.replace(self._path)
 
 
 def state_path(common_dir: Path) -> Path:
-    """Return where a repo's `state.json` is."""
+    """Return the path of a repo's `state.json`."""
     return common_dir / "llmch" / "state.json"
 
 
 def read_status(common_dir: Path) -> RunStatus | None:
-    """Return the status of the latest run, `None` where there was none.
+    """Return the status of the latest run, `None` if there was no run.
 
-    Raises `Busy` where its journal cannot be understood.
+    Raises `Busy` if the journal of the run cannot be understood.
     """
     path = journal_path(common_dir)
     try:
         return project(read_journal(path))
     except IllegalTransition as fault:
         raise Busy(
-            f"{path} tells of what cannot be: {fault}",
-            "`llmch reset` ends the run it belongs to and keeps all commits",
+            f"{path} records an impossible step: {fault}",
+            "`llmch reset` ends the run of this journal and keeps all commits",
         ) from fault
 
 
@@ -136,7 +136,7 @@ def _state_of(status: RunStatus, *, running: bool) -> RunState:
 
 
 def render_status(document: dict[str, Any]) -> Sequence[Sequence[str]]:
-    """Return the orders as rows: id, state, attempts, tokens, cost, what is known besides."""
+    """Return the orders as rows: id, state, attempts, tokens, cost, and a remark."""
     running = document["state"] == RunState.RUNNING
     return [
         (
@@ -194,9 +194,9 @@ def _order_document(order: OrderStatus) -> dict[str, Any]:
 
 
 def _attempts_left(order: OrderStatus) -> int | None:
-    """Return how many attempts may still pass, the one under way included.
+    """Return how many attempts can still pass, including the current one.
 
-    `None` where the journal does not say how many there are.
+    The result is `None` if the journal does not record the maximum.
     """
     if order.max_attempts is None:
         return None

@@ -1,4 +1,4 @@
-"""What became of an order or a run, as the documents that are kept and printed. Pure."""
+"""Summarises orders and runs, in the documents that are recorded and printed. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shared.llm.cost.usage import Tally, usage_document
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What holds of an order's run whatever its verdict."""
+    """Hold the facts about an order's run that do not depend on its verdict."""
 
     order: str
     run_id: str
@@ -69,7 +69,10 @@ def summarise_unexecuted(
     about: Circumstances,
     commit: str | None,
 ) -> RunSummary:
-    """Return the summary of an order that was not executed: landed before, or not reached."""
+    """Return the summary of an order that was not executed.
+
+    Either an earlier run landed the order, or this run did not reach it.
+    """
     return RunSummary(
         verdict="PASS" if state is OrderState.SKIPPED else "FAIL",
         state=state,
@@ -93,17 +96,17 @@ def summarise_stopped(
     records: Sequence[AttemptRecord],
     tally: Tally,
 ) -> RunSummary:
-    """Return the summary of an order that was under way when its run ended.
+    """Return the summary of an order that was in progress when its run ended.
 
-    It is pending: the next run takes it up again. Its verdict is ERROR where the run was
-    interrupted, and FAIL where the run ended in another way.
+    Its state is pending, because the next run continues the order. The verdict must be ERROR if
+    the run was interrupted, and FAIL if the run ended in another way.
     """
     stopped = summarise_order(Errored(cause), about, records, tally)
     return stopped.model_copy(update={"state": OrderState.PENDING, "verdict": verdict})
 
 
 def batch_verdict(orders: Iterable[RunSummary]) -> VerdictWord:
-    """Return the verdict of the whole: the worst of its orders'."""
+    """Return the verdict of the whole run: the worst verdict of its orders."""
     verdicts = {order.verdict for order in orders}
     return "ERROR" if "ERROR" in verdicts else "FAIL" if "FAIL" in verdicts else "PASS"
 
@@ -120,7 +123,7 @@ def verdict_word(verdict: Verdict) -> VerdictWord:
 
 
 def usage_record(tally: Tally) -> UsageRecord:
-    """Return what live calls took, and how many replies came from a transcript."""
+    """Return the usage of live calls, and the number of replies that came from a transcript."""
     return UsageRecord(**usage_document(tally))
 
 
@@ -158,8 +161,8 @@ def _unjudged_warnings(records: Sequence[AttemptRecord]) -> tuple[str, ...]:
 
 
 def unjudged_warning(reason: str) -> str:
-    """Return what is said where the type checker gave no answer."""
-    return f"not told whether the code keeps its interfaces: {reason}"
+    """Return the warning that the type checker gave no answer."""
+    return f"the type checker cannot tell whether the code keeps its interfaces: {reason}"
 
 
 def _drift_warnings(records: Sequence[AttemptRecord]) -> tuple[str, ...]:
@@ -168,5 +171,5 @@ def _drift_warnings(records: Sequence[AttemptRecord]) -> tuple[str, ...]:
 
 
 def drift_warning(paths: Sequence[str]) -> str:
-    """Return what is said of files that commands changed besides those proposed."""
-    return f"changed outside the proposal, not committed: {name_paths(paths)}"
+    """Return the warning about files that commands changed and that the proposal does not write."""
+    return f"commands changed files outside the proposal, not committed: {name_paths(paths)}"

@@ -1,1 +1,1 @@
-"""Picks up what a run left that did not end by itself."""
+"""Cleans up after a run that was killed, and makes its replies available to the next run."""

@@ -1,4 +1,4 @@
-"""Takes back a landing that was cut off in the middle, and what git was holding just then."""
+"""Undoes a landing that was cut off in the middle, and removes the locks that git left behind."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _SETTLED_SECONDS = 2.0
 
 
 def undo_half_landing(git: Git, common_dir: Path, landing: LandingBegun) -> None:
-    """Bring branch and checkout back to where they were before a landing that did not end.
+    """Restore the branch and its checkout to the state before a landing that did not end.
 
-    The user's tree is touched only where each changed file was landing, and holds what git had
-    written of it so far, or was taking back: then nothing in it is the user's own. Otherwise the
-    tree is left alone, and preflight reports that it is dirty. Where the branch has moved, the
-    landing was complete.
+    The user's tree is changed only if the landing writes every file that differs, and each of these
+    files holds only what git had written of it so far, or was restoring. Then no difference is the
+    user's own work. Otherwise the tree is left alone, and preflight reports that it is dirty. If
+    the branch has moved, the landing was complete and nothing is undone.
     """
     if not git.branch_name_allowed(landing.branch):
         return
@@ -39,26 +39,28 @@ def undo_half_landing(git: Git, common_dir: Path, landing: LandingBegun) -> None
         _, git_dir, _ = layout
         for name in ("HEAD.lock", "ORIG_HEAD.lock"):
             _remove_stale(git_dir / name)
-        # Git has the index locked as long as it writes files, and puts the new one in place then.
+        # Git locks the index while it writes files, and then puts the new index in its place.
         begun = _remove_stale(git_dir / "index.lock")
-        _take_back(place, landing, torn=bool(begun) or place.has_staged(landing.new), begun=begun)
+        _restore_checkout(
+            place, landing, torn=bool(begun) or place.has_staged(landing.new), begun=begun
+        )
 
 
-def _take_back(git: Git, landing: LandingBegun, *, torn: bool, begun: int) -> None:
+def _restore_checkout(git: Git, landing: LandingBegun, *, torn: bool, begun: int) -> None:
     old, new = landing.old, landing.new
-    changes = git.changes(own_tree=True)  # file by file: a new folder is compared by its files
-    if changes.head != old or not git.commit_of(new):  # which a power loss may have taken
+    changes = git.changes(own_tree=True)  # lists the files of a new folder one by one
+    if changes.head != old or not git.commit_of(new):  # a power loss may have destroyed `new`
         return
     files = git.files_between(old, new)
     if begun:
         _remove_new_folders(git.folder, files, begun)
-    told = {*changes.changed, *changes.untracked}
-    if not files >= told:
+    reported = {*changes.changed, *changes.untracked}
+    if not files >= reported:
         return
     added = files.difference(git.entries_of(old, sorted(files)))
-    # What git ignores is not told: one that is empty may as well be the user's.
-    here = told | {path for path in added if _size_at(git.folder / path)}
-    if not here or not all(_is_gits(git, path, landing, torn=torn) for path in here):
+    # Git does not report a file that it ignores. If such a file is empty, it may be the user's.
+    here = reported | {path for path in added if _size_at(git.folder / path)}
+    if not here or not all(_written_by_git(git, path, landing, torn=torn) for path in here):
         return
     for path in sorted(here & added):
         (git.folder / path).unlink(missing_ok=True)
@@ -69,10 +71,13 @@ def _take_back(git: Git, landing: LandingBegun, *, torn: bool, begun: int) -> No
 
 
 def _remove_new_folders(tree: Path, files: Iterable[str], since: int) -> None:
-    """Remove the folders of `files` that git had made by then and not come to fill."""
+    """Remove those folders of `files` that are empty and changed at or after `since`.
+
+    `since` is in nanoseconds. Git made such folders and had not filled them yet.
+    """
     folders = {parent for path in files for parent in Path(path).parents if parent != Path()}
     for folder in sorted((tree / each for each in folders), reverse=True):  # the deepest first
-        with contextlib.suppress(OSError):  # one that holds something stays
+        with contextlib.suppress(OSError):  # a folder that holds something stays
             if folder.resolve() == folder and folder.stat().st_mtime_ns >= since:
                 folder.rmdir()
 
@@ -84,11 +89,12 @@ def _size_at(file: Path) -> int:
         return 0
 
 
-def _is_gits(git: Git, path: str, landing: LandingBegun, *, torn: bool) -> bool:
-    """Return whether what is at `path` is what the landing commit has there.
+def _written_by_git(git: Git, path: str, landing: LandingBegun, *, torn: bool) -> bool:
+    """Return whether the file at `path` has the content of the landing commit.
 
-    With `torn`, the start of it will do, or of what was there before, or nothing at all: git
-    removes a file before it writes the new one.
+    With `torn`, the beginning of that content is enough, and so is the beginning of the content
+    before the landing. The file may then also be missing, because git removes a file before it
+    writes the new one.
     """
     file = git.folder / path
     try:
@@ -106,12 +112,12 @@ def _is_gits(git: Git, path: str, landing: LandingBegun, *, torn: bool) -> bool:
 
 
 def _remove_stale(lock: Path) -> int:
-    """Remove a lock file that a git which is no more has left behind.
+    """Remove a lock file that a dead git process left behind.
 
-    Return when that took the lock, as file systems count it; zero where there was none.
+    Return the modification time of the file in nanoseconds; zero if no file was removed.
 
-    Our own git holds the repo's lock as long as it runs, so none is left by now. One of the user's
-    has its lock file open, or is done with it in a moment.
+    No git process of a run can still be using the file, because it would hold the repo's lock. A
+    git process of the user has its lock file open, or finishes with the file in a moment.
     """
     try:
         found = lock.stat(follow_symlinks=False)
@@ -124,25 +130,26 @@ def _remove_stale(lock: Path) -> int:
 
 
 def unlock_notes(common_dir: Path) -> None:
-    """Free the ref of the notes, which are written when a landing is over."""
+    """Remove a stale lock on the ref of the notes, which are written after a landing."""
     _remove_stale(common_dir / f"{NOTES_REF}.lock")
 
 
 def forget_half_known_trees(common_dir: Path) -> None:
-    """Remove what a git that was killed as it added or removed a working tree knew of it.
+    """Remove the records of working trees that a killed git was just adding or removing.
 
-    Without the file that says where the tree is there is none, as `git worktree prune` has it.
+    Such a record lacks the file `gitdir`, which says where the tree is. `git worktree prune`
+    applies the same rule.
     """
     known = common_dir / "worktrees"
     with contextlib.suppress(OSError):
         for folder in tuple(known.iterdir()):
             if not (folder / "gitdir").exists() and _settled(folder):
                 shutil.rmtree(folder)
-        known.rmdir()  # as git does with the last one
+        known.rmdir()  # as git does after the last record
 
 
 def _settled(path: Path) -> bool:
-    """Wait for a moment and return whether nothing has changed there meanwhile, if it is recent."""
+    """Return whether `path` stays unchanged; if it changed recently, wait a moment to find out."""
     before = path.stat(follow_symlinks=False)
     time.sleep(max(0.0, _SETTLED_SECONDS - abs(time.time() - before.st_mtime)))
     now = path.stat(follow_symlinks=False)
@@ -150,7 +157,7 @@ def _settled(path: Path) -> bool:
 
 
 def _open_files() -> Iterator[tuple[int, int]]:
-    """Yield device and inode of what any process has open, as far as we may see that."""
+    """Yield device and inode of each file that a process has open, if this process may see it."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):

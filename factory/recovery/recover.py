@@ -1,4 +1,4 @@
-"""Picks up after the latest run: what it left behind where it was killed, and what it was told."""
+"""Cleans up after the latest run if it was killed, and finds the replies that it received."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from shared.git.client import Git
 from shared.llm.record.earlier import EarlierRun
 
 _RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
-_EARLIER_RUNS = 100  # whose replies are looked through; each was cut off before it was done
+_EARLIER_RUNS = 100  # the most runs whose replies are searched; each stopped before it was done
 
 
 @dataclass(frozen=True, slots=True)
 class _LastRun:
-    """What the journal of the latest run tells of it."""
+    """Hold what the journal of the latest run says about the run."""
 
     begun: RunBegun
     earlier: tuple[EarlierRun, ...]
-    """Its own transcript, and those it was handed on while its work was not done."""
+    """The run itself, and, if its work is not done, the earlier runs that it continued."""
     roots: tuple[Path, ...]
-    """The working trees it opened."""
+    """The working trees that the run opened."""
     landed: tuple[OrderLanded, ...]
     half_landing: LandingBegun | None
     last_step: JournalStep
@@ -53,18 +53,19 @@ class _LastRun:
 
 
 def recover(git: Git, common_dir: Path, emit: Emit) -> tuple[EarlierRun, ...]:
-    """Clear away what the latest run left behind, finish its records, and return what it was told.
+    """Remove what the latest run left behind, finish its records, and return the earlier runs.
 
-    The caller holds the repo's lock, so that run is over. A commit that was about to land either
-    has landed, which the branch itself shows, or is forgotten: its replies are on record, so it
-    is made again at no cost. Raises `Busy` where the journal cannot be understood.
+    The transcripts of these runs hold the replies that the next run may use again. The latest run
+    is over, because the caller holds the repo's lock. A commit that was about to land has either
+    landed, which the branch shows, or is forgotten: its replies are on record, so making it again
+    costs nothing. Raises `Busy` if the journal cannot be understood.
     """
     last = _last_run(read_journal(journal_path(common_dir)))
     if last is None:
         return ()
     if last.cut_off:
-        emit(Noted(f"run {last.begun.run_id} was cut off; clearing up after it"))
-    # Also after a run that came to its end: its clearing up may have been interrupted.
+        emit(Noted(f"run {last.begun.run_id} was cut off; cleaning up after it"))
+    # A run that came to its end may need this too: its own cleanup may have been interrupted.
     for root in last.roots:
         if last.cut_off or root.parent.exists():
             close_workspace(git, root)
@@ -79,10 +80,10 @@ def recover(git: Git, common_dir: Path, emit: Emit) -> tuple[EarlierRun, ...]:
 
 
 def workspaces_of(entries: Sequence[Entry]) -> Iterator[Path]:
-    """Yield the working trees that a journal says were opened.
+    """Yield the working trees that were opened according to a journal.
 
-    A path counts only where it has the form that a run gives it: the tree is removed as a whole,
-    and the journal is no safer than the repo that it lies in.
+    A path counts only if it has the form that a run gives to it, because the whole tree is removed
+    later, and the journal is no safer than the repo that contains it.
     """
     begun = _begun(entries)
     run_id = begun.run_id if begun else ""
@@ -90,7 +91,7 @@ def workspaces_of(entries: Sequence[Entry]) -> Iterator[Path]:
         if isinstance(entry, WorkspaceOpening):
             root = entry.root
             number, run = root.parent, root.parent.parent
-            linked = number.is_symlink() or run.is_symlink()  # one at `root` is not followed
+            linked = number.is_symlink() or run.is_symlink()  # a link at `root` is never followed
             named = _RUN_ID.fullmatch(run_id) and run.name == run_id and number.name.isdigit()
             if root.is_absolute() and named and not linked and ".." not in root.parts:
                 yield root
@@ -112,7 +113,7 @@ def _last_run(entries: Sequence[Entry]) -> _LastRun | None:
         begun=begun,
         earlier=(
             EarlierRun(begun.transcript, gave_up),
-            # Less what has failed since: the same replies are in both.
+            # Orders that failed since are asked anew here too: the same replies are in both.
             *(EarlierRun(each.transcript, each.anew | gave_up) for each in handed_on),
         )[:_EARLIER_RUNS],
         roots=tuple(workspaces_of(entries)),
@@ -124,9 +125,9 @@ def _last_run(entries: Sequence[Entry]) -> _LastRun | None:
 
 
 def _gave_up(entries: Iterable[Entry]) -> Iterator[str]:
-    """Yield the orders whose replies did not do: asked for again, they are tried with new ones.
+    """Yield the orders that failed because of their replies: the next run asks for new replies.
 
-    Where the disk refused to write, or the plan was not met, no reply is to blame.
+    If the disk refused to write or the plan's preconditions were not met, no reply is to blame.
     """
     for each in entries:
         match each:
@@ -138,14 +139,14 @@ def _gave_up(entries: Iterable[Entry]) -> Iterator[str]:
 
 
 def _half_landing(entries: Sequence[Entry]) -> LandingBegun | None:
-    """Return the landing without an end, which is the last if there is one."""
+    """Return the landing that has no end; only the last landing can be without one."""
     steps = [each for each in entries if isinstance(each, LandingBegun | OrderLanded)]
     last = steps[-1] if steps else None
     return last if isinstance(last, LandingBegun) else None
 
 
 def _finish_records(last: _LastRun) -> None:
-    """Say in the run's own folder how it ended, where it could not say so itself."""
+    """Record in the run's own folder how the run ended, if the run could not do so itself."""
     folder, run_id = last.begun.folder, last.begun.run_id
     if _RUN_ID.fullmatch(folder.name) and folder.name == run_id:
         remove_drafts(folder)
@@ -159,7 +160,7 @@ def _finish_records(last: _LastRun) -> None:
     summary: Mapping[str, Any] = {
         "verdict": "ERROR",
         "state": "killed",
-        "cause": "the process ended without notice; this was written by the next start",
+        "cause": "the process ended without recording its end; the next start wrote this summary",
         "last_step": last.last_step,
         "landed": [{"work_order": each.order, "commit": each.commit} for each in last.landed],
     }

@@ -1,4 +1,4 @@
-"""Ends a repo's unfinished run by force: its working trees and state go, commits stay."""
+"""Ends a repo's unfinished run by force: removes its working trees and state, keeps commits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from factory.workbench.workspace import close_workspace, workspaces_root
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """What of earlier runs is still there."""
+    """List the working trees and the state files that earlier runs left behind."""
 
     workspaces: tuple[Path, ...]
     state: tuple[Path, ...]
@@ -27,12 +27,15 @@ class Leftovers:
 
 
 def find_run_leftovers(place: RepoPlace) -> Leftovers:
-    """Return what runs have left: working trees below our root, and the files of their state."""
+    """Return what runs left behind: working trees below `workspaces_root`, and state files.
+
+    The working trees also include those that the journal names.
+    """
     root = workspaces_root().resolve()
     trees = {
         each.path for each in place.git.checkouts() if each.path.resolve().is_relative_to(root)
     }
-    # A journal that cannot be understood is one reason to reset.
+    # Only the readable records count: a journal that cannot be understood is a reason to reset.
     entries = read_understood(journal_path(place.common_dir))
     trees |= {path for path in workspaces_of(entries) if path.exists()}
     files = (journal_path(place.common_dir), state_path(place.common_dir))
@@ -40,9 +43,9 @@ def find_run_leftovers(place: RepoPlace) -> Leftovers:
 
 
 def reset_repo(place: RepoPlace) -> Leftovers:
-    """Remove what runs have left and return what that was.
+    """Remove what runs left behind, and return what was removed.
 
-    Raises `Busy` where a run is still going on: it is the user's to end.
+    Raises `Busy` if a run is still in progress: only the user may end that run.
     """
     with hold(place.common_dir):
         found = find_run_leftovers(place)

@@ -1,4 +1,4 @@
-"""What must not be left half done by Ctrl-C: it comes to its end first."""
+"""Defers Ctrl-C and SIGTERM until a step that must not be interrupted has ended."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextlib.contextmanager
 def deferring_signals() -> Iterator[None]:
-    """Have Ctrl-C and SIGTERM wait for the end of the block, and take effect then.
+    """Defer Ctrl-C and SIGTERM until the end of the block.
 
-    Only handlers of Python's are made to wait; what the system does by itself it still does. In
-    any other thread than the main one no signal is handled, so there is nothing to do.
+    Only handlers in Python are deferred; the system's default actions still happen at once. Python
+    handles signals only in the main thread, so in any other thread there is nothing to do.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,1 +1,1 @@
-"""The person's repository: what a run demands of it, and the lock that a run holds."""
+"""Checks and locks the user's repository for a run."""

@@ -1,4 +1,4 @@
-"""One run at a time per repo, by a lock that the kernel frees when its holder dies."""
+"""Lets one run at a time work on a repo, by a lock that the kernel frees when its holder dies."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from shared.errors import Busy, PreflightRefused
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-_PATIENCE_SECONDS = 30.0  # for the git of a run that was killed to come to its end
+_PATIENCE_SECONDS = 30.0  # how long to wait for the git process of a killed run to end
 _LOOK_EVERY_SECONDS = 0.05
 
 
 @contextlib.contextmanager
 def hold(common_dir: Path) -> Iterator[int]:
-    """Hold the repo for as long as the block runs, or what inherits the descriptor it is given.
+    """Lock the repo while the block runs, and yield the lock's file descriptor.
 
-    Raises `Busy` with the holder's pid where another run has it. A run that was killed still has
-    it while its git goes on, and that is waited for.
+    The lock also lasts as long as a process that inherits the descriptor. So a killed run still
+    holds it while one of its git processes runs; `hold` waits for that process. Raises `Busy` with
+    the holder's pid if another run holds the lock.
     """
     folder = common_dir / "llmch"
     try:
         folder.mkdir(exist_ok=True)
-        # Not truncated on open: it holds the other run's pid until the lock is ours.
+        # Not truncated on open: the file holds the other run's pid until this run has the lock.
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(folder / "lock", flags, 0o644)
     except OSError as error:
@@ -54,7 +55,7 @@ def _lock(descriptor: int) -> None:
             if pid is None or _lives(pid) or time.monotonic() > until:
                 raise Busy(
                     f"another run (pid {pid or 'unknown'}) is working on this repo",
-                    "wait for it to end; `llmch status` shows where it stands",
+                    "wait until that run ends; `llmch status` shows its progress",
                 ) from None
         time.sleep(_LOOK_EVERY_SECONDS)
 
@@ -75,7 +76,7 @@ def _lives(pid: int) -> bool:
 
 
 def holder(common_dir: Path) -> int | None:
-    """Return the pid of the run that holds the repo, `None` where none does."""
+    """Return the pid of the run that holds the repo, 0 if it is unknown, `None` if none does."""
     try:
         descriptor = os.open(common_dir / "llmch" / "lock", os.O_RDWR | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""How things are named in messages. Pure."""
+"""Renders paths for messages. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _SHOWN = 5
 
 
 def printable(path: str) -> str:
-    """Return `path`, or its spelling with escapes where it has what no line should hold."""
+    """Return `path`, with escapes and in quotes if it contains an unprintable character."""
     return path if path.isprintable() else repr(path)
 
 
 def name_paths(paths: Collection[str]) -> str:
-    """Return the first few of `paths` as a list in words, and how many there are besides."""
+    """Return the first few of `paths` separated by commas, and the number of the others."""
     shown = ", ".join(printable(path) for path in list(paths)[:_SHOWN])
     return f"{shown} and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else shown

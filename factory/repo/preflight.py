@@ -1,4 +1,4 @@
-"""What must hold of a repo before anything is changed, and where the work will go."""
+"""Checks a repo before anything in it changes, and chooses the branch that a run works on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNDER_WAY = {
 
 
 class BranchPolicy(StrEnum):
-    """What may be true of the target branch before the run."""
+    """Say whether the target branch must be new, must exist, or may be either."""
 
     CREATE = "create"
     REUSE = "reuse"
@@ -33,9 +33,10 @@ class BranchPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RepoPlace:
-    """Where a repo is: its working tree, its git folder, and the one that all its trees share.
+    """Locate a repo: its working tree, its git folder, and the git folder that its trees share.
 
-    `git` runs no filters of the repo's own; `ignored_filters` are those that were asked for.
+    `git` runs no filters that only the repo's own config defines, unless the user allowed them.
+    `ignored_filters` names those filters that the repo's attributes ask for.
     """
 
     git: Git
@@ -47,7 +48,10 @@ class RepoPlace:
 
 @dataclass(frozen=True, slots=True)
 class Repo:
-    """The user's checkout, as found: it is read, and later at most fast-forwarded."""
+    """Describe the user's checkout as it was found.
+
+    A run reads the checkout, and later fast-forwards it at most.
+    """
 
     git: Git
     tree: Path
@@ -60,7 +64,10 @@ class Repo:
 
 @dataclass(frozen=True, slots=True)
 class TargetBranch:
-    """The branch that verified commits go to, and the commit it stands at (or will start from)."""
+    """Hold the branch that verified commits go to, and its tip.
+
+    The tip of a branch that does not exist yet is the commit that it will start from.
+    """
 
     branch: str
     tip: str
@@ -72,15 +79,16 @@ class TargetBranch:
 
     @property
     def expected(self) -> str:
-        """The value the ref must have for the first landing."""
+        """Return the value that the ref must have for the first landing."""
         return self.tip if self.exists else NO_COMMIT
 
 
 def find_repo(folder: Path, *, allow_repo_filters: bool = False) -> RepoPlace:
-    """Return where the repo of `folder` is, and git for it, without the repo's own filters.
+    """Return where the repo of `folder` is.
 
-    Raises `InvalidInput` where there is no such folder, `PreflightRefused` where it has no repo
-    or the repo no working tree.
+    Its git runs the repo's own filters only with `allow_repo_filters`. Raises `InvalidInput` if
+    the folder does not exist, and `PreflightRefused` if it is not in a repo or if the repo has no
+    working tree.
     """
     if not folder.is_dir():
         raise InvalidInput(f"--repo {folder}: no such folder", "name the root of a git repo")
@@ -101,9 +109,9 @@ def find_repo(folder: Path, *, allow_repo_filters: bool = False) -> RepoPlace:
 
 
 def inspect_repo(place: RepoPlace) -> Repo:
-    """Return the repo as it is, or raise `PreflightRefused` saying what stands in the way.
+    """Return the repo as it is, without changing anything.
 
-    Changes nothing.
+    Raises `PreflightRefused` with the reason if a run cannot start from this state.
     """
     changes = place.git.changes()
     _refuse_unready(place.tree, place.git_dir, changes)
@@ -125,44 +133,45 @@ def choose_target(
     protected: Collection[str],
     start: str | None = None,
 ) -> TargetBranch:
-    """Return the branch to work on, made from `start` (default HEAD) where it does not exist.
+    """Return the branch to work on; a new one will start from `start`, HEAD by default.
 
-    Raises `PreflightRefused` where the branch is protected, missing or there against `policy`.
+    Raises `PreflightRefused` if the branch is protected, if its name or its checkout cannot be
+    used, if it exists or is missing against `policy`, or if it is not at `start`.
     """
     if branch in protected:
         raise PreflightRefused(
             f"branch {branch!r} is protected: llmch never commits to it",
-            "name another with --branch, and merge it yourself after review",
+            "name another branch with --branch, and merge it yourself after review",
         )
     if not repo.git.branch_name_allowed(branch):
         raise PreflightRefused(
             f"git refuses {branch!r} as the name of a branch",
-            "see `git help check-ref-format` for what a name may hold",
+            "`git help check-ref-format` lists the rules for a branch name",
         )
     ref = f"refs/heads/{branch}"
     tip = repo.git.commit_of(ref)
     if tip and policy is BranchPolicy.CREATE:
         raise PreflightRefused(
             f"branch {branch!r} exists already",
-            "leave out --create-branch to continue it, or name another",
+            "leave out --create-branch to continue this branch, or name another branch",
         )
     if not tip and policy is BranchPolicy.REUSE:
         raise PreflightRefused(
             f"branch {branch!r} does not exist",
-            "leave out --reuse-branch to have it made, or name an existing one",
+            "leave out --reuse-branch to create the branch, or name an existing branch",
         )
     if tip:
         _refuse_missing_checkout(repo.git, branch)
     elif in_the_way := repo.git.refs_in_the_way(ref):
         raise PreflightRefused(
             f"branch {branch!r} cannot be made: {in_the_way[0]} is in its way",
-            "name another with --branch",
+            "name another branch with --branch",
         )
     begin = _start_commit(repo, start)
     if tip and start and tip != begin:
         raise PreflightRefused(
             f"branch {branch!r} is at {tip[:12]}, not at {begin[:12]} as --commit-hash says",
-            "leave out --commit-hash to continue the branch where it is",
+            "leave out --commit-hash to continue the branch from its tip",
         )
     return TargetBranch(branch, tip or begin, bool(tip))
 
@@ -176,8 +185,8 @@ def _refuse_missing_checkout(git: Git, branch: str) -> None:
     checkout = checkout_of(branch, git.checkouts())
     if checkout and not checkout.path.is_dir():
         raise PreflightRefused(
-            f"branch {branch!r} is checked out in {checkout.path}, which is not there",
-            "bring it back, or let git forget it: `git worktree prune`",
+            f"branch {branch!r} is checked out in {checkout.path}, which does not exist",
+            "restore that folder, or run `git worktree prune` to make git forget it",
         )
 
 
@@ -187,7 +196,8 @@ def _start_commit(repo: Repo, start: str | None) -> str:
     commit = repo.git.commit_of(start)
     if not commit:
         raise PreflightRefused(
-            f"--commit-hash {start!r} names no commit of this repo", "give a full or unique hash"
+            f"--commit-hash {start!r} does not name a commit of this repo",
+            "give a full hash, or a unique abbreviation",
         )
     return commit
 
@@ -195,7 +205,7 @@ def _start_commit(repo: Repo, start: str | None) -> str:
 def _no_working_tree(git: Git, folder: Path) -> PreflightRefused:
     if git.is_bare():
         return PreflightRefused(
-            f"{folder} is a bare repo", "clone it, or add a worktree, and name that"
+            f"{folder} is a bare repo", "clone it or add a worktree to it, and name that folder"
         )
     return PreflightRefused(
         f"{folder} is not a git repo", "run `git init` there and make a first commit"
@@ -210,7 +220,8 @@ def _refuse_unready(tree: Path, git_dir: Path, changes: Changes) -> None:
             )
     if not changes.head:
         raise PreflightRefused(
-            f"{tree} has no commits yet", "make a first one: `git commit --allow-empty -m start`"
+            f"{tree} has no commits yet",
+            "make a first commit: `git commit --allow-empty -m start`",
         )
     if not changes.branch:
         raise PreflightRefused(
@@ -219,12 +230,12 @@ def _refuse_unready(tree: Path, git_dir: Path, changes: Changes) -> None:
     if not changes.clean:
         raise PreflightRefused(
             f"{tree} has uncommitted changes: {name_paths((*changes.changed, *changes.untracked))}",
-            "commit or stash them (`git stash -u`), or add them to .gitignore",
+            "commit or stash the changes (`git stash -u`), or add untracked files to .gitignore",
         )
 
 
 def _filters_in_use(tree: Path, entries: tuple[ConfigEntry, ...]) -> tuple[str, ...]:
-    """Return the repo's own filters that the attributes at its root ask for."""
+    """Return the repo's own filters that the `.gitattributes` file at its root asks for."""
     names = repo_filters(entries)
     if not names:
         return ()

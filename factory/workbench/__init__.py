@@ -1,1 +1,4 @@
-"""Where an order is worked on: a working tree with its sandbox, made anew for each attempt."""
+"""Makes the working trees in which orders are carried out, each with a sandbox for commands.
+
+A working tree is reset to its baseline between attempts.
+"""

@@ -22,9 +22,10 @@ _Files = Mapping[str, FileState]
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A folder of the checkout, and what its lock files were when the run began.
+    """Hold a folder of the checkout, and the state of its lock files when the run began.
 
-    `described_by` is `None` for a folder that the user named: it is shown whatever its lock is.
+    `described_by` is `None` for a folder that the user named: commands see such a folder whatever
+    its lock file says.
     """
 
     linked: Linked
@@ -33,7 +34,7 @@ class _Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The folders to show in one workspace, and what the user should know about the others."""
+    """Hold the folders to show in one workspace, and warnings about the folders left out."""
 
     linked: tuple[Linked, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -41,13 +42,13 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Linking:
-    """The folders that could be shown, as they were found at the start of a run."""
+    """Hold the folders that could be shown, as they were found at the start of a run."""
 
     candidates: tuple[_Candidate, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def choose(self, workspace: Workspace) -> Chosen:
-        """Return what to show in `workspace`, whose tree is its baseline."""
+        """Return the folders to show in `workspace`, whose tree must be its baseline."""
         linked: list[Linked] = []
         warnings = list(self.warnings)
         for each in self.candidates:
@@ -83,7 +84,7 @@ def _installed_packages(repo: Repo) -> Linking:
     tree = Tree(repo.tree)
     for each in found:
         if each.name not in ignored:
-            continue  # it belongs to the project
+            continue  # the folder belongs to the project
         if problem := _problem_with(each.name, repo.tree):
             warnings.append(f"{each.name} is not shown to commands: {problem}")
             continue
@@ -104,9 +105,9 @@ def _linked(path: str, repo: Repo) -> Linked:
 
 
 def _problem_with(path: str, root: Path) -> str:
-    """Return why the folder at `path` cannot be shown; empty where it can.
+    """Return why the folder at `path` cannot be shown; "" if it can.
 
-    A link may lead to anything on the machine, so none is followed.
+    No symbolic link is followed, because it could lead to anything on the machine.
     """
     here = root
     for part in path.split("/"):
@@ -114,7 +115,7 @@ def _problem_with(path: str, root: Path) -> str:
         try:
             mode = here.lstat().st_mode
         except FileNotFoundError:
-            return "there is no such folder in the checkout"
+            return "the checkout does not contain it"
         except OSError as error:
             return error.strerror or str(error)
         if stat.S_ISLNK(mode):
@@ -125,7 +126,7 @@ def _problem_with(path: str, root: Path) -> str:
 
 
 def _ignored(repo: Repo, paths: Sequence[str]) -> frozenset[str]:
-    """Return the folders that git ignores, or in which it ignores everything.
+    """Return those of `paths` that git ignores, or in which git ignores everything.
 
     No path may lead through a symbolic link.
     """
@@ -139,7 +140,7 @@ def _ignored(repo: Repo, paths: Sequence[str]) -> frozenset[str]:
 def _reason_against(candidate: _Candidate, workspace: Workspace) -> str:
     path = candidate.linked.path
     if workspace.tracks(path):
-        return "the branch has files of its own there"
+        return "the branch tracks files in it"
     if candidate.described_by is None:
         return ""
     folder, before = candidate.described_by
@@ -149,12 +150,15 @@ def _reason_against(candidate: _Candidate, workspace: Workspace) -> str:
         return ""
     return (
         f"{', '.join(differing[:3])} of the branch differs from the checkout's, so other packages "
-        f'may belong in it (name it in the setting "link" to show it all the same)'
+        f'may belong in {path} (name {path} in the setting "link" to show it anyway)'
     )
 
 
 def _described(tree: Tree, folder: PackageFolder) -> _Files:
-    """Return the states of the files that say what belongs in `folder`, which is at the root."""
+    """Return the states of the files that say what belongs in `folder`, which is at the root.
+
+    Those files are its lock files; without any lock file, its manifests.
+    """
     names = sorted(entry.name for entry in tree.root.iterdir())
     for patterns in (folder.locks, folder.manifests):
         found = {name: tree.state_of(name) for name in _matching(names, patterns)}

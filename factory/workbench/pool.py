@@ -1,4 +1,4 @@
-"""Workspaces with their sandboxes, opened as they are needed and lent to one order at a time."""
+"""Opens workspaces with their sandboxes as needed, and lends each to one order at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ from shared.events import Emit, Noted, Warned
 
 
 class WorkbenchPool:
-    """The workbenches of one run. Safe for threads; the caller bounds how many are lent at once."""
+    """Hold the workbenches of one run. Threads may share the pool.
+
+    The caller limits how many workbenches are lent at the same time.
+    """
 
     def __init__(
         self, options: RunOptions, repo: Repo, journal: Journal, run_id: str, emit: Emit
@@ -47,18 +50,18 @@ class WorkbenchPool:
         self._roots: list[Path] = []
 
     def prepare(self, commit: str) -> None:
-        """Open the first bench, so that what keeps any from being opened is reported early.
+        """Open the first workbench, so that a cause that would stop any from opening shows early.
 
-        Raises `PreflightRefused` where the setting `link` names what cannot be shown.
+        Raises `PreflightRefused` if the setting `link` names a folder that cannot be shown.
         """
         self._linking = find_links(self._options.settings.link, self._repo)
         self._idle.append(self._open(commit))
 
     @contextlib.contextmanager
     def lend(self, commit: str) -> Iterator[Workbench]:
-        """Lend a bench whose tree is exactly `commit`.
+        """Lend a workbench whose tree is exactly `commit`.
 
-        Raises `CommandFailed` where disk or git refuse, `SandboxUnavailable` where none works.
+        Raises `CommandFailed` if disk or git refuse, `SandboxUnavailable` if no sandbox works.
         """
         with self._lock:
             bench = self._idle.pop() if self._idle else None
@@ -67,7 +70,7 @@ class WorkbenchPool:
         elif bench.used or bench.workspace.baseline != commit:
             bench.workspace.baseline = commit
             bench.reset()
-            self._link_again(bench)
+            self._relink(bench)
         bench.used = True
         try:
             yield bench
@@ -83,7 +86,7 @@ class WorkbenchPool:
             self._root.rmdir()
 
     def _open(self, commit: str) -> Workbench:
-        # One at a time: git keeps its list of working trees in files that it does not lock.
+        # Threads take turns: git keeps its list of working trees in files that it does not lock.
         with self._lock:
             root = self._root / str(len(self._roots) + 1) / self._repo.tree.name
             self._roots.append(root)
@@ -100,8 +103,8 @@ class WorkbenchPool:
                 self._emit(Noted(sandbox.describe()))
             return Workbench(workspace, sandbox, self._python, policy.temporary, linked)
 
-    def _link_again(self, bench: Workbench) -> None:
-        """Show what belongs to the bench's new baseline, in a new sandbox where that differs."""
+    def _relink(self, bench: Workbench) -> None:
+        """Choose the linked folders for the new baseline; if they changed, open a new sandbox."""
         linked = self._choose_links(bench.workspace)
         if linked == bench.linked:
             return
@@ -125,15 +128,15 @@ class WorkbenchPool:
             raise workspace_refused(policy.private.parent, error) from error
 
     def _interpreter(self, workspace: Workspace) -> Path:
-        """Return what commands get as `python`: with the target's dependencies, where asked for.
+        """Return the interpreter that commands find as `python`.
 
-        They are those that the run's first commit declares; one that an order adds is there from
-        the next run on.
+        If the caller asked for the target's dependencies, the interpreter has those that the run's
+        first commit declares. A dependency that an order adds is installed from the next run on.
         """
         options = self._options
         if not options.install_dependencies:
             return options.python
-        self._emit(Noted("looking after the target's dependencies"))
+        self._emit(Noted("preparing the target's dependencies"))
         return prepare_dependencies(workspace.root, options.python, dependencies_root())
 
     def _policy(self, workspace: Workspace, python: Path, linked: tuple[Linked, ...]) -> Policy:

@@ -1,4 +1,4 @@
-"""Two things at a time, where each mostly waits: for git, for the disk."""
+"""Runs two functions at the same time, for work that mostly waits for git or the disk."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ B = TypeVar("B")
 
 
 def side_by_side(here: Callable[[], A], beside: Callable[[], B]) -> tuple[A, B]:
-    """Run `here`, and `beside` in another thread; return what both return.
+    """Run `here`, and `beside` in another thread; return the results of both.
 
-    Both are over when this returns or raises, and what `here` raises comes first.
+    Both have ended when `side_by_side` returns or raises. If both raise, the exception of `here`
+    is raised.
     """
     other = _threads().submit(beside)
     try:
@@ -26,8 +27,12 @@ def side_by_side(here: Callable[[], A], beside: Callable[[], B]) -> tuple[A, B]:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Kept, since starting a thread takes as long as what some of them do. One for each caller."""
-    return ThreadPoolExecutor(max_workers=_MOST_AT_ONCE, thread_name_prefix="at once")
+    """Return the pool of threads, which is kept.
+
+    Starting a thread takes as long as some of the functions that it would run. Each caller needs
+    one thread.
+    """
+    return ThreadPoolExecutor(max_workers=_MOST_AT_ONCE, thread_name_prefix="side by side")
 
 
 _MOST_AT_ONCE = 64

@@ -1,8 +1,8 @@
-"""Removes what commands left behind: all of it, whatever it is.
+"""Removes everything that commands left behind in a tree.
 
-`git clean` leaves FIFOs, sockets, repos inside tracked folders and whatever lies in a submodule,
-and gives up on folders without permissions or nested too deep for a path. A later attempt would be
-judged on any of that.
+`git clean` leaves FIFOs, sockets, repos inside tracked folders and the contents of submodules
+behind. It gives up on folders without permissions, and on folders nested too deep for a path. Any
+such leftover could change how a later attempt is judged.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _ACCESS = os.R_OK | os.W_OK | os.X_OK
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What belongs into a tree: files by their paths, and the folders that hold them.
+    """List what belongs in a tree: the paths of its files, and of the folders that hold them.
 
-    The folder of a submodule belongs there too, and nothing in it. `linked` are places that belong
-    to the sandbox: they are not looked at.
+    The folder of a submodule belongs in the tree too, but nothing inside that folder does. The
+    `linked` paths belong to the sandbox: nobody looks at them.
     """
 
     files: frozenset[str]
@@ -40,7 +40,7 @@ class Listing:
         return cls(frozenset(), folders | above, places).with_files(files)
 
     def with_files(self, paths: Iterable[str]) -> Self:
-        """Return the listing with more files in it."""
+        """Return the listing with `paths` as further files."""
         added = frozenset(paths) - self.folders
         return replace(self, files=self.files | added, folders=self.folders | _folders_of(added))
 
@@ -56,10 +56,11 @@ def _folders_of(paths: Iterable[str]) -> set[str]:
 
 
 def find_leftovers(root: Path, expected: Listing) -> tuple[Path, ...]:
-    """Return everything below `root` that is not expected there, its own `.git` excepted.
+    """Return every path below `root` that is not expected there, except the `.git` of `root`.
 
-    Of a folder that does not belong there, only the folder itself. A folder in the place of a
-    file is a leftover; anything else in its place is for git to see. Raises `OSError`.
+    A folder that does not belong there is returned without its contents. A folder in the place of
+    a file is a leftover. Git sees anything else in the place of a file, so it is not returned.
+    Raises `OSError`.
     """
     files, folders = expected.files, expected.folders
     found: list[str] = []
@@ -81,10 +82,10 @@ def find_leftovers(root: Path, expected: Listing) -> tuple[Path, ...]:
 def discard(paths: Iterable[Path], beside: Path) -> None:
     """Remove files and folders by way of a new folder in `beside`. Raises `OSError`.
 
-    Folders are moved there one by one as they are emptied: so no path grows long, however deep
-    they were nested.
+    Each folder is moved into the new folder before it is emptied. So no path grows long, however
+    deep the folders were nested.
     """
-    paths = tuple(paths)  # before the new folder is among them
+    paths = tuple(paths)  # now, because `paths` may list `beside`, where the new folder will be
     if not paths:
         return
     trash = Path(tempfile.mkdtemp(prefix="trash-", dir=beside))
@@ -93,7 +94,7 @@ def discard(paths: Iterable[Path], beside: Path) -> None:
 
     def remove(path: Path, is_folder: bool) -> None:
         if is_folder:
-            path.chmod(0o700)  # moving a folder takes the right to write to it
+            path.chmod(0o700)  # moving a folder requires the permission to write to it
             waiting.append(path.rename(trash / next(names)))
         else:
             path.unlink()

@@ -1,7 +1,7 @@
 """Reads and writes files below one folder without ever following a symbolic link.
 
-Every step of a path is opened relative to the one before, so what was checked is what is used,
-also when something swaps a folder for a link in between.
+Each folder of a path is opened relative to the folder before. So the folder that was checked is
+the one that is used, even if something replaces it by a link in between.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from shared.files.paths import fold_path
 from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Not blocking, or opening a FIFO would wait for a writer that never comes.
+# O_NONBLOCK, because opening a FIFO would otherwise wait for a writer that never comes.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _REFUSALS = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO)
-_NEW_FILE_MODE = 0o666  # less the umask, as any program would create it
+_NEW_FILE_MODE = 0o666  # the kernel takes the umask off, as for any program
 
 
 class NotReadable(Exception):
-    """The path holds no regular file that can be read without following a link."""
+    """Report that a path holds no regular file that can be read without following a link.
+
+    `kind` says what is there instead.
+    """
 
     def __init__(self, kind: FileKind) -> None:
         super().__init__(str(kind))
@@ -35,10 +38,10 @@ class NotReadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The files below `root`, by relative normalised paths.
+    """Read and write the files below `root`, by relative normalised paths.
 
-    `submodules` are folders that belong to repos of their own, and `linked` are folders of the
-    user's checkout that the sandbox shows: nothing in them is this tree's.
+    `submodules` are folders that belong to repos of their own. `linked` are folders of the user's
+    checkout that the sandbox shows. Nothing in these folders belongs to this tree.
     """
 
     root: Path
@@ -46,7 +49,7 @@ class Tree:
     linked: frozenset[str] = frozenset()
 
     def state_of(self, path: str) -> FileState:
-        """Return what stands at `path` now."""
+        """Return the kind and the hash of what stands at `path` now."""
         try:
             return FileState(FileKind.FILE, sha256_bytes(self.read(path)))
         except NotReadable as refused:
@@ -54,7 +57,7 @@ class Tree:
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a regular file. Raises `NotReadable` saying what is there instead."""
-        with self._parent_of(path) as (folder, name), _refusals_told():
+        with self._parent_of(path) as (folder, name), _refusals_reported():
             kind = _kind_at(folder, name)
             if kind is not FileKind.FILE:
                 raise NotReadable(kind)
@@ -64,10 +67,10 @@ class Tree:
                 return file.read()
 
     def write(self, path: str, data: bytes) -> None:
-        """Put `data` at `path`, whole or not at all; a file that is replaced keeps its mode.
+        """Put `data` at `path`, whole or not at all. A file that is replaced keeps its mode.
 
-        Raises `OSError` where the disk refuses, and `NotReadable` where no file belongs. Not
-        synced: the tree is thrown away after a crash.
+        Raises `OSError` if the disk refuses, and `NotReadable` if no file can stand at `path`. The
+        data is not synced, because the tree is thrown away after a crash.
         """
         with self._parent_of(path, create=True) as (folder, name):
             mode = _mode_to_keep(folder, name)
@@ -86,9 +89,9 @@ class Tree:
                 raise
 
     def kind_of(self, path: str) -> FileKind:
-        """Return what stands at `path`, unread."""
+        """Return what stands at `path`, without reading it."""
         try:
-            with self._parent_of(path) as (folder, name), _refusals_told():
+            with self._parent_of(path) as (folder, name), _refusals_reported():
                 return _kind_at(folder, name)
         except NotReadable as refused:
             return refused.kind
@@ -98,15 +101,16 @@ class Tree:
         return self.kind_of(path) is FileKind.FILE
 
     def lookalike_of(self, path: str) -> str:
-        """Return what some file systems would take `path` for: a name that differs in case alone.
+        """Return an existing path that some file systems would take for `path`, else "".
 
-        Empty where nothing does, and where `path` itself is there: then the two are told apart.
+        Such a path differs from `path` only by case or Unicode form. If `path` itself exists, this
+        file system keeps the names apart, and "" is returned.
         """
         parts = path.split("/")
         for depth in range(1, len(parts) + 1):
             part = "/".join(parts[:depth])
             try:
-                with self._parent_of(part) as (folder, name), _refusals_told():
+                with self._parent_of(part) as (folder, name), _refusals_reported():
                     if _kind_at(folder, name) is FileKind.ABSENT:
                         alike = _lookalike_in(folder, name)
                         return "/".join((*parts[: depth - 1], alike)) if alike else ""
@@ -152,8 +156,8 @@ def _open_folder(parent: int, name: str) -> int:
 
 
 @contextlib.contextmanager
-def _refusals_told() -> Iterator[None]:
-    """Say of a name too long for the disk, or a folder that a command locked, what it is."""
+def _refusals_reported() -> Iterator[None]:
+    """Raise `NotReadable` for a name too long for the disk, or a folder that a command locked."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A workspace with the sandbox that holds its commands: what one order at a time works on."""
+"""Joins a workspace with the sandbox of its commands; one order at a time works on the pair."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from factory.workbench.workspace import Workspace, workspace_refused
 
 @dataclass(slots=True, eq=False)
 class Workbench:
-    """The two, and the interpreter of the commands; `used` since the tree was checked out.
+    """Hold a workspace, its sandbox, and the interpreter that commands find as `python`.
 
-    `temporary` is the host's name of what commands have for /tmp and HOME; `linked` are the
-    folders of the user's checkout that commands find in the tree.
+    `temporary` is the folder of the host that commands see as /tmp and HOME. `linked` are the
+    folders of the user's checkout that commands find in the tree. `used` is true once an order has
+    worked on the tree.
     """
 
     workspace: Workspace
@@ -29,16 +30,17 @@ class Workbench:
     used: bool = False
 
     def reset(self) -> None:
-        """Make it what it was before any command: the tree its baseline, /tmp empty.
+        """Restore the state before any command: the tree is its baseline, and /tmp is empty.
 
-        Bytecode of the last attempt's file, left in /tmp, would pass for that of one of equal
-        size, written within the same second. Raises `CommandFailed` where disk or git refuse.
+        Bytecode in /tmp from the last attempt must not stay: Python would use it for a new file of
+        equal size that was written within the same second. Raises `CommandFailed` if disk or git
+        refuse.
         """
         self.workspace.reset()
         self._clear()
 
     def restore(self) -> None:
-        """Do what `reset` does, and less of it where the commands left the tree as it was."""
+        """Do what `reset` does, with less work if the commands left the tree unchanged."""
         self.workspace.restore()
         self._clear()
 
@@ -50,11 +52,14 @@ class Workbench:
 
     @property
     def reads_alike(self) -> bool:
-        """Whether its Python is of the version that runs this, so that both read the same code."""
+        """Return whether the commands' Python has the version that runs llmch.
+
+        Then both accept the same syntax.
+        """
         return interpreter_of(self.python).tag == sys.implementation.cache_tag
 
     def path_names(self) -> Mapping[str, str]:
-        """Return paths of this machine that may show up in output, and what stands for each."""
+        """Map each path of this machine that may appear in output to the name that replaces it."""
         workspace = self.workspace
         return {
             f"{workspace.root}/": "",

@@ -1,6 +1,6 @@
-"""The run's own working tree: opened outside the repo, reset between attempts, committed from.
+"""Opens a working tree outside the repo, resets it between attempts, and commits from it.
 
-The user's checkout is never the workbench: nothing here writes to it.
+Nothing in this module writes to the user's checkout.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from shared.errors import CommandFailed
 from shared.git.client import CommitFacts, Git
 
 _OWN_CONFIG = (
-    # The whole tree is judged, and links are links, whatever the user's checkout makes of them.
+    # The whole tree is judged, and links are links, whatever the user's own config says.
     ("core.sparseCheckout", "false"),
     ("core.symlinks", "true"),
-    # A change that hides behind size and time is seen all the same.
+    # Git sees a change even if the file has the same size and modification time as before.
     ("core.checkStat", "default"),
     ("core.trustctime", "true"),
     ("core.ignoreStat", "false"),
@@ -33,7 +33,10 @@ _OWN_CONFIG = (
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What belongs into the tree of a commit; `exact` where the tree was seen to be just that."""
+    """Hold what belongs in the tree of a commit.
+
+    `exact` is true if the tree was seen to hold exactly the commit.
+    """
 
     commit: str
     listing: Listing
@@ -42,10 +45,10 @@ class _Seen:
 
 @dataclass(slots=True)
 class Workspace:
-    """A detached working tree and the commit that an attempt starts from.
+    """Hold a detached working tree and its baseline, the commit that an attempt starts from.
 
-    `private` is a folder beside the tree for the commands' temporary files; `linked` are paths
-    where commands find folders of the user's checkout.
+    `private` is a folder beside the tree for the commands' temporary files. `linked` are the paths
+    at which commands find folders of the user's checkout.
     """
 
     repo: Git
@@ -65,7 +68,7 @@ class Workspace:
         return Tree(self.root, self.submodules, self.linked)
 
     def link(self, paths: frozenset[str]) -> None:
-        """Leave these paths to the sandbox; the next reset removes what it had at others."""
+        """Leave `paths` to the sandbox. The next reset removes what earlier links left behind."""
         self.linked = paths
         self._seen = None
 
@@ -77,18 +80,18 @@ class Workspace:
     def reset(self) -> None:
         """Make the tree exactly the baseline again, whatever commands left in it."""
         seen = self._look_up(self.baseline)
-        # What was seen holds until commands run again, and they run when this has returned.
+        # `exact` holds until commands run again, and they may run once this method has returned.
         self._seen = replace(seen, exact=False)
         if seen.exact:
             return
-        with self._refusals_told():
+        with self._refusals_reported():
             discard(find_leftovers(self.root, seen.listing), beside=self.root.parent)
         self.git.reset(self.baseline)
 
     def restore(self) -> None:
-        """Do what `reset` does after commands that most likely left nothing: look, then do less."""
+        """Do what `reset` does, faster if the commands left nothing: look first, then reset."""
         seen = self._look_up(self.baseline)
-        with self._refusals_told():
+        with self._refusals_reported():
             littered, unchanged = side_by_side(
                 lambda: bool(find_leftovers(self.root, seen.listing)),
                 lambda: self.git.is_exactly(self.baseline),
@@ -99,12 +102,13 @@ class Workspace:
     def commit(
         self, tree: str, paths: Sequence[str], facts: CommitFacts
     ) -> tuple[str, tuple[str, ...]]:
-        """Return the id of a commit of `tree` on the baseline, and what here is other than it.
+        """Commit `tree` on the baseline; return the commit's id, and the other files that differ.
 
-        `tree` is the baseline with `paths` written; of other files those that git ignores are not
-        told. Names that are no text are given with escapes. No ref moves but HEAD of this tree:
-        the commit lands, or is forgotten, later. The commands must be over: where nothing at all
-        differs, ignored files included, a reset to that commit has nothing left to do.
+        `tree` is the baseline with `paths` written. The files returned are those in the working
+        tree that differ from the commit, without `paths` and without files that git ignores. A
+        name that cannot be printed is returned with escapes. No ref moves except HEAD of this
+        working tree: the commit lands later, or is forgotten. The commands must have ended. If
+        nothing differs, ignored files included, a reset to the commit has nothing left to do.
         """
         listing = self._look_up(self.baseline).listing.with_files(paths)
 
@@ -113,8 +117,8 @@ class Workspace:
             self.git.detach_head(commit)
             return commit, bool(find_leftovers(self.root, listing))
 
-        with self._refusals_told():
-            # Both look at every file, git at what is in it and we at what else there is.
+        with self._refusals_reported():
+            # Git compares the tracked files while `find_leftovers` looks for all other files.
             (commit, littered), unchanged = side_by_side(
                 commit_and_look, lambda: self.git.is_exactly(tree)
             )
@@ -138,20 +142,20 @@ class Workspace:
         return Listing.of(self.git.files_of(commit), self.submodules, self.linked)
 
     @contextlib.contextmanager
-    def _refusals_told(self) -> Iterator[None]:
+    def _refusals_reported(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
             raise CommandFailed(
                 f"cannot clear the workspace {self.root}: {error.strerror or error}",
-                "see what holds it; the next run makes a new one",
+                "find out which process uses it; the next run makes a new workspace",
             ) from error
 
 
 def open_workspace(repo: Git, root: Path, commit: str) -> Workspace:
-    """Check `commit` out into a new tree at `root`, whose parent folder is the run's own.
+    """Check `commit` out into a new tree at `root`, whose parent folder belongs to the run.
 
-    Raises `CommandFailed` where disk or git refuse, and leaves nothing behind.
+    Raises `CommandFailed` if disk or git refuse. A failure leaves nothing behind.
     """
     private = root.with_name(f"{root.name}.private")  # never the name of the tree itself
     try:
@@ -170,11 +174,11 @@ def open_workspace(repo: Git, root: Path, commit: str) -> Workspace:
 
 
 def close_workspace(repo: Git, root: Path) -> None:
-    """Remove the tree at `root` with all that lies beside it; fine where it is gone already.
+    """Remove the tree at `root` with everything beside it; do nothing if it is gone already.
 
-    Commits made in it stay in the repo's object store.
+    Commits made in the tree stay in the repo's object store.
     """
-    # What the system keeps from us must not hide the verdict: the next start tries again.
+    # A folder that cannot be removed must not hide the verdict. The next start tries again.
     with contextlib.suppress(OSError, RecursionError):
         try:
             discard(root.parent.iterdir(), beside=root.parent)
@@ -186,7 +190,7 @@ def close_workspace(repo: Git, root: Path) -> None:
 
 
 def workspace_refused(folder: Path, error: OSError) -> CommandFailed:
-    """Return the error that says where no workspace can be made, and why."""
+    """Return the error that says that no workspace can be made at `folder`, and why."""
     return CommandFailed(
         f"cannot make a workspace at {folder}: {error.strerror or error}",
         "free space there, or set LLMCH_WORKSPACES to another folder",
@@ -194,7 +198,10 @@ def workspace_refused(folder: Path, error: OSError) -> CommandFailed:
 
 
 def workspaces_root(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder that holds all workspaces: `LLMCH_WORKSPACES`, else the user's cache."""
+    """Return the folder that holds all workspaces.
+
+    It is `LLMCH_WORKSPACES`, else a folder in the user's cache, else one for temporary files.
+    """
     given = environ.get("LLMCH_WORKSPACES", "")
     cache = environ.get("XDG_CACHE_HOME", "")
     home = environ.get("HOME", "")

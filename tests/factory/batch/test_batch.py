@@ -149,7 +149,7 @@ def test_a_branch_that_is_moved_in_between_stops_the_run(factory: Factory) -> No
         git(factory.repo, "branch", "--force", "work", "main")
         return proposal({"2.txt": "2\n"})(request)
 
-    with pytest.raises(CommandFailed, match="was moved by someone else"):
+    with pytest.raises(CommandFailed, match="someone else moved it"):
         factory.run_all(plan(), {**replies(1), "WO-02": [move]})
     assert factory.tip() == git(factory.repo, "rev-parse", "main")
     run_id = factory.record("run.json")["run_id"]

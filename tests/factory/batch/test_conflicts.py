@@ -141,7 +141,8 @@ def test_what_does_not_merge_is_made_again_on_the_tip(factory: Factory) -> None:
     summary = factory.run_all(changed_orders(factory), {"WO-01": [reply, reply]})
     assert states(summary) == ["landed", "skipped"]
     assert sent_back(factory) == [
-        "WO-01: sent back to be made on the tip: its changes and those landed since do not merge"
+        "WO-01: sent back to be made on the tip: "
+        "its changes do not merge with the changes that landed since"
     ]
     assert blob(factory.repo, "work", "2.txt") == b"2\nand more\n"
     assert landed_on(factory.repo) == ["WO-02", "WO-01"]
@@ -246,7 +247,7 @@ def test_a_branch_that_someone_else_moves_is_left_as_it_is(
 
     chain = [step(1), step(2, context_files=["1.txt"]), step(3), step(4, context_files=["3.txt"])]
     replies = {**each_writes(1, 3, 4), "WO-02": [meanwhile]}
-    with pytest.raises(CommandFailed, match="moved by someone else") as error:
+    with pytest.raises(CommandFailed, match="someone else moved it") as error:
         factory.run_all(manifest(chain), replies, jobs=jobs, keep_going=keep_going)
     assert factory.tip() == theirs[0]
     kept = error.value.hint.partition("git merge ")[2].partition("`")[0]
@@ -270,7 +271,7 @@ def test_a_branch_that_someone_else_makes_in_the_middle_is_left_as_it_is(
         somebody_commits(factory.repo, "main")
         return answer(wrote(1), request)
 
-    with pytest.raises(CommandFailed, match="moved by someone else"):
+    with pytest.raises(CommandFailed, match="someone else moved it"):
         factory.run_all(manifest([step(1)]), {"WO-01": [meanwhile]})
     assert git(factory.repo, "log", "-1", "--format=%s", "work") == "theirs"
 

@@ -61,7 +61,7 @@ def test_a_branch_that_someone_moved_is_left_where_they_put_it(factory: Factory)
         git(factory.repo, "update-ref", "refs/heads/work", commit_all(factory.repo))
 
     ref, message = kept_aside(factory, while_asked(move))
-    assert "was moved by someone else" in message
+    assert "someone else moved it" in message
     assert factory.tip() == git(factory.repo, "rev-parse", "main")
     assert git(factory.repo, "rev-parse", f"{ref}^") == git(factory.repo, "rev-parse", "main^")
 

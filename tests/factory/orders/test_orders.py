@@ -255,7 +255,7 @@ def test_the_manifest_beside_an_order_vouches_for_it(tmp_path: Path) -> None:
     loaded = read_order(exempt_order(tmp_path / "plan"))
     exempt, warning = decide_exempt(loaded, allow=False)
     assert exempt
-    assert "it bootstraps verification" in warning
+    assert "the plan marks the order as bootstrapping verification" in warning
 
 
 def test_the_flag_vouches_for_any_order(tmp_path: Path) -> None:

@@ -171,14 +171,14 @@ def test_the_journal_of_an_older_version_is_understood() -> None:
         ({}, "another version"),
         ({"format": 2, "step": "run_ended"}, "another version"),
         ({"format": 1}, "'step' is missing"),
-        ({"format": 1, "step": "tea_made"}, "'tea_made' is not a valid Step"),
-        ({"format": 1, "step": ["run_ended"]}, "'step' is not a text"),
+        ({"format": 1, "step": "tea_made"}, "'step' has the unknown value 'tea_made'"),
+        ({"format": 1, "step": ["run_ended"]}, "'step' is not a string"),
         ({"format": 1, "step": "order_begun", "order": "WO-01"}, "'base' is missing"),
         ({"format": 1, **OLDER[5], "attempt": True}, "'attempt' is not a whole number"),
-        ({"format": 1, **OLDER[5], "stage": "tea"}, "'stage': 'tea'"),
+        ({"format": 1, **OLDER[5], "stage": "tea"}, "'stage' has the unknown value 'tea'"),
         ({"format": 1, **OLDER[0], "orders": ["WO-01"]}, "'WO-01' is not a JSON object"),
         ({"format": 1, **OLDER[9], "usage": {}}, "'usage' is not"),
-        ({"format": 1, **OLDER[9], "verdict": "MAYBE"}, "'MAYBE' is not a verdict"),
+        ({"format": 1, **OLDER[9], "verdict": "MAYBE"}, "'verdict' has the unknown value 'MAYBE'"),
     ],
 )
 def test_what_is_no_record_is_refused_in_words(tmp_path: Path, document: Any, said: str) -> None:

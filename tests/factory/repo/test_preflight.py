@@ -244,13 +244,13 @@ def test_a_branch_checked_out_in_a_folder_that_is_gone(factory: Factory) -> None
     away = factory.scratch / "away"
     git(factory.repo, "worktree", "add", "--quiet", "-b", "work", str(away))
     away.rename(factory.scratch / "moved")
-    assert f"is checked out in {away}, which is not there" in refused(factory)
+    assert f"is checked out in {away}, which does not exist" in refused(factory)
 
 
 def test_a_commit_to_start_from_that_is_none(factory: Factory) -> None:
-    assert "names no commit" in refused(factory, start="0" * 40)
-    assert "names no commit" in refused(factory, start="--all")
-    assert "names no commit" in refused(factory, start="main:README.md")
+    assert "does not name a commit" in refused(factory, start="0" * 40)
+    assert "does not name a commit" in refused(factory, start="--all")
+    assert "does not name a commit" in refused(factory, start="main:README.md")
 
 
 def test_a_commit_to_start_from_where_the_branch_is_elsewhere(factory: Factory) -> None:

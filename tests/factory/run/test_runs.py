@@ -232,7 +232,7 @@ def test_only_proposed_files_are_committed_and_drift_is_told(factory: Factory) -
     summary = factory.run(order(), [GOOD])
     assert git(factory.repo, "diff", "--name-only", "work^", "work") == "hello.txt"
     assert summary.attempt_records[0].drift == ("README.md", "made by ü")
-    told = "changed outside the proposal, not committed: README.md, made by ü"
+    told = "commands changed files outside the proposal, not committed: README.md, made by ü"
     assert summary.warnings == (told,)
     assert [each.message for each in factory.seen(Warned)] == [f"WO-01: {told}"]
 

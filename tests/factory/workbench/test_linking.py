@@ -189,7 +189,7 @@ def test_what_cannot_be_shown_is_refused_before_anything_is_done(
     commit_all(checkout, {".gitignore": ".venv/\nnode_modules\n"})
     (checkout / "node_modules").symlink_to(factory.scratch)
     assert "names missing, which cannot be shown" in refusal(factory, "missing")
-    assert "there is no such folder" in refusal(factory, ".venv", "missing")
+    assert "the checkout does not contain it" in refusal(factory, ".venv", "missing")
     assert "node_modules is a symbolic link" in refusal(factory, "node_modules")
     assert "git does not ignore it" in refusal(factory, "src")
     assert "uv.lock is not a folder" in refusal(factory, "uv.lock")
