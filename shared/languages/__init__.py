@@ -1,1 +1,1 @@
-"""The languages that llmch knows something about, each behind one protocol."""
+"""Reads and judges source files, with each language behind one protocol."""

@@ -1,7 +1,7 @@
-"""What planner and factory ask of a language, whichever it is.
+"""Defines what planner and factory ask of any language.
 
-A language is one folder beside this file and one entry of `registry.LANGUAGES`. Paths are those
-of the repository, with slashes.
+A language is one folder beside this file and one entry of `registry.LANGUAGES`. All paths are
+relative to the repository and use slashes.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ DOES_NOT_PARSE: Final = "does not parse"
 
 @dataclass(frozen=True, slots=True)
 class ContractViolation:
-    """A declared name that the code does not have as declared.
+    """Represent a declared name that the code does not have as declared.
 
-    `name` is qualified (`Game.play`), and empty where the file as a whole is meant. `message` says
-    how the code differs, fit for whoever wrote the code.
+    `name` is qualified (`Game.play`), and empty where the whole file is meant. `message` tells the
+    author of the code how it differs.
     """
 
     path: str
@@ -32,7 +32,10 @@ class ContractViolation:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One complaint of a type checker. `line` counts from 1, columns from 0 in UTF-8 bytes."""
+    """Hold one complaint of a type checker.
+
+    `line` and `end_line` count from 1. The columns count from 0, in UTF-8 bytes.
+    """
 
     path: str
     line: int
@@ -45,66 +48,73 @@ class Diagnostic:
 
 
 class CheckerFailed(CommandFailed):
-    """The type checker gave no answer: what it was asked about stays unjudged."""
+    """Raised when the type checker gave no answer. The code in question stays unjudged."""
 
 
 class Checker(Protocol):
-    """Answers questions about types."""
+    """Check the types in source files."""
 
     def check(
         self, files: Mapping[str, str], targets: Sequence[str], roots: Sequence[str] = ("",)
     ) -> tuple[Diagnostic, ...]:
-        """Return what is wrong in `targets`, some of `files`; imports start from `roots`.
+        """Return the complaints about `targets`, which are among `files`.
 
-        Raises `CheckerFailed` where there is no answer.
+        `files` has texts by path. Imports are looked up in the folders `roots`. Raises
+        `CheckerFailed` where the checker gives no answer.
         """
 
 
 class CheckerProcess(Checker, Protocol):
-    """A checker in a process that starts with the first question and stays warm."""
+    """Run a checker in a process that starts with the first question and stays warm."""
 
     @property
     def is_running(self) -> bool:
-        """Whether the process runs at the moment."""
+        """Return whether the process runs at the moment."""
 
     def abort(self) -> None:
-        """End the process from another thread; the question under way fails."""
+        """End the process from another thread. A question that is being answered fails."""
 
     def close(self) -> None:
         """End the process and remove its files."""
 
 
 class Language(Protocol):
-    """A language whose files are judged without running them."""
+    """Judge the files of one language without running them."""
 
     @property
     def name(self) -> str:
-        """The name as people write it."""
+        """Return the name of the language as people write it."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """The suffixes of its source files, dots included."""
+        """Return the suffixes of the language's source files, dots included."""
 
     def open_checker(self) -> CheckerProcess:
-        """Return a type checker for this language. It starts nothing before its first question."""
+        """Return a type checker for this language. Its first question starts its process."""
 
     def warm_up(self, checker: Checker) -> None:
-        """Ask `checker` nothing, so that its first real question is quick."""
+        """Ask `checker` an empty question, so that its first real question is quick."""
 
     def check_rewrite(
         self, path: str, before: str, after: str, changes: Sequence[str]
     ) -> tuple[ContractViolation, ...]:
-        """Return what a file loses by being rewritten that `changes` do not name."""
+        """Return a violation for each loss by a rewrite that `changes` do not name.
+
+        `before` and `after` are the texts of the file at `path`.
+        """
 
     def check_conformance(
         self, interfaces: Sequence[Interface], sources: Mapping[str, str], checker: Checker
     ) -> tuple[ContractViolation, ...]:
         """Return what in `sources` contradicts `interfaces`, sorted by file and name.
 
-        Raises `CheckerFailed` where that could not be judged.
+        `sources` has texts by path. Raises `CheckerFailed` where the sources could not be judged.
         """
 
     def build_skeleton(
         self, interfaces: Sequence[Interface], sources: Mapping[str, str]
     ) -> Mapping[str, str]:
-        """Return, by path, code that keeps `interfaces` and does nothing."""
+        """Return code by path that keeps `interfaces` and does nothing.
+
+        `sources` has the texts of existing files by path.
+        """

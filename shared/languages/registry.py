@@ -1,4 +1,4 @@
-"""The languages that there are. A new one is a folder beside this file and an entry here."""
+"""Lists the languages. A new language is a folder beside this file and an entry here."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ LANGUAGES: Final[tuple[Language, ...]] = (PYTHON,)
 
 
 def language_of(path: str) -> Language | None:
-    """Return the language of the file at `path`, by its suffix, and `None` for any other file."""
+    """Return the language that has the suffix of `path`; `None` where no language has it."""
     suffix = posixpath.splitext(path)[1]
     return next((each for each in LANGUAGES if suffix in each.suffixes), None)

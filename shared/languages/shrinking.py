@@ -1,4 +1,4 @@
-"""Says whether a rewritten text file lost more than anybody asked for. It knows no language."""
+"""Checks whether a rewritten text file, in any language, lost more than anybody asked for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MIN_LINES: Final = 20
 
 
 def check_shrinking(path: str, before: str, after: str) -> Iterator[ContractViolation]:
-    """Yield a violation where a file of twenty lines and more loses over half of its text."""
+    """Yield a violation where a file of at least twenty lines loses over half of its text."""
     old, new = _size(before), _size(after)
     if new * 2 < old and len(before.splitlines()) >= _MIN_LINES:
         message = (

@@ -1,1 +1,1 @@
-"""The model layer: one protocol, one transport, one transcript."""
+"""Asks models: one protocol, one transport and one transcript of the calls."""

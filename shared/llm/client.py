@@ -1,4 +1,4 @@
-"""What a model is to the rest of the program: a request goes in, a completion comes out."""
+"""Defines how the program asks a model: a request goes in, a completion comes out."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Protocol
 
 
 class Api(StrEnum):
-    """The endpoint family a request is made for."""
+    """Represent the family of endpoints that a request is made for."""
 
     RESPONSES = "responses"
     CHAT = "chat"
 
 
 class Role(StrEnum):
-    """On whose behalf a call is made; each may have its own model."""
+    """Represent the part of the program that makes a call. Each role may have its own model."""
 
     PLANNER = "planner"
     REVIEWER = "reviewer"
@@ -26,7 +26,10 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CallPlace:
-    """Where in a run a call stands. With the request itself it is the key of a recorded reply."""
+    """Represent the position of a call in a run.
+
+    A recorded reply is found by the request and its place.
+    """
 
     role: Role
     attempt: int
@@ -39,7 +42,7 @@ class CallPlace:
 
 @dataclass(frozen=True, slots=True)
 class ReplySchema:
-    """The JSON schema a reply should follow, under the name that servers want for it."""
+    """Hold the JSON schema that a reply should follow, and the name that servers require for it."""
 
     name: str
     schema: Mapping[str, Any]
@@ -47,10 +50,10 @@ class ReplySchema:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question to a model. Holds nothing that changes between runs on the same inputs.
+    """Represent one question to a model. Runs on the same inputs make equal requests.
 
     `max_output_tokens`, `temperature` and `reasoning_effort` are `None` where the server's own
-    default is wanted.
+    default applies.
     """
 
     api: Api
@@ -65,7 +68,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens and cost of one or more calls; `cost_usd` is `None` while any price is unknown."""
+    """Hold the tokens and the cost of calls; `cost_usd` is `None` while any price is unknown."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -90,11 +93,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's reply: its text, its visible reasoning if any, and what it took.
+    """Hold a model's reply: its text, its visible reasoning if there is any, and its usage.
 
-    `model` is the name the server answered with; `replayed` is true where nothing was asked and
-    the reply came from a transcript; `adjustments` lists in words what had to be changed about
-    the request (a refused parameter dropped, another endpoint used).
+    `model` is the name that the server answered with. `replayed` is true where the reply came
+    from a transcript and no model was asked. `adjustments` lists in words how the request had to
+    be changed, such as a refused parameter that was dropped or another endpoint that was used.
     """
 
     text: str
@@ -106,22 +109,23 @@ class Completion:
 
 
 class LlmClient(Protocol):
-    """Anything that answers a request: the live transport, a transcript, a test's script."""
+    """Answer requests. A live client, a transcript and a test's script all do."""
 
     def complete(self, request: Request) -> Completion:
         """Return the model's reply.
 
         Raises `ModelUnavailable` or `BudgetReached` where asking again would not help, and
-        `ReplyFailed` where another attempt might.
+        `ReplyFailed` where another attempt may succeed.
         """
         ...
 
 
 class ReplyFailed(Exception):
-    """This call brought no usable reply (refusal, truncation, transport), but the next one may.
+    """Raised when a call brought no usable reply (refusal, truncation, transport).
 
-    `message` says in words what came instead; `usage` is what the call took all the same, as far
-    as is known; `replayed` is true where the failure came from a transcript.
+    The next call may succeed. `message` says in words what came instead. `usage` is what the
+    failed call took, as far as is known. `replayed` is true where the failure came from a
+    transcript.
     """
 
     def __init__(self, message: str, usage: Usage | None = None, *, replayed: bool = False) -> None:
@@ -132,8 +136,11 @@ class ReplyFailed(Exception):
 
 
 class ReplyBroken(ReplyFailed):
-    """The reply broke off on its way: a lost connection, silence, a stream without its end."""
+    """Raised when a reply broke off on its way.
+
+    The connection was lost, the server fell silent, or a stream had no proper end.
+    """
 
 
 class ReplyCutShort(ReplyFailed):
-    """The reply reached its token limit before it was complete."""
+    """Raised when a reply reached its token limit before it was complete."""

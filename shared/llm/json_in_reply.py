@@ -1,7 +1,7 @@
-"""One JSON object out of a model's reply, whatever stands around it.
+"""Extracts the one JSON object from a model's reply, whatever text surrounds it.
 
 Small and local models think aloud, greet, and fence their JSON. All of that is tolerated around
-exactly one object; what is inside it is left to whoever parses it. Every scan is linear.
+exactly one object. The caller parses the object itself. Every scan takes linear time.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ _THOUGHT_OPENS = re.compile(r"<(think|thinking)>", re.IGNORECASE)
 _LONE_THOUGHT_CLOSES = re.compile(
     r"^[ \t]*</think(?:ing)?>[ \t]*\r?$", re.IGNORECASE | re.MULTILINE
 )
-# `{name}` in prose is no object: an object's brace is followed by a key or by its end.
+# `{name}` in prose is not an object: an object's brace is followed by a key or by its end.
 _OBJECT_OR_THOUGHT = re.compile(r'\{(?=\s*["}])|<(think|thinking)>', re.IGNORECASE)
-# A list of findings: empty, or of objects. `[WO-01]` in prose is no such list.
+# A list of findings is empty or holds objects. `[WO-01]` in prose is not such a list.
 _VALUE_OR_THOUGHT = re.compile(r'\[(?=\s*[{\]])|\{(?=\s*["}])|<(think|thinking)>', re.IGNORECASE)
-# Possessive, so that an unclosed string is read once; the group is empty where it never closes.
+# The repetition is possessive, so that an unclosed string is read only once. The group is empty
+# where the string never closes.
 _BRACKET_OR_STRING = re.compile(r'[\[\]]|"(?:[^"\\]++|\\.)*+("?)', re.DOTALL)
 _BRACE_OR_STRING = re.compile(r'[{}]|"(?:[^"\\]++|\\.)*+("?)', re.DOTALL)
 
 
 class ReplyMalformed(Exception):
-    """The reply does not have the form that was asked for; `reason` can be told to the model."""
+    """Raised when a reply does not have the requested form; the model may be shown `reason`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -31,7 +32,7 @@ class ReplyMalformed(Exception):
 
 
 class ReplyIsArray(ReplyMalformed):
-    """The reply is JSON, but an array; `source` is its text."""
+    """Raised when a reply is a JSON array instead of an object; `source` is its text."""
 
     def __init__(self, source: str) -> None:
         super().__init__("the reply is a JSON array; one JSON object was expected")
@@ -39,11 +40,11 @@ class ReplyIsArray(ReplyMalformed):
 
 
 def extract_json_object(text: str) -> str:
-    """Return the source of the one JSON object in `text`, as it stands there.
+    """Return the source of the one JSON object in `text`, unchanged.
 
-    Reasoning blocks, fences and prose around it are dropped. The object's braces balance; that
-    it is valid JSON is for the caller's parser to say. Raises `ReplyIsArray` for an array instead,
-    and `ReplyMalformed` where there is no object, more than one, or one that never closes.
+    Reasoning blocks, fences and prose around the object are dropped. The object's braces balance;
+    the caller's parser decides whether it is valid JSON. Raises `ReplyIsArray` for an array, and
+    `ReplyMalformed` where there is no object, more than one, or one that never closes.
     """
     reply = strip_reasoning(_after_lone_closing_tag(text))
     _refuse_array(reply)
@@ -60,9 +61,8 @@ def extract_json_object(text: str) -> str:
 def extract_json_array(text: str) -> str:
     """Return the source of the one JSON array in `text` that is empty or holds objects.
 
-    The text around the array is dropped, as `extract_json_object` does it. Raises
-    `ReplyMalformed` where there is no such array, more than one, one that never closes, or an
-    object beside it.
+    The text around the array is dropped as in `extract_json_object`. Raises `ReplyMalformed` where
+    there is no such array, more than one, one that never closes, or an object beside the array.
     """
     reply = strip_reasoning(_after_lone_closing_tag(text))
     found: list[str] = []
@@ -83,9 +83,9 @@ def extract_json_array(text: str) -> str:
 
 
 def strip_reasoning(text: str) -> str:
-    """Return `text` without the `<think>` blocks in front of the reply.
+    """Return `text` without the `<think>` blocks at its start.
 
-    Raises `ReplyMalformed` where reasoning starts and never ends.
+    Raises `ReplyMalformed` where a block starts and never ends.
     """
     start = 0
     while opening := _THOUGHT_OPENS.match(text, _skip_blanks(text, start)):
@@ -94,10 +94,10 @@ def strip_reasoning(text: str) -> str:
 
 
 def _after_lone_closing_tag(text: str) -> str:
-    """Return what follows a closing tag that has a line of its own and no opening one before it.
+    """Return the text after a closing tag on a line of its own without an opening tag before it.
 
-    Chat templates that write the opening tag themselves leave just that. No JSON string can hold
-    such a line.
+    Chat templates that write the opening tag themselves leave only the closing tag in the reply.
+    No JSON string can hold such a line. Without such a tag, all of `text` is returned.
     """
     lone = _LONE_THOUGHT_CLOSES.search(text)
     if lone and not _THOUGHT_OPENS.search(text, 0, lone.start()):
@@ -106,7 +106,7 @@ def _after_lone_closing_tag(text: str) -> str:
 
 
 def _objects(text: str) -> list[str]:
-    """Return the top-level objects of `text`; two at most, for two are already too many."""
+    """Return the top-level objects of `text`, at most two: two are already too many."""
     found: list[str] = []
     position = 0
     while len(found) < 2 and (match := _OBJECT_OR_THOUGHT.search(text, position)):
@@ -143,7 +143,10 @@ def _array_end(text: str, start: int) -> int:
 
 
 def _first_fault(text: str, start: int) -> str:
-    """Return where a JSON parser stumbles first: an unescaped quote is a likelier remedy than }."""
+    """Return where a JSON parser fails first, in words; empty where it does not fail.
+
+    An unescaped quote is a likelier cause than a missing brace.
+    """
     try:
         json.JSONDecoder().raw_decode(text[start:])
     except json.JSONDecodeError as fault:

@@ -1,4 +1,4 @@
-"""A client that asks another server where another role has one of its own."""
+"""Sends each request to the server of its role, where roles have servers of their own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from shared.llm.client import Completion, LlmClient, Request, Role
 
 
 class ByRoleClient:
-    """Hands each request to the client of its role, else to `default`; closes them all."""
+    """Pass each request to the client of its role, else to `default`.
+
+    As a context manager, it enters and closes all of these clients.
+    """
 
     def __init__(self, default: LlmClient, others: Mapping[Role, LlmClient]) -> None:
         self._default = default
@@ -20,7 +23,7 @@ class ByRoleClient:
         self._opened = contextlib.ExitStack()
 
     def complete(self, request: Request) -> Completion:
-        """Return the reply of the role's own client."""
+        """Return the reply of the client of the request's role."""
         return self._others.get(request.place.role, self._default).complete(request)
 
     def __enter__(self) -> Self:

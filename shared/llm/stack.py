@@ -1,4 +1,4 @@
-"""The model as a run sees it: metered, recorded, capped, and live or replayed."""
+"""Opens the model of a run: metered, recorded, capped, and either live or replayed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from shared.secrets.redaction import secret_values
 
 
 class Mode(StrEnum):
-    """Where replies come from: a model, or a transcript alone."""
+    """Represent where replies come from: a model, or a transcript alone."""
 
     LIVE = "live"
     REPLAY = "replay"
@@ -34,11 +34,11 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """How a run gets its replies.
+    """Hold the choice of how a run gets its replies.
 
-    `transcript` is what a replay answers from, and where a live run records; a live run without
-    one records in its own folder. `open_live` makes the client that asks the model; one that is a
-    context manager is closed at the end.
+    A replay answers from `transcript`. A live run records there; without a `transcript` it records
+    in its own folder. `open_live` makes the client that asks the model. A client that is a context
+    manager is closed at the end.
     """
 
     mode: Mode
@@ -47,35 +47,35 @@ class ModelSource:
     origin: ReplyOrigin = LIVE
     """Where the replies come from, for the header of a new transcript."""
     base_url: str = ""
-    """The server that a live model is asked at, without credentials; for the records."""
+    """The URL of the live model's server, without credentials. It goes into the records."""
     reviewer_base_url: str = ""
-    """The same for the reviewer, where it has a server of its own."""
+    """The URL of the reviewer's server, where the reviewer has a server of its own."""
     dated: bool = True
-    """Whether header and records carry the day; without it, equal replies make equal files."""
+    """Whether header and records carry the date. Without dates, equal replies make equal files."""
     budget: Budget = field(default_factory=Budget)
     purse: SharedBudget | None = None
-    """Given where one budget covers several sources, as when one command plans and then runs."""
+    """The budget that several sources share, as when one command plans and then runs."""
     prices: Prices = field(default_factory=lambda: KNOWN_PRICES)
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """An open model: whom to ask, and what it took so far."""
+    """Hold an open model: the client to ask, and the meter of the usage so far."""
 
     client: LlmClient
     meter: Meter
     origin: str
-    """What a replay's transcript says it was made from; empty for a live model."""
+    """The origin of the replies, as a replay's transcript gives it; empty for a live model."""
 
 
 @contextlib.contextmanager
 def open_model(
     source: ModelSource, folder: Path, emit: Emit, earlier: Sequence[EarlierRun] = ()
 ) -> Iterator[Model]:
-    """Open the model for a run that records in `folder`, and close what is open at the end.
+    """Open the model for a run that records in `folder`, and close its client and files at the end.
 
-    What the transcripts of `earlier` runs hold (newest first) is not asked again. Raises
-    `InvalidInput` where a transcript cannot be read or used.
+    A request that the transcripts of `earlier` runs answer (newest first) is not sent again.
+    Raises `InvalidInput` where a transcript cannot be read or used.
     """
     meter = Meter()
     with contextlib.ExitStack() as opened:
@@ -96,26 +96,27 @@ def open_model(
 
 
 def _open_record(path: Path, source: ModelSource, emit: Emit) -> Transcript:
-    """Open the transcript of a live run, and say which calls of an earlier one are in doubt."""
+    """Open the transcript of a live run, and warn of calls that it holds without an outcome."""
     secrets = secret_values(os.environ)
     origin = replace(source.origin, date=_today()) if source.dated else source.origin
     today = _today if source.dated else None
     transcript = Transcript.open(path, origin, secrets=secrets, today=today)
-    _tell_doubts([transcript], emit)
+    _warn_of_uncertain_calls([transcript], emit)
     return transcript
 
 
-def _tell_doubts(transcripts: Sequence[Transcript], emit: Emit) -> None:
+def _warn_of_uncertain_calls(transcripts: Sequence[Transcript], emit: Emit) -> None:
     for place in dict.fromkeys(place for each in transcripts for place in each.uncertain):
         emit(
             Warned(
-                f"the call of {place} was begun but its reply is not on record: possibly paid for"
+                f"the call of {place} was begun, but its reply is not on record: "
+                "it may have been paid for"
             )
         )
 
 
 def transcript_of(source: ModelSource, folder: Path) -> Path:
-    """Return where a run that records in `folder` keeps, or finds, its replies."""
+    """Return the path of the transcript of a run that records in `folder`."""
     return source.transcript or folder / "transcript.jsonl"
 
 
@@ -128,8 +129,8 @@ def _recording(
 ) -> RecordingClient:
     """Stack the layers in the order that keeps their promises.
 
-    Outermost the transcript, so that what is on record costs nothing; the budget inside whatever
-    repeats a call, so that each repetition is weighed.
+    The transcript is outermost, so that a reply on record costs nothing. The budget is inside the
+    layers that repeat a call, so that each repetition is checked against it.
     """
     assert source.open_live is not None, "only a replay has no model"
     live = source.open_live(emit)
@@ -144,7 +145,7 @@ def _recording(
         if each.transcript != transcript.path
     ]
     if before:
-        _tell_doubts([each.transcript for each in before], emit)
+        _warn_of_uncertain_calls([each.transcript for each in before], emit)
         inner = ResumingClient(inner, before)
     return RecordingClient(inner, transcript)
 

@@ -69,7 +69,7 @@ def test_a_model_that_does_not_build_the_example_records_nothing(
         ({}, "set OPENAI_BASE_URL and LLMCH_TEST_MODEL"),
         ({URL: "http://127.0.0.1:9/v1"}, "set OPENAI_BASE_URL and LLMCH_TEST_MODEL"),
         ({MODEL: "m"}, "set OPENAI_BASE_URL and LLMCH_TEST_MODEL"),
-        ({MODEL: "m", URL: "nonsense"}, "the base URL of the model server is no http"),
+        ({MODEL: "m", URL: "nonsense"}, "the base URL of the model server is not an http"),
         ({MODEL: "m", URL: "https://models.example/v1"}, "OPENAI_API_KEY is not set"),
     ],
     ids=["nothing", "no model", "no server", "no URL", "no key"],

@@ -1,1 +1,1 @@
-"""Python: its syntax, stubs, type checker, conformance and skeletons."""
+"""Reads and judges Python: its syntax, stubs, types, conformance and skeletons."""

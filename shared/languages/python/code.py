@@ -1,4 +1,4 @@
-"""What can be told of a piece of Python without running it: does it compile, what it imports."""
+"""Reads a piece of Python without running it: whether it compiles, and what it imports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """An absolute import: `from a.b import c` has the module `a.b` and the names `("c",)`."""
+    """Represent an absolute import.
+
+    `from a.b import c` has the module `a.b` and the names `("c",)`; `line` counts from 1.
+    """
 
     module: str
     names: tuple[str, ...]
@@ -41,9 +44,11 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class CodeProblem:
-    """Why code cannot be compiled; `is_syntax` where it is the code's own fault, else a limit's.
+    """Hold the reason why code cannot be compiled.
 
-    `line` and `column` count from 1; both are 0 where the whole is meant.
+    `is_syntax` is true where the syntax is wrong. It is false where Python cannot read the code
+    for another reason, such as a NUL or nesting beyond a limit. `line` and `column` count from 1;
+    both are 0 where the whole code is meant.
     """
 
     message: str
@@ -54,7 +59,7 @@ class CodeProblem:
 
 @dataclass(frozen=True, slots=True)
 class PythonCode:
-    """A piece of Python: its source, and either its problem or what it imports.
+    """Hold a piece of Python: its source, and either its problem or its imports.
 
     `imports` leaves out relative imports and those whose failure the code itself catches.
     """
@@ -65,9 +70,10 @@ class PythonCode:
 
 
 def read_code(source: str) -> PythonCode:
-    """Compile `source` without running any of it. Neither raises nor warns, whatever it holds.
+    """Return `source` with its problem or its imports, without running any of it.
 
-    Code that needs a newer Python than `OLDEST` has a problem, whichever Python compiles it.
+    Never raises and never warns. Code that needs a newer Python than `OLDEST` has a problem,
+    whichever Python compiles it.
     """
     if problem := _too_long(source) or _newer_f_string(source):
         return PythonCode(source, problem, ())
@@ -78,7 +84,7 @@ def read_code(source: str) -> PythonCode:
 
 
 def parse_code(source: str) -> ast.Module | CodeProblem:
-    """Return the syntax tree of `source`, or why there is none. Neither raises nor warns.
+    """Return the syntax tree of `source`, or why there is none. Never raises and never warns.
 
     Code that needs a newer Python than `OLDEST` has no tree, whichever Python parses it.
     """
@@ -133,8 +139,8 @@ def _too_long(source: str) -> CodeProblem | None:
 def _imports(source: str) -> tuple[Import, ...]:
     """Return the imports of code that compiles.
 
-    Nearly all code has its imports in front, plainly written, and none after: a fifth of the time
-    of a syntax tree. Any other code gets the tree.
+    Nearly all code has plain imports at its start and none after them. Matching those by a pattern
+    takes a fifth of the time of a syntax tree. The tree is built only for other code.
     """
     found: list[Import] = []
     position = 0
@@ -178,7 +184,7 @@ def _catches(handler: ast.ExceptHandler) -> bool:
 
 
 def _suppresses(item: ast.withitem) -> bool:
-    """`with suppress(ImportError)`, `with pytest.raises(ImportError)` and their like."""
+    """Return whether this is `suppress(ImportError)`, `pytest.raises(ImportError)` or the like."""
     call = item.context_expr
     return isinstance(call, ast.Call) and any(map(_names_import_error, call.args))
 

@@ -16,10 +16,11 @@ from typing import Final
 OLDEST: Final = (3, 11)
 
 _F_STRING = re.compile(r"(?:[fF][rR]?|[rR][fF])['\"]")
-# A comment, a name (it may turn out to be a string's prefix), or the quotes that open a string.
+# A comment, a name (which may be the prefix of a string), or the quotes that open a string.
 _TOKEN = re.compile(r"#[^\n]*|[^\W\d]\w*|'''|\"\"\"|'|\"")
 _PREFIXES: Final = frozenset({"r", "u", "b", "br", "rb", "f", "fr", "rf"})
-# What may end a string, and the escaped characters that do not; a line ends no triple one.
+# The end of a string, by its quotes. An escaped character is matched too and does not end it. The
+# end of a line cuts off a string in single quotes, and does nothing to one in triple quotes.
 _ENDS: Final = {
     quotes: re.compile(rf"\\.|{quotes}" + (r"|\n" if len(quotes) == 1 else ""), re.DOTALL)
     for quotes in ("'", '"', "'''", '"""')
@@ -34,29 +35,29 @@ _NEVER_CLOSES: Final = "the braces of an f-string do not close before its own qu
 
 @dataclass(frozen=True, slots=True)
 class FStringFault:
-    """Why an f-string is not one of Python 3.11, and the line it begins in, from 1."""
+    """Hold the reason why Python 3.11 does not read an f-string, and its first line, from 1."""
 
     reason: str
     line: int
 
 
 def f_string_fault(source: str) -> FStringFault | None:
-    """Return what keeps the first f-string at fault in `source` from being one of Python 3.11.
+    """Return the fault of the first f-string in `source` that Python 3.11 does not read, if any.
 
-    Code that 3.11 compiles has no such fault, but for a `=` in the braces of a format: early
-    releases of Python 3.12 fail on it. Never raises; takes linear time.
+    Code that Python 3.11 compiles has no fault, with one exception: a `=` in the braces of a format
+    is a fault, because early releases of Python 3.12 fail on it. Never raises. Takes linear time.
     """
     if not _F_STRING.search(source):
         return None
     try:
         _scan_code(re.sub(r"\r\n?", "\n", source))
-    except _Unread as unread:
-        return FStringFault(unread.reason, unread.line)
+    except _Refused as refused:
+        return FStringFault(refused.reason, refused.line)
     return None
 
 
-class _Unread(Exception):
-    """An f-string that Python 3.11 does not read."""
+class _Refused(Exception):
+    """Raised at an f-string that Python 3.11 does not read."""
 
     def __init__(self, reason: str, line: int = 1) -> None:
         super().__init__(reason)
@@ -65,7 +66,7 @@ class _Unread(Exception):
 
 
 def _scan_code(code: str) -> None:
-    """Look at each f-string in `code`, also at those within the braces of another one."""
+    """Read each f-string in `code`, also those within the braces of another f-string."""
     position, prefix = 0, ""
     while token := _TOKEN.search(code, position):
         text, position = token[0], token.end()
@@ -75,20 +76,20 @@ def _scan_code(code: str) -> None:
             continue
         start, position = position, _string_end(code, text, position)
         if position < 0 and "f" not in prefix:
-            return  # the code ends within a string, which the compiler says better
+            return  # the code ends within a string, which the compiler reports better
         if "f" in prefix:
             try:
                 if position < 0:
-                    raise _Unread(_NEVER_CLOSES)
+                    raise _Refused(_NEVER_CLOSES)
                 _FString(code[start : position - len(text)], is_raw="r" in prefix).read()
-            except _Unread as unread:
+            except _Refused as refused:
                 line = code.count("\n", 0, start) + 1
-                raise _Unread(unread.reason, line) from None
+                raise _Refused(refused.reason, line) from None
         prefix = ""
 
 
 def _string_end(code: str, quotes: str, start: int) -> int:
-    """Return where the string ends whose text begins at `start`; -1 where it does not."""
+    """Return the end of the string whose text begins at `start`, or -1 where it never ends."""
     for found in _ENDS[quotes].finditer(code, start):
         if found[0] == "\n":
             break
@@ -98,9 +99,9 @@ def _string_end(code: str, quotes: str, start: int) -> int:
 
 
 class _FString:
-    """The text of an f-string, read as the parser of Python 3.11 does, from left to right.
+    """Read the text of an f-string as the parser of Python 3.11 does, from left to right.
 
-    Raises `_Unread` where that parser does.
+    Raises `_Refused` where that parser refuses the text.
     """
 
     def __init__(self, text: str, *, is_raw: bool) -> None:
@@ -109,7 +110,7 @@ class _FString:
         self._at = 0
 
     def read(self, depth: int = 0) -> None:
-        """Read literal text and replacement fields in turn, to the end of the text or the spec."""
+        """Read literal text and replacement fields in turn, to the end of the text or format."""
         while True:
             self._skip_literal(depth)
             if self._next in ("", "}"):
@@ -135,39 +136,39 @@ class _FString:
             elif depth == 0 and self._text[self._at + 1 : self._at + 2] == character:
                 self._at += 2
             elif depth == 0 and character == "}":
-                raise _Unread("an f-string holds a single `}`")
+                raise _Refused("an f-string holds a single `}`")
             else:
                 return
 
     def _read_field(self, depth: int) -> None:
         if depth >= _MAX_SPEC_DEPTH:
-            raise _Unread("the formats of an f-string are nested too deeply")
+            raise _Refused("the formats of an f-string are nested too deeply")
         self._at += 1
         _scan_code(self._read_expression())
         if self._next == "=":
             if depth:
-                raise _Unread("an f-string holds a `=` in the braces of a format")
+                raise _Refused("an f-string holds a `=` in the braces of a format")
             self._at += 1
             while self._next and self._next in _BLANKS:
                 self._at += 1
         if self._next == "!":
             self._at += 1
             if self._next not in _CONVERSIONS:
-                raise _Unread("an f-string holds a conversion other than !s, !r and !a")
+                raise _Refused("an f-string holds a conversion other than !s, !r and !a")
             self._at += 1
         if self._next == ":":
             self._at += 1
             self.read(depth + 1)
         if self._next != "}":
-            raise _Unread(_NEVER_CLOSES)
+            raise _Refused(_NEVER_CLOSES)
         self._at += 1
 
     def _read_expression(self) -> str:
-        """Move to what ends the expression, and return it."""
+        """Return the expression in a field, and move to the character that ends it."""
         text, start, quotes, open_brackets = self._text, self._at, "", []
         while character := self._next:
             if character == "\\":
-                raise _Unread("an f-string holds a backslash within its braces")
+                raise _Refused("an f-string holds a backslash within its braces")
             if quotes:
                 if text.startswith(quotes, self._at):
                     self._at += len(quotes) - 1
@@ -177,7 +178,7 @@ class _FString:
                 quotes = triple if text.startswith(triple, self._at) else character
                 self._at += len(quotes) - 1
             elif character == "#":
-                raise _Unread("an f-string holds a `#` within its braces")
+                raise _Refused("an f-string holds a `#` within its braces")
             elif character in "([{":
                 open_brackets.append(character)
             elif not open_brackets and character in "!:}=<>":
@@ -188,6 +189,6 @@ class _FString:
             elif character in ")]}" and (
                 not open_brackets or open_brackets.pop() != _OPENING[character]
             ):
-                raise _Unread("the brackets in an f-string do not match")
+                raise _Refused("the brackets in an f-string do not match")
             self._at += 1
-        raise _Unread(_NEVER_CLOSES)
+        raise _Refused(_NEVER_CLOSES)

@@ -1,4 +1,4 @@
-"""Python, as the registry of languages holds it: each method imports what it needs."""
+"""Puts Python behind the protocol of languages. Each method imports what it needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shared.work_order.schemas import Interface
 
 
 class Python:
-    """Implements `shared.languages.base.Language`."""
+    """Implement `shared.languages.base.Language` for Python."""
 
     name: Final = "Python"
     suffixes: Final = (".py", ".pyi")
@@ -22,7 +22,7 @@ class Python:
         return TypeChecker()
 
     def warm_up(self, checker: Checker) -> None:
-        """Have mypy read the standard library's stubs, most of what a first question takes."""
+        """Have mypy read the standard library's stubs, which take most of a first question."""
         from shared.languages.python.views.views import ROOTS
 
         checker.check({"nothing.py": ""}, ["nothing.py"], ROOTS)
@@ -30,7 +30,7 @@ class Python:
     def check_rewrite(
         self, path: str, before: str, after: str, changes: Sequence[str]
     ) -> tuple[ContractViolation, ...]:
-        """Return the public names, or the half of the text, that a rewrite loses."""
+        """Return a violation for each lost public name, and for the loss of half of the text."""
         from shared.languages.python.conformance.rewrite import check_rewrite
 
         return check_rewrite(path, before, after, changes)
@@ -46,7 +46,7 @@ class Python:
     def build_skeleton(
         self, interfaces: Sequence[Interface], sources: Mapping[str, str]
     ) -> Mapping[str, str]:
-        """Return modules whose functions return 0, "", [] and their like."""
+        """Return modules by path whose functions return 0, "", [] and the like."""
         from shared.languages.python.skeleton.skeleton import build_skeleton
 
         return build_skeleton(interfaces, sources)

@@ -1,4 +1,4 @@
-"""Caps on tokens and cost that hold: weighed before each call, its worst case counted in."""
+"""Keeps caps on tokens and cost: each call is checked, with its worst case, before it is made."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from shared.llm.cost.usage import priced
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a command may take; `None` is no cap. Tokens are input and output together."""
+    """Hold what a command may take. `None` means no cap. Tokens are input and output together."""
 
     max_tokens: int | None = None
     max_cost_usd: Decimal | None = None
 
 
 class SharedBudget:
-    """A budget and what was spent of it, shared by all clients of a command; safe for threads.
+    """Hold a budget and what all clients of a command have spent of it. Safe for threads.
 
-    Calls under way count with their worst case, so that parallel ones cannot exceed the budget
-    together either.
+    A call under way counts with its worst case, so that parallel calls cannot exceed the budget
+    together.
     """
 
     def __init__(self, budget: Budget) -> None:
@@ -36,11 +36,15 @@ class SharedBudget:
 
     @property
     def is_bottomless(self) -> bool:
-        """Whether there is no cap at all."""
+        """Return whether there is no cap at all."""
         return self._budget == Budget()
 
     def reserve(self, worst: Usage, request: Request) -> None:
-        """Set `worst` aside for the call; `BudgetReached` where that might exceed a cap."""
+        """Reserve `worst` for the call.
+
+        Raises `BudgetReached` where the call might exceed a cap, and `InvalidInput` where a price
+        that the cost cap needs is unknown.
+        """
         with self._lock:
             committed = self._spent + self._reserved
             self._check_tokens(committed, worst, request)
@@ -48,7 +52,7 @@ class SharedBudget:
             self._reserved += worst
 
     def settle(self, worst: Usage, spent: Usage) -> None:
-        """Give back what was set aside and take what the call did take."""
+        """Replace the reservation of a call by its real usage."""
         with self._lock:
             self._reserved = _without(self._reserved, worst)
             self._spent += spent
@@ -81,7 +85,7 @@ class SharedBudget:
 
 
 class CappedClient:
-    """Refuses a call whose worst case, with all that was spent, would exceed the budget.
+    """Refuse a call whose worst case, with all that was spent, would exceed the budget.
 
     It belongs inside the transcript: replies on record are free.
     """
@@ -94,7 +98,7 @@ class CappedClient:
         self._prices = prices
 
     def complete(self, request: Request) -> Completion:
-        """Return the inner client's reply; `BudgetReached` where it might cost too much."""
+        """Return the inner client's reply; raise `BudgetReached` where it might cost too much."""
         if self._purse.is_bottomless:
             return self._inner.complete(request)
         if request.max_output_tokens is None:
@@ -120,9 +124,9 @@ def bound_of(
     model: str,
     prices: Prices = KNOWN_PRICES,
 ) -> Usage:
-    """Return the most that `calls` calls of so many tokens each take, cost included.
+    """Return the most that `calls` calls of so many tokens each can take, cost included.
 
-    For telling, before a plan is run, what running it can come to.
+    It bounds what a plan can cost before the plan is run.
     """
     usage = Usage(
         calls=calls, input_tokens=calls * input_tokens, output_tokens=calls * output_tokens

@@ -1,14 +1,14 @@
-"""How many tokens a call may take, before a server has counted them. Pure."""
+"""Estimates how many tokens a call may take, before a server has counted them. Pure."""
 
 from __future__ import annotations
 
 from shared.llm.client import Request, Usage
 
-# Where a cap holds, a call without a limit of its own gets this one: without any, its worst case
-# would be unbounded.
+# Where there is a cap, a call without an output limit gets this one. Its worst case would be
+# unbounded otherwise.
 DEFAULT_OUTPUT_LIMIT = 32_768
 
-# Text averages more bytes per token than this in every common script; so the estimate is high.
+# Text in every common script averages more bytes per token than this, so the estimate is high.
 _BYTES_PER_TOKEN = 3
 
 
@@ -18,7 +18,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def worst_case(request: Request) -> Usage:
-    """Return the most that one call of `request` should take, its output limit used up."""
+    """Return the most that one call of `request` should take, if it uses up its output limit."""
     prompt = estimate_tokens(request.prompt)
     if request.reply_schema is not None:
         prompt += estimate_tokens(str(request.reply_schema.schema))

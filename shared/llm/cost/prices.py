@@ -1,4 +1,4 @@
-"""What models cost, in one table that the user's configuration can extend."""
+"""Prices models by one table, which the user's configuration can extend."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _SNAPSHOT_DATE = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens; `cached_input` for the input read from the server's cache.
+    """Hold prices in US dollars per million tokens.
 
-    Reasoning tokens are billed as output, of which they are a part.
+    `cached_input` is the price of input that the server reads from its cache. Reasoning tokens are
+    part of the output and are billed as output.
     """
 
     input: Decimal
@@ -33,7 +34,7 @@ def _price(input_usd: str, cached_input_usd: str, output_usd: str) -> Price:
 
 
 # OpenAI's list prices of May 2026 for standard processing (of prompts under 270,000 tokens, for
-# the 5.4 family). Prices change, so what the configuration says wins.
+# the 5.4 family). Prices change, so the prices in the configuration win.
 KNOWN_PRICES: Prices = {
     "gpt-4.1": _price("2.00", "0.50", "8.00"),
     "gpt-4.1-mini": _price("0.40", "0.10", "1.60"),
@@ -58,7 +59,7 @@ KNOWN_PRICES: Prices = {
 
 
 def price_of(model: str, prices: Prices = KNOWN_PRICES) -> Price | None:
-    """Return the price of `model`, of its undated name for a dated snapshot, or `None`."""
+    """Return the price of `model`, or `None`. A dated snapshot has the price of its plain name."""
     return prices.get(model) or prices.get(_SNAPSHOT_DATE.sub("", model))
 
 
@@ -77,5 +78,5 @@ def cost_of(model: str, usage: Usage, prices: Prices = KNOWN_PRICES) -> Decimal 
 
 
 def extend_prices(more: Mapping[str, Price], prices: Prices = KNOWN_PRICES) -> Prices:
-    """Return the table with `more` added; on the same name `more` wins."""
+    """Return the table with `more` added; where both have a name, `more` wins."""
     return {**prices, **more}

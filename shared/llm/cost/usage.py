@@ -1,4 +1,4 @@
-"""What calls take, counted per order and run, and told in the words of events and documents."""
+"""Counts the usage of calls per order and per run, for events and `--json` documents."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from shared.llm.cost.prices import KNOWN_PRICES, Prices, cost_of
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What was asked of a model now, and what came from a transcript at no cost."""
+    """Hold the usage of live calls, and of replies that came from a transcript at no cost."""
 
     live: Usage = field(default_factory=Usage)
     replayed: Usage = field(default_factory=Usage)
 
 
 def usage_counted(tally: Tally, order: str = "") -> UsageCounted:
-    """Return the event that tells what was taken for `order`, or for the run."""
+    """Return the event that reports the usage of `order`, or of the run where it is empty."""
     live = tally.live
     return UsageCounted(
         calls=live.calls,
@@ -36,7 +36,7 @@ def usage_counted(tally: Tally, order: str = "") -> UsageCounted:
 
 
 class Meter:
-    """Adds up usage for the run and for each order; safe for threads."""
+    """Add up usage for the run and for each order. Safe for threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -45,12 +45,12 @@ class Meter:
 
     @property
     def run(self) -> Tally:
-        """What all calls so far took."""
+        """Return the usage of all calls so far."""
         with self._lock:
             return self._run
 
     def of_order(self, order: str) -> Tally:
-        """Return what the calls for `order` took so far."""
+        """Return the usage of the calls for `order` so far."""
         with self._lock:
             return self._orders.get(order, Tally())
 
@@ -63,9 +63,9 @@ class Meter:
 
 
 class MeteredClient:
-    """Counts what passes through it, prices it, and says when a call starts and ends.
+    """Count and price each call, and emit an event when a call starts and when it ends.
 
-    It belongs outside the transcript: it sees replayed replies too.
+    It belongs outside the transcript, so that it sees replayed replies too.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class MeteredClient:
 
 
 def priced(model: str, usage: Usage, prices: Prices = KNOWN_PRICES) -> Usage:
-    """Return `usage` with what it costs by the table."""
+    """Return `usage` with its cost by the table."""
     if usage == Usage():
         return usage
     return replace(usage, cost_usd=cost_of(model, usage, prices))
@@ -123,13 +123,13 @@ def priced(model: str, usage: Usage, prices: Prices = KNOWN_PRICES) -> Usage:
 
 def _added(tally: Tally, usage: Usage, replayed: bool) -> Tally:
     if replayed:
-        # One reply each, whatever it once took: an authored one was never a call.
+        # Each replayed reply counts as one call, also an authored one, for which no call was made.
         return replace(tally, replayed=tally.replayed + replace(usage, calls=1))
     return replace(tally, live=tally.live + usage)
 
 
 class UsageDocument(TypedDict):
-    """What `--json` says of usage; `cost_usd` is null while any price is unknown."""
+    """Represent usage in a `--json` document; `cost_usd` is null while any price is unknown."""
 
     calls: int
     input_tokens: int
@@ -141,7 +141,7 @@ class UsageDocument(TypedDict):
 
 
 def usage_document(tally: Tally) -> UsageDocument:
-    """Return what live calls took, and how many replies came from a transcript."""
+    """Return the usage of live calls, and the number of replies that came from a transcript."""
     live = tally.live
     return {
         "calls": live.calls,

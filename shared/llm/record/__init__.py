@@ -1,1 +1,1 @@
-"""The transcript of model calls: written, replayed, resumed."""
+"""Writes, replays and resumes the transcript of model calls."""

@@ -1,4 +1,4 @@
-"""Clients that answer from a transcript: first of all, or alone."""
+"""Answers requests from a transcript, before a model is asked or instead of one."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from shared.llm.record.transcript import Transcript
 
 
 class NotOnRecord(ModelUnavailable):
-    """A replay met a request that its transcript does not hold."""
+    """Raised when a replay gets a request that its transcript does not hold."""
 
 
 class RecordingClient:
-    """Answers from the transcript what is on record, asks `inner` for the rest, and records it."""
+    """Answer from the transcript what is on record; ask `inner` for the rest, and record it."""
 
     def __init__(self, inner: LlmClient, transcript: Transcript) -> None:
         self._inner = inner
         self._transcript = transcript
 
     def complete(self, request: Request) -> Completion:
-        """Return the reply on record, else the live one, which is on record by then."""
+        """Return the reply on record, else the live reply once it is recorded."""
         if recorded := self._transcript.lookup(request):
             return recorded
         key = self._transcript.begin(request)
@@ -35,17 +35,21 @@ class RecordingClient:
 
 
 class ReplayClient:
-    """Answers from the transcript alone; never live."""
+    """Answer requests from the transcript alone, without a model."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
 
     def complete(self, request: Request) -> Completion:
-        """Return the reply on record; `NotOnRecord` says which part of the request changed."""
+        """Return the reply on record.
+
+        Raises `NotOnRecord`, which says what part of the request changed, where there is none.
+        """
         if recorded := self._transcript.lookup(request):
             return recorded
         raise NotOnRecord(
             f"no recorded reply in {self._transcript.path}: "
             f"{self._transcript.explain_miss(request)}",
-            hint="replay needs the very inputs that were recorded; use --llm live to ask a model",
+            hint="a replay needs exactly the inputs that were recorded; "
+            "use --llm live to ask a model",
         )

@@ -1,4 +1,4 @@
-"""Takes up the replies of earlier runs: what was paid for once is not asked again."""
+"""Reuses the replies of earlier runs, so that a reply is paid for only once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from shared.llm.record.transcript import Transcript
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """The transcript of an earlier run; `anew` are the orders that are asked anew all the same."""
+    """Hold the path of an earlier run's transcript.
+
+    `anew` names the orders whose replies in it are not reused: their requests are sent again.
+    """
 
     transcript: Path
     anew: frozenset[str] = frozenset()
@@ -20,20 +23,20 @@ class EarlierRun:
 
 @dataclass(frozen=True, slots=True)
 class EarlierReplies:
-    """The transcript of an earlier run, read; see `EarlierRun`."""
+    """Hold the transcript of an `EarlierRun`, once it has been read."""
 
     transcript: Transcript
     anew: frozenset[str] = frozenset()
 
     def lookup(self, request: Request) -> Completion | None:
-        """Return the reply on record, or `None` where the order is to be asked anew."""
+        """Return the reply on record; `None` where there is none or the order is in `anew`."""
         return None if request.place.order in self.anew else self.transcript.lookup(request)
 
 
 class ResumingClient:
-    """Answers from an earlier run's transcript where the very request is on record there.
+    """Answer a request from an earlier run's transcript where exactly that request is on record.
 
-    It belongs inside the recording client, so that the reply goes on record in this run too.
+    It belongs inside the recording client, so that the reply is recorded in this run too.
     """
 
     def __init__(self, inner: LlmClient, earlier: Sequence[EarlierReplies]) -> None:
@@ -41,7 +44,7 @@ class ResumingClient:
         self._earlier = tuple(earlier)
 
     def complete(self, request: Request) -> Completion:
-        """Return the reply on record, that of the first transcript that has one, or ask."""
+        """Return the reply of the first transcript that has one, else the inner client's reply."""
         for earlier in self._earlier:
             if recorded := earlier.lookup(request):
                 return recorded

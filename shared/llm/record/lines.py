@@ -1,8 +1,8 @@
-"""The lines of a transcript: requests, replies and failures as JSON and back. Pure.
+"""Converts requests, replies and failures to lines of a transcript and back. Pure.
 
-A transcript is JSONL: a header, then for each call an `intent` before it and a `response` or a
-`failure` after it. Text is ASCII-escaped, so that whatever a model emits (lone surrogates too)
-can be written.
+A transcript is JSONL. It starts with a header. For each call it has an `intent`, written before
+the call, and a `response` or a `failure`, written after it. Text is ASCII-escaped, so that
+anything a model emits can be written, lone surrogates too.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The first line of a transcript."""
+    """Represent the first line of a transcript."""
 
     origin: ReplyOrigin
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A call is about to be made."""
+    """Represent a call that is about to be made."""
 
     key: str
     request: Request
@@ -42,7 +42,7 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The reply to the call of `key`."""
+    """Represent the reply to the call that has this `key`."""
 
     key: str
     completion: Completion
@@ -50,10 +50,10 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class CallFailure:
-    """The call of `key` brought no reply.
+    """Represent the failure of the call that has this `key`.
 
-    A `handed_on` failure used up an attempt, so a resumed run meets it again; any other one ended
-    the run, and a resumed run asks anew.
+    A `handed_on` failure used up an attempt, so a resumed run gets the same failure again. Any
+    other failure ended the run, and a resumed run makes the call again.
     """
 
     key: str
@@ -73,7 +73,10 @@ def render_record(record: Record, secrets: Sequence[str] = (), date: str | None 
 
 
 def parse_record(line: bytes) -> Record:
-    """Return the record on a line of a transcript; `ValueError` says what is wrong with it."""
+    """Return the record on a line of a transcript.
+
+    Raises `ValueError`, which says what is wrong with the line.
+    """
     try:
         document = json.loads(line)
     except RecursionError:
@@ -128,7 +131,7 @@ def _record_to_json(record: Record) -> dict[str, Any]:
 
 
 def _usage_to_json(usage: Usage) -> dict[str, int]:
-    """Return the tokens alone: what they cost is a matter of the price table of the day."""
+    """Return the tokens without their cost, which depends on the price table in use."""
     return {
         "calls": usage.calls,
         "input_tokens": usage.input_tokens,
@@ -139,7 +142,7 @@ def _usage_to_json(usage: Usage) -> dict[str, int]:
 
 
 def _redacted(record: Record, secrets: Sequence[str]) -> Record:
-    """Return the record with secrets out of whatever a person, a model or a server wrote."""
+    """Return the record with secrets redacted in all text by a person, a model or a server."""
 
     def clean(text: str) -> str:
         return redact(text, secrets)
@@ -172,7 +175,7 @@ def _parse_header(document: Mapping[str, Any]) -> Header:
 def _parse_completion(document: Mapping[str, Any]) -> Completion:
     adjustments = document.get("adjustments", [])
     if not isinstance(adjustments, list):
-        raise ValueError("adjustments is no list")
+        raise ValueError("adjustments is not a list")
     return Completion(
         text=_text(document, "text"),
         model=_text(document, "model"),
@@ -194,12 +197,12 @@ def _parse_usage(document: Mapping[str, Any]) -> Usage:
 def _mapping(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = document.get(name)
     if not isinstance(value, dict):
-        raise ValueError(f"{name} is no object")
+        raise ValueError(f"{name} is not an object")
     return value
 
 
 def _text(document: Mapping[str, Any], name: str) -> str:
     value = document.get(name)
     if not isinstance(value, str):
-        raise ValueError(f"{name} is no string")
+        raise ValueError(f"{name} is not a string")
     return value

@@ -1,4 +1,4 @@
-"""The origin of a transcript's replies, as the transcript's header gives it. Pure."""
+"""Reads and describes the origin of replies, which a transcript's header gives. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class OriginKind(StrEnum):
-    """Whether replies were written for a purpose, or given by a model."""
+    """Represent whether replies were authored for a purpose or given by a model."""
 
     AUTHORED = "authored"
     LIVE = "live"
@@ -17,10 +17,10 @@ class OriginKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplyOrigin:
-    """The kind of a transcript's replies, and what its header says about the models behind them.
+    """Hold the kind of a transcript's replies and what its header says about their models.
 
-    `model` answers for every role that has no model of its own here. A field is empty where the
-    header does not say it; the date is an ISO date.
+    `model` is the model of every role that has no field of its own filled in here. A field is
+    empty where the header does not have it. `date` is an ISO date.
     """
 
     kind: OriginKind
@@ -39,18 +39,18 @@ _DETAILS = tuple(each.name for each in fields(ReplyOrigin) if each.name != "kind
 
 
 def describe_origin(origin: ReplyOrigin) -> str:
-    """Return where replies come from, in words: "authored", or "live (model: m, date: d)"."""
-    rest = ", ".join(f"{name}: {value}" for name, value in _said(origin).items())
+    """Return in words where replies come from: "authored", or "live (model: m, date: d)"."""
+    rest = ", ".join(f"{name}: {value}" for name, value in _known_details(origin).items())
     return f"{origin.kind} ({rest})" if rest else origin.kind.value
 
 
 def origin_to_json(origin: ReplyOrigin) -> dict[str, str]:
-    """Return the origin as a header holds it; what is not said is left out."""
-    return {"origin": origin.kind.value, **_said(origin)}
+    """Return the origin as a header holds it, without its empty fields."""
+    return {"origin": origin.kind.value, **_known_details(origin)}
 
 
 def parse_origin(document: Mapping[str, object]) -> ReplyOrigin:
-    """Return the origin that a header holds; a kind that is not known here is `UNKNOWN`."""
+    """Return the origin that a header holds; any other kind than those here is `UNKNOWN`."""
     try:
         kind = OriginKind(str(document.get("origin")))
     except ValueError:
@@ -59,10 +59,12 @@ def parse_origin(document: Mapping[str, object]) -> ReplyOrigin:
 
 
 def cleaned_origin(origin: ReplyOrigin, clean: Callable[[str], str]) -> ReplyOrigin:
-    """Return the origin with `clean` applied to all that a person or a server may have put in."""
-    return ReplyOrigin(origin.kind, **{name: clean(value) for name, value in _said(origin).items()})
+    """Return the origin with `clean` applied to every field but the kind."""
+    return ReplyOrigin(
+        origin.kind, **{name: clean(value) for name, value in _known_details(origin).items()}
+    )
 
 
-def _said(origin: ReplyOrigin) -> dict[str, str]:
+def _known_details(origin: ReplyOrigin) -> dict[str, str]:
     values = {name: str(getattr(origin, name)) for name in _DETAILS}
     return {name: value for name, value in values.items() if value}

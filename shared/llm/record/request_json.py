@@ -1,4 +1,4 @@
-"""Requests as the JSON of a transcript, their keys, and how two of them differ. Pure."""
+"""Converts requests to the JSON of a transcript and back, keys them and compares them. Pure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from shared.llm.client import Api, CallPlace, ReplySchema, Request, Role
 
 
 def request_key(request: Request) -> str:
-    """Return the hex SHA-256 of the canonical request and its place: its name in a transcript."""
+    """Return the key of a request in a transcript: the hex SHA-256 of the request and its place."""
     document = {"place": place_to_json(request.place), "request": request_to_json(request)}
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
 def request_to_json(request: Request) -> dict[str, Any]:
-    """Return all parts of the request but its place, as JSON values."""
+    """Return all parts of the request except its place, as JSON values."""
     schema = request.reply_schema
     temperature = request.temperature
     return {
@@ -36,7 +36,7 @@ def request_to_json(request: Request) -> dict[str, Any]:
 
 
 def parse_request(document: Mapping[str, Any], place: CallPlace) -> Request:
-    """Return the request that was made at `place`; `ValueError` says what is wrong with it."""
+    """Return the request that was made at `place`; raise `ValueError` where it is malformed."""
     model, prompt = document.get("model"), document.get("prompt")
     temperature, limit = document.get("temperature"), document.get("max_output_tokens")
     effort = document.get("reasoning_effort")
@@ -72,7 +72,7 @@ def place_to_json(place: CallPlace) -> dict[str, Any]:
 
 
 def parse_place(document: Mapping[str, Any]) -> CallPlace:
-    """Return the place of a call; `ValueError` says what is wrong with it."""
+    """Return the place of a call; raise `ValueError` where it is malformed."""
     order, attempt = document.get("order"), document.get("attempt")
     if not isinstance(order, str | None) or type(attempt) is not int:
         raise ValueError("malformed place")

@@ -1,8 +1,8 @@
-"""The append-only record of model calls: what makes a run resumable and a demo keyless.
+"""Keeps the append-only record of model calls, which resumes runs and replays demos without a key.
 
-Every call's intent is synced to disk before it is made and its reply after it, so a reply on
-record is never paid for twice. A call whose intent stands alone was possibly paid: it is made
-again, and reported as uncertain.
+The intent of every call is synced to disk before the call, and the reply after it, so a reply on
+record is never paid for twice. A call that has an intent and no outcome may have been paid for:
+it is made again, and reported as uncertain.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ _CHUNK = 1 << 16
 
 
 class Transcript:
-    """One transcript file, read once; safe for threads, and for several processes at a time.
+    """Represent one transcript file, which is read once.
 
-    `Transcript.open` is for writing, `Transcript.read` for replaying.
+    It is safe for threads, and for several processes at a time. `Transcript.open` is for writing,
+    `Transcript.read` for replaying.
     """
 
     def __init__(
@@ -68,12 +69,12 @@ class Transcript:
         secrets: Sequence[str] = (),
         today: Callable[[], str] | None = None,
     ) -> Self:
-        """Open the transcript at `path` for reading and writing; made with `origin` if absent.
+        """Open the transcript at `path` for reading and writing.
 
-        `secrets` never reach the file. `today` gives the date for each reply; without it records
-        hold no date, so that generating an authored transcript again gives the same bytes.
-        Raises `InvalidInput` where the file is no transcript, `CommandFailed` where it can't be
-        opened.
+        A new file gets `origin` in its header. `secrets` never reach the file. `today` gives the
+        date for each reply. Without it records hold no date, so that generating an authored
+        transcript again gives the same bytes. Raises `InvalidInput` where the file is not a
+        transcript, `CommandFailed` where it cannot be opened.
         """
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -90,27 +91,30 @@ class Transcript:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Return the transcript at `path` as it stands; `InvalidInput` where there is none."""
+        """Return the transcript at `path`, for lookups only.
+
+        Raises `InvalidInput` where the file cannot be read or is not a transcript.
+        """
         transcript = cls(path, AUTHORED, None, (), None)
         transcript._load()
         return transcript
 
     @property
     def uncertain(self) -> tuple[CallPlace, ...]:
-        """The calls that were begun and of whose end nothing is known: possibly paid for."""
+        """Return the calls that have an intent and no outcome; they may have been paid for."""
         with self._lock:
             return tuple(place for (_, place), count in self._pending.items() if count > 0)
 
     @property
     def roles(self) -> frozenset[Role]:
-        """On whose behalf the calls on record were made."""
+        """Return the roles of the calls on record."""
         with self._lock:
             return frozenset(place.role for place in self._places.values())
 
     def lookup(self, request: Request) -> Completion | None:
         """Return the reply on record, or `None`.
 
-        Raises `ReplyFailed` where what is on record is a failure that used up the attempt.
+        Raises `ReplyFailed` where a failure is on record that used up the attempt.
         """
         with self._lock:
             answer = self._answers.get(request_key(request))
@@ -123,23 +127,26 @@ class Transcript:
                 raise ReplyFailed(failed.message, failed.usage, replayed=True)
 
     def begin(self, request: Request) -> str:
-        """Put the intent on record and return the key under which the outcome goes."""
+        """Record the intent of a call and return the key for its outcome."""
         key = request_key(request)
         self._append(Intent(key, request))
         return key
 
     def finish(self, key: str, completion: Completion) -> Completion:
-        """Put the reply on record and return it as a replay would, but as not replayed."""
+        """Record the reply and return it as read back from the record.
+
+        The usage and `replayed` are those of `completion`.
+        """
         recorded = self._append(Response(key, completion))
         assert isinstance(recorded, Response)
         return replace(recorded.completion, usage=completion.usage, replayed=completion.replayed)
 
     def fail(self, key: str, failed: ReplyFailed, *, handed_on: bool) -> None:
-        """Put on record that the call brought no reply; see `CallFailure`."""
+        """Record that the call brought no reply; see `CallFailure`."""
         self._append(CallFailure(key, failed, handed_on))
 
     def explain_miss(self, request: Request) -> str:
-        """Return in words what keeps `request` from being found here."""
+        """Return in words why this transcript has no reply to `request`."""
         at_place: Intent | None = None
         places: dict[str, None] = {}
         for record in self._records():
@@ -156,7 +163,7 @@ class Transcript:
         return f"the request of {request.place} has changed: {changes}"
 
     def close(self) -> None:
-        """Release the file; the transcript can still be looked up."""
+        """Close the file. `lookup` still works afterwards."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
@@ -174,7 +181,7 @@ class Transcript:
 
     def _begin_file(self) -> None:
         with self._locked_file() as descriptor:
-            if _settle_tail(descriptor) == 0:
+            if _cut_torn_line(descriptor) == 0:
                 _write_synced(descriptor, render_record(Header(self.origin), self._secrets), 0)
                 _sync_folder(self.path.parent)
 
@@ -204,7 +211,7 @@ class Transcript:
         line = render_record(record, self._secrets, date)
         recorded = parse_record(line)
         with self._lock, self._locked_file() as descriptor:
-            _write_synced(descriptor, line, _settle_tail(descriptor))
+            _write_synced(descriptor, line, _cut_torn_line(descriptor))
             self._take(recorded)
         return recorded
 
@@ -227,7 +234,7 @@ class Transcript:
         try:
             with self.path.open("rb") as file:
                 for number, line in enumerate(file, 1):
-                    if line.endswith(b"\n"):  # else torn by a crash: as good as never written
+                    if line.endswith(b"\n"):  # else a crash tore the line, and it does not count
                         yield self._record(number, line)
         except OSError as error:
             raise InvalidInput(
@@ -239,16 +246,18 @@ class Transcript:
             record = parse_record(line)
         except ValueError as fault:
             raise InvalidInput(
-                f"{self.path}, line {number} is no line of a transcript: {fault}",
+                f"{self.path}, line {number} is not a line of a transcript: {fault}",
                 hint="restore the file, or remove it to start a new one",
             ) from None
         if (number == 1) != isinstance(record, Header):
-            raise InvalidInput(f"{self.path}, line {number}: a transcript has one header, first")
+            raise InvalidInput(
+                f"{self.path}, line {number}: a transcript has one header, on its first line"
+            )
         return record
 
 
-def _settle_tail(descriptor: int) -> int:
-    """Cut off a line that a crash left torn and return the size of what stays, in bytes."""
+def _cut_torn_line(descriptor: int) -> int:
+    """Cut off a last line that a crash tore, and return the size of the rest in bytes."""
     size = os.fstat(descriptor).st_size
     end = size
     while end > 0:
@@ -264,7 +273,7 @@ def _settle_tail(descriptor: int) -> int:
 
 
 def _write_synced(descriptor: int, line: bytes, size: int) -> None:
-    """Append `line` to a file of `size` bytes, whole or not at all, and sync it."""
+    """Append `line` to a file of `size` bytes and sync it; cut the line off again on failure."""
     try:
         written = os.write(descriptor, line)
         while written < len(line):

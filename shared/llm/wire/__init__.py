@@ -1,1 +1,1 @@
-"""Talks to model servers: requests, streams, retries."""
+"""Talks to model servers: sends requests, reads streams and retries."""

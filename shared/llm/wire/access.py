@@ -1,4 +1,7 @@
-"""Where the model is and what lets us in. Imports nothing heavy: it is checked before all else."""
+"""Finds the model's server and the key to it.
+
+Access is checked before anything else, so this module imports nothing that is slow to load.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,17 @@ from shared.errors import InvalidInput, ModelUnavailable
 
 OPENAI_HOST = "api.openai.com"
 
-# The SDK demands a key even where the server wants none.
+# The SDK demands a key even where the server needs none.
 PLACEHOLDER_KEY = "local"
 
 
 @dataclass(frozen=True, slots=True)
 class ModelAccess:
-    """A server and the key to it; `base_url` is `None` for OpenAI's own.
+    """Hold a server and the key to it; `base_url` is `None` for OpenAI's own server.
 
-    `stall_seconds` is how long a server may stay silent in the middle of a call: local models read
-    a long prompt for minutes before they answer. `deadline_seconds` bounds a call in all, waiting
-    between retries included.
+    `stall_seconds` is how long a server may stay silent during a call: local models read a long
+    prompt for minutes before they answer. `deadline_seconds` bounds a whole call, including the
+    waits between retries.
     """
 
     base_url: str | None
@@ -31,22 +34,22 @@ class ModelAccess:
 
     @property
     def host(self) -> str:
-        """The server's name, without port, path or credentials."""
+        """Return the server's host name, without port, path or credentials."""
         return OPENAI_HOST if self.base_url is None else (urlsplit(self.base_url).hostname or "")
 
     @property
     def is_openai(self) -> bool:
-        """Whether this is OpenAI's own server, whose schemas can be trusted to bind."""
+        """Return whether this is OpenAI's own server, which is known to enforce reply schemas."""
         return self.host == OPENAI_HOST or self.host.endswith("." + OPENAI_HOST)
 
     @property
     def is_local(self) -> bool:
-        """Whether the server runs on this machine."""
+        """Return whether the server runs on this machine."""
         return is_loopback(self.host)
 
     @property
     def display_url(self) -> str:
-        """The base URL as it may be shown: without credentials and query."""
+        """Return the base URL without credentials, query and fragment, fit to be shown."""
         if self.base_url is None:
             return f"https://{OPENAI_HOST}/v1"
         parts = urlsplit(self.base_url)
@@ -58,8 +61,8 @@ class ModelAccess:
 def check_access(environ: Mapping[str, str], base_url: str | None = None) -> ModelAccess:
     """Return the access that the environment gives; `base_url` wins over `OPENAI_BASE_URL`.
 
-    Raises `ModelUnavailable` where a key is missing, `InvalidInput` for a URL that is none. Needs
-    no network.
+    Raises `ModelUnavailable` where a key is missing, and `InvalidInput` where the URL or the key
+    is malformed. Needs no network.
     """
     url = base_url or environ.get("OPENAI_BASE_URL", "").strip() or None
     access = ModelAccess(base_url=url, api_key=environ.get("OPENAI_API_KEY", "").strip())
@@ -67,7 +70,8 @@ def check_access(environ: Mapping[str, str], base_url: str | None = None) -> Mod
         _check_url(access)
     if not _is_plain(access.api_key):
         raise InvalidInput(
-            "OPENAI_API_KEY holds characters that no key has: blanks, or others than ASCII",
+            "OPENAI_API_KEY holds characters that no key has: "
+            "blanks, control characters or characters outside ASCII",
             hint="copy the key again",
         )
     if access.api_key:
@@ -82,7 +86,7 @@ def check_access(environ: Mapping[str, str], base_url: str | None = None) -> Mod
 
 
 def is_openai(environ: Mapping[str, str], base_url: str | None = None) -> bool:
-    """Return whether requests go to OpenAI's own server, whose schemas bind."""
+    """Return whether requests go to OpenAI's own server, which enforces reply schemas."""
     url = base_url or environ.get("OPENAI_BASE_URL", "").strip() or None
     return ModelAccess(base_url=url, api_key="").is_openai
 
@@ -117,6 +121,6 @@ def _check_url(access: ModelAccess) -> None:
         well_formed = False
     if not well_formed:
         raise InvalidInput(
-            "the base URL of the model server is no http or https URL",
+            "the base URL of the model server is not an http or https URL",
             hint="set OPENAI_BASE_URL to something like http://127.0.0.1:8080/v1",
         )

@@ -1,7 +1,7 @@
-"""Calls repeated although they may have been paid for: broken replies, and ones cut short.
+"""Repeats calls whose reply broke off or was cut short, although they may have been paid for.
 
-It belongs outside the budget, which so weighs each repetition, and inside the transcript, which
-so holds what came of it in the end.
+The client belongs outside the budget, so that the budget checks each repetition. It belongs
+inside the transcript, so that the transcript holds the final outcome.
 """
 
 from __future__ import annotations
@@ -24,24 +24,27 @@ _BROKEN_REPLIES = 3
 
 
 class SecondChanceClient:
-    """Asks again for a reply that broke off, and once with a doubled limit for one cut short."""
+    """Repeat a call whose reply broke off; repeat it once with twice the limit if it was cut short.
+
+    A call whose replies break off is made three times at most.
+    """
 
     def __init__(self, inner: LlmClient, patience: RetryContext) -> None:
         self._inner = inner
         self._patience = patience
 
     def complete(self, request: Request) -> Completion:
-        """Return the inner client's reply, with what the failed ones before it took added."""
+        """Return the inner client's reply; its usage includes that of the failed calls before."""
         try:
-            return self._past_breaks(request)
+            return self._complete_unbroken(request)
         except ReplyCutShort as cut:
             limit = 2 * (request.max_output_tokens or cut.usage.output_tokens)
             if limit == 0:
                 raise
             roomier = replace(request, max_output_tokens=limit)
-            return self._again(roomier, cut, f"{cut.message}; asked again with {limit:,}")
+            return self._repeat_cut(roomier, cut, f"{cut.message}; asked again with {limit:,}")
 
-    def _past_breaks(self, request: Request) -> Completion:
+    def _complete_unbroken(self, request: Request) -> Completion:
         spent = Usage()
         words: list[str] = []
         for turn in range(1, _BROKEN_REPLIES + 1):
@@ -58,12 +61,12 @@ class SecondChanceClient:
                 failed.usage += spent
                 raise
             else:
-                return _after(completion, spent, words)
+                return _with_earlier(completion, spent, words)
         raise AssertionError("the last turn returns or raises")
 
-    def _again(self, request: Request, cut: ReplyCutShort, words: str) -> Completion:
+    def _repeat_cut(self, request: Request, cut: ReplyCutShort, words: str) -> Completion:
         try:
-            return _after(self._past_breaks(request), cut.usage, [words])
+            return _with_earlier(self._complete_unbroken(request), cut.usage, [words])
         except BudgetReached:
             raise cut from None
         except ReplyFailed as failed:
@@ -71,7 +74,8 @@ class SecondChanceClient:
             raise
 
 
-def _after(completion: Completion, spent: Usage, words: list[str]) -> Completion:
+def _with_earlier(completion: Completion, spent: Usage, words: list[str]) -> Completion:
+    """Return the completion with the usage and the words of the failed calls before it."""
     return replace(
         completion,
         usage=spent + completion.usage,

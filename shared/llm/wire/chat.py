@@ -1,4 +1,4 @@
-"""Chat Completions: requests as bodies, documents as answers. Pure."""
+"""Writes request bodies for Chat Completions and reads its documents as answers. Pure."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _response_format(request: Request, quirks: Quirks) -> dict[str, Any] | None:
 
 @dataclass(slots=True)
 class _Gathered:
-    """What came so far of one reply, whole or in pieces."""
+    """Collect the parts of one reply, from a whole document or from chunks."""
 
     text: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
@@ -89,7 +89,7 @@ class _Gathered:
                 pass
 
     def answer(self, request: Request) -> Answer:
-        """Return what came so far."""
+        """Return the answer that the parts so far make up."""
         return Answer(
             text="".join(self.text),
             reasoning="".join(self.reasoning),
@@ -105,7 +105,7 @@ class _Gathered:
                 pass
             case _:
                 return
-        # Servers of open models send their reasoning under either name.
+        # Servers of open models use one of these two names for their reasoning.
         if reasoning := text_of(said.get("reasoning_content") or said.get("reasoning")):
             self.reasoning.append(reasoning)
             watch(Channel.REASONING, reasoning)
@@ -119,8 +119,8 @@ class _Gathered:
 def read_chat(documents: Iterable[Document], request: Request, watch: Watch) -> Answer:
     """Return the answer that the documents of one reply make up.
 
-    Raises `ReplyFailed`, or one of its kinds, where that is no complete answer; `Refused` where
-    the server sends an error under a good status.
+    Raises `ReplyFailed`, or a subclass, where they make up no complete answer. Raises `Refused`
+    where the server sends an error under a good status before any part of a reply.
     """
     gathered = _Gathered()
     try:

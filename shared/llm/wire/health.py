@@ -1,4 +1,4 @@
-"""Whether the model of a role can be asked; part of what `doctor` reports."""
+"""Checks for `doctor` whether the model of a role can be asked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_NAMES = 8
 def check_model(name: str, model: str, base_url: str | None, *, online: bool) -> Checkup:
     """Return whether there is access to `model`; with `online`, also whether its server answers.
 
-    `name` is what the model is for, as in `planner`.
+    `name` is the role that the model has, such as `planner`.
     """
     try:
         access = check_access(os.environ, base_url)
@@ -22,7 +22,7 @@ def check_model(name: str, model: str, base_url: str | None, *, online: bool) ->
         return Checkup(name, Health.BROKEN, error.message, error.hint)
     where = f"{model} at {access.display_url}"
     if not online:
-        return Checkup(name, Health.WELL, f"{where} (not asked; --online does)")
+        return Checkup(name, Health.WELL, f"{where} (not asked; --online asks it)")
     return _ask(name, model, access, where)
 
 

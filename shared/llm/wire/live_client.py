@@ -1,7 +1,7 @@
-"""The live client: one request, brought through whatever a server does, to one completion.
+"""Asks a live server and returns one completion for one request, whatever the server does.
 
-Here the parts meet: the form of the request (`quirks`), the wire (`transport`), the reading of
-replies (`chat`, `responses`), patience (`retry`) and recovery (`polling`).
+It combines the form of the request (`quirks`), the connection (`transport`), the reading of
+replies (`chat`, `responses`), retries (`retry`) and the recovery of broken streams (`polling`).
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _USAGE_ESTIMATED = "the server reports no usage; tokens are estimated"
 
 @dataclass(frozen=True, slots=True)
 class _Learned:
-    """The form that a model takes, and in words each change that led to it."""
+    """Hold the form that a model accepts, and in words each change that led to that form."""
 
     quirks: Quirks
     words: tuple[str, ...] = ()
 
 
 class LiveClient:
-    """Asks one model server, and remembers what its models refuse. Safe for threads.
+    """Ask one model server, and remember what its models refuse. Safe for threads.
 
-    Nothing is sent, or loaded, before a call; close it after use. What happens on the way (text
-    arriving, waits, changes of form) goes to `emit`; with a sink other than `ignore`, chat replies
-    are streamed.
+    The client sends nothing and loads nothing before a call; close it after use. It emits arriving
+    text, waits and changes of form to `emit`. Where `emit` is not `ignore`, chat replies are
+    streamed.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class LiveClient:
         self.close()
 
     def _in_accepted_form(self, request: Request) -> Answer:
-        """Ask, changing the form of the request after each refusal that names a part of it."""
+        """Ask, and after each refusal that names a part of the request ask in another form."""
         deadline = self._patience.clock.now() + self._access.deadline_seconds
         tried: set[Quirks] = set()
         while True:
@@ -132,11 +132,11 @@ class LiveClient:
         try:
             final = self._final_response(request, quirks, stream, deadline)
         except KeyboardInterrupt:
-            # In the background the server would go on, and charge, for nobody.
+            # A response in the background would go on, and cost money, with nobody waiting for it.
             if quirks.background and stream.response_id is not None:
                 cancel(self._transport, stream.response_id)
             raise
-        # Only a stream that was followed to its end holds the whole text.
+        # A stream holds the whole text only if it was read to its end.
         return read_response(final, request, stream.text if stream.final else "")
 
     def _final_response(
@@ -155,7 +155,7 @@ class LiveClient:
                 partial = Answer(stream.text, "", request.model, None)
                 raise ReplyBroken(broken.message, answer_usage(partial, request)) from None
             patience = self._patience_for(request)
-            # Without a stream nothing broke: the server just has the reply later.
+            # Without a stream nothing broke: the server is still making the reply.
             reason = broken.message if quirks.stream else "the reply is made in the background"
             return recover_response(self._transport, stream, patience, deadline, reason)
         assert stream.final is not None
@@ -191,9 +191,10 @@ class LiveClient:
 
 
 def list_models(access: ModelAccess) -> frozenset[str]:
-    """Return the names of the models that the server offers; none where it does not tell.
+    """Return the names of the models that the server lists; none where its list is not readable.
 
-    Raises `ModelUnavailable` where it cannot be reached or refuses us.
+    Raises `ModelUnavailable` where the server cannot be reached, refuses the request or does not
+    answer with JSON.
     """
     transport = Transport(access, SystemClock())
     try:

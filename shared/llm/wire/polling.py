@@ -1,6 +1,6 @@
-"""A response whose stream broke, brought home all the same: resumed, else polled for.
+"""Recovers a response whose stream broke: resumes the stream, or polls for the response.
 
-What was asked once is not asked, and paid for, again as long as the server still has it.
+A request is not made, and paid for, again as long as the server still has its response.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LONGEST_INTERVAL = 20.0
 _INTERVAL_GROWTH = 1.5
 _RESUMES = 5
 
-# No response of that id, or no way to fetch one.
+# The server has no response of that id, or no way to fetch one.
 _GONE = frozenset({404, 405})
 
 
@@ -32,8 +32,9 @@ def recover_response(
 ) -> Document:
     """Return the final document of the response whose stream broke because of `reason`.
 
-    Raises `ReplyBroken` where the server does not have the response, `ReplyFailed` where it is not
-    final by the `deadline` (it is cancelled then), `ModelUnavailable` where the server is gone.
+    Raises `ReplyBroken` where the server does not have the response. Raises `ReplyFailed` where
+    the response is not final by the `deadline`; the response is then cancelled. Raises
+    `ModelUnavailable` where the server cannot be reached.
     """
     assert stream.response_id is not None
     try:
@@ -48,7 +49,7 @@ def recover_response(
 def _resume(
     transport: Transport, stream: ResponseStream, patience: RetryContext, reason: str
 ) -> None:
-    """Follow the stream on as long as that brings something new; leaves it final, or not."""
+    """Resume the stream while that brings something new; the stream may still not be final then."""
     assert stream.response_id is not None
     for attempt in range(1, _RESUMES + 1):
         reached = stream.last_sequence
@@ -87,13 +88,19 @@ def _poll(
 
 
 def cancel(transport: Transport, response_id: str) -> None:
-    """Ask the server to stop, so that what nobody waits for is not paid for; best effort."""
+    """Ask the server to stop a response that nobody waits for, so that it costs no more.
+
+    A failure to reach the server is ignored.
+    """
     with suppress(Refused, Unreachable, ReplyFailed), transport.cancel_response(response_id):
         pass
 
 
 def _retrieve(transport: Transport, response_id: str) -> Document:
-    """Return the response as it stands; asking is free, so whatever breaks may be repeated."""
+    """Return the response in its present state; raise `Unreachable` where the answer broke off.
+
+    Polling is free, so a broken answer may be asked for again.
+    """
     try:
         with transport.retrieve_response(response_id) as reply:
             return read_document(reply)

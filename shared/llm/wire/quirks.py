@@ -1,7 +1,7 @@
-"""What a server or a model refuses, learned from its refusals and remembered. Pure.
+"""Learns from refusals which form of request a server or a model accepts. Pure.
 
-A request starts out in the form that serves best; each refusal that names a part of it takes the
-request one rung down. A model that is known not to take a part is never asked again for it.
+A request starts in the form that serves best. Each refusal that names a part of the request leads
+to a simpler form. A part that a model is known to refuse is never sent to it again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _AT_MOST = re.compile(r"(?:at most|maximum(?: of| is)?|less than or equal to|<=)
 
 
 class Structure(StrEnum):
-    """How the form of the reply is asked for, from the firmest to the loosest."""
+    """Represent how a request asks for the form of the reply, from the strictest to the loosest."""
 
     SCHEMA = "json_schema"
     OBJECT = "json_object"
@@ -30,7 +30,7 @@ class Structure(StrEnum):
 
 
 class LimitName(StrEnum):
-    """What the output limit is called in a chat request."""
+    """Represent the name of the output limit in a chat request."""
 
     MAX_TOKENS = "max_tokens"
     MAX_COMPLETION_TOKENS = "max_completion_tokens"
@@ -44,7 +44,7 @@ _OTHER_NAME = {
 
 @dataclass(frozen=True, slots=True)
 class Quirks:
-    """The form that requests to one model on one server take. `True` means that it is sent."""
+    """Represent the form of requests to one model on one server. `True`: the part is sent."""
 
     api: Api
     limit_name: LimitName
@@ -61,7 +61,7 @@ class Quirks:
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """A change of form, and the words for it."""
+    """Represent a change of form, with a description of it."""
 
     quirks: Quirks
     words: str
@@ -70,18 +70,18 @@ class Adjustment:
 def initial_quirks(api: Api, *, is_openai: bool, watched: bool = True) -> Quirks:
     """Return the form to begin with.
 
-    A chat reply that nobody watches is not streamed. A response is streamed in either case: its
-    stream can be resumed where it breaks.
+    A chat reply that nobody watches is not streamed. A reply of the Responses API is always
+    streamed, because its stream can be resumed where it breaks.
 
-    OpenAI's current models want the newer name of the limit; other servers may silently ignore
-    it, which would leave their output unbounded, so they get the older one.
+    OpenAI's current models require the newer name of the output limit. Other servers may silently
+    ignore that name, which would leave their output unbounded, so they get the older name.
     """
     limit = LimitName.MAX_COMPLETION_TOKENS if is_openai else LimitName.MAX_TOKENS
     return Quirks(api=api, limit_name=limit, stream=watched or api is Api.RESPONSES)
 
 
 def adjusted(quirks: Quirks, request: Request, refused: Refused) -> Adjustment | None:
-    """Return the form to try after `refused`, or `None` where the form is not to blame."""
+    """Return the form to try after `refused`, or `None` where no other form is known to help."""
     if quirks.api is Api.RESPONSES and _has_no_responses(refused):
         return Adjustment(
             replace(quirks, api=Api.CHAT),
@@ -98,7 +98,10 @@ def adjusted(quirks: Quirks, request: Request, refused: Refused) -> Adjustment |
 
 
 def _has_no_responses(refused: Refused) -> bool:
-    """Tell a missing endpoint from a missing model: both are 404, and only one names a model."""
+    """Return whether the endpoint is missing, and not the model.
+
+    Both refusals may be a 404, but only that of a missing model names the model.
+    """
     said = f"{refused.body.code} {refused.body.param} {refused.body.text}".lower()
     return refused.status in _NO_SUCH_ENDPOINT and "model" not in said
 
@@ -130,7 +133,7 @@ def _without_parameter(
 
 
 def _blames_streaming(blamed: str, param: str) -> bool:
-    """Return whether the refusal is about `stream`: named as the parameter, or else in the text."""
+    """Return whether the refusal names `stream` as its parameter, or in its text without one."""
     return param == "stream" or (not param and _STREAMING.search(blamed) is not None)
 
 
@@ -172,7 +175,7 @@ def _looser_structure(quirks: Quirks, request: Request, blamed: str) -> Adjustme
 
 
 def effective_limit(quirks: Quirks, request: Request) -> int | None:
-    """Return the output limit to send, within what the model allows; `None` for none."""
+    """Return the output limit to send, within what the model allows; `None` to send no limit."""
     limit = request.max_output_tokens
     if limit is None or not quirks.output_limit:
         return None

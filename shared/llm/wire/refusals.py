@@ -1,4 +1,4 @@
-"""How a server can refuse or fail to answer, and what each case means for the run. Pure."""
+"""Represents how a server can refuse or fail to answer, and what that means for the run. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FILTERED = frozenset({"content_filter", "content_policy_violation", "invalid_pr
 
 
 class Unreachable(Exception):
-    """No answer at all: nothing listens, or the connection broke before one came."""
+    """Raised when no answer came: nothing listens, or the connection broke before the answer."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """What an error answer says of itself; empty where it says nothing."""
+    """Hold what an error answer says about itself. A field is empty where the answer lacks it."""
 
     text: str
     code: str = ""
@@ -35,9 +35,9 @@ class ErrorBody:
 
 
 class Refused(Exception):
-    """The server answered with an error status.
+    """Raised when a server answered with an error status.
 
-    `retry_after` is the wait in seconds that it asks for, `None` where it names none.
+    `retry_after` is the wait in seconds that the server asks for, `None` where it names none.
     """
 
     def __init__(self, status: int, body: ErrorBody, retry_after: float | None = None) -> None:
@@ -49,13 +49,13 @@ class Refused(Exception):
 
     @property
     def may_pass(self) -> bool:
-        """Whether the same request may succeed later. An empty account does not fill by itself."""
+        """Return whether the same request may succeed later; an empty account stays empty."""
         transient = self.status in _MAY_PASS or self.status >= 500
         return transient and self.body.code not in _NO_MONEY
 
 
 def parse_error_body(body: object) -> ErrorBody:
-    """Return what `body`, JSON or text, says; servers wrap it in many ways, or in none."""
+    """Return what `body` says, which is parsed JSON or text. Servers wrap errors in many ways."""
     match body:
         case {"error": inner}:
             return parse_error_body(inner)
@@ -68,7 +68,7 @@ def parse_error_body(body: object) -> ErrorBody:
 
 
 def final_error(refused: Refused, model: str, server: str) -> LlmchError | ReplyFailed:
-    """Return what a refusal means that neither waiting nor another form of request mends."""
+    """Return the error for a refusal that neither waiting nor another form of request resolves."""
     body = refused.body
     said = f" ({body.text})" if body.text else ""
     if body.code in _FILTERED:

@@ -1,4 +1,4 @@
-"""What both APIs' replies come to, before it is known whether they are of use. Pure."""
+"""Holds the answers and failures that the replies of both APIs are read as. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shared.llm.cost.estimates import estimate_tokens
 from shared.llm.wire.refusals import ErrorBody, Refused
 from shared.llm.wire.well_formed import well_formed
 
-# Called with the channel and the text of each piece of a streamed reply.
+# A function that is called with the channel and the text of each piece of a streamed reply.
 Watch = Callable[[Channel, str], None]
 
 JUST_ENDS = "the reply just ends: the server did not say that it is complete"
@@ -20,7 +20,7 @@ JUST_ENDS = "the reply just ends: the server did not say that it is complete"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A model's whole reply, of use or not. `usage` is `None` where the server names none."""
+    """Hold a model's whole reply, usable or not; `usage` is `None` where the server omits it."""
 
     text: str
     reasoning: str
@@ -29,9 +29,9 @@ class Answer:
 
 
 def answer_usage(answer: Answer, request: Request) -> Usage:
-    """Return what the answer took, estimated from its text where the server does not say.
+    """Return the usage of the answer, estimated from its text where the server reports none.
 
-    What it costs is left open: prices are applied where usage is counted.
+    The cost is left out: prices are applied where usage is counted.
     """
     if answer.usage is not None:
         return replace(answer.usage, cost_usd=None)
@@ -44,12 +44,12 @@ def answer_usage(answer: Answer, request: Request) -> Usage:
 
 
 def failed(answer: Answer, request: Request, message: str) -> ReplyFailed:
-    """Return the failure that `answer` is, with what it took."""
+    """Return the failure for an `answer` that is not usable, with its usage."""
     return ReplyFailed(well_formed(message), answer_usage(answer, request))
 
 
 def cut_short(answer: Answer, request: Request) -> ReplyCutShort:
-    """Return the failure of an answer that ran into its limit."""
+    """Return the failure for an answer that reached its output limit, with its usage."""
     usage = answer_usage(answer, request)
     return ReplyCutShort(
         f"the reply reached its limit before it was complete, after {usage.output_tokens:,} tokens",
@@ -58,7 +58,7 @@ def cut_short(answer: Answer, request: Request) -> ReplyCutShort:
 
 
 def error_document(error: Mapping[str, Any]) -> Refused:
-    """Return the refusal that came as a document, under a good HTTP status."""
+    """Return the refusal in an error document that came under a good HTTP status."""
     code = error.get("code")
     message = error.get("message")
     status = code if type(code) is int and 400 <= code < 600 else 500
@@ -68,17 +68,17 @@ def error_document(error: Mapping[str, Any]) -> Refused:
 
 
 def count(value: object) -> int:
-    """Return `value` as a number of tokens; 0 for whatever is none."""
+    """Return `value` as a number of tokens, or 0 where it is not a positive integer."""
     return value if type(value) is int and value > 0 else 0
 
 
 def detail_count(details: object, name: str) -> int:
-    """Return the count of `name` in the details of a usage, 0 where there is none."""
+    """Return the count of `name` in the details of a usage, or 0 where it is missing."""
     return count(details.get(name)) if isinstance(details, Mapping) else 0
 
 
 def text_of(value: object) -> str:
-    """Return `value` where it is text, or the texts of a list of content parts, else nothing."""
+    """Return `value` where it is text, the joined texts of a list of content parts, else ""."""
     match value:
         case str():
             return value

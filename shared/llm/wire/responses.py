@@ -1,4 +1,4 @@
-"""The Responses API: requests as bodies, events and documents as answers. Pure."""
+"""Writes request bodies for the Responses API and reads its events as answers. Pure."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _CHANNELS = {
 def response_body(request: Request, quirks: Quirks) -> dict[str, Any]:
     """Return the body of a request in the form that `quirks` allow.
 
-    The server makes the reply in the background where it can: a stream that breaks is resumed
-    then, a reply that is not streamed is polled for, and no reply is lost.
+    The server makes the reply in the background where it can. A stream that breaks is then
+    resumed, a reply that is not streamed is polled for, and no reply is lost.
     """
     body: dict[str, Any] = {"model": request.model, "input": prompt_for(quirks, request)}
     if quirks.stream:
@@ -75,10 +75,10 @@ def _text_format(request: Request, quirks: Quirks) -> dict[str, Any] | None:
 
 
 class ResponseStream:
-    """One response as its events tell it, over as many connections as it takes.
+    """Collect the events of one response, from one connection or several.
 
-    `response_id` and `last_sequence` say where to go on after a break; `final` is the response
-    document once it is in a terminal state.
+    `response_id` and `last_sequence` say where to resume after a break. `final` is the response
+    document once the response is in a terminal state.
     """
 
     def __init__(self, watch: Watch) -> None:
@@ -90,11 +90,11 @@ class ResponseStream:
 
     @property
     def text(self) -> str:
-        """The reply's text so far."""
+        """Return the reply's text so far."""
         return "".join(self._text)
 
     def read(self, documents: Iterable[Document]) -> None:
-        """Take events until the response is final; `ReplyBroken` where they end before that."""
+        """Take events until the response is final; raise `ReplyBroken` where they end before."""
         for document in documents:
             self.take(document)
             if self.final is not None:
@@ -145,9 +145,9 @@ def is_pending(response: Document) -> bool:
 def read_response(response: Document, request: Request, streamed_text: str = "") -> Answer:
     """Return the answer that a response in a terminal state holds.
 
-    `streamed_text` stands in where a server leaves the output out of its final document. Raises
-    `ReplyFailed`, or one of its kinds, where there is no complete answer; `Refused` where the
-    server reports that the account, not the request, is the reason.
+    `streamed_text` is used where a server leaves the output out of its final document. Raises
+    `ReplyFailed`, or a subclass, where there is no complete answer. Raises `Refused` where the
+    server reports that the account has no quota left.
     """
     answer = Answer(
         text="".join(_output(response, "message", "output_text", "text")) or streamed_text,
@@ -194,8 +194,8 @@ def _failure(response: Document, answer: Answer, request: Request) -> Exception:
         message = text_of(error.get("message")) or message
     if "quota" in code:
         return Refused(429, ErrorBody(message, code))
-    told = failed(answer, request, f"the server failed to make the reply: {message}")
-    return ReplyBroken(told.message, told.usage) if code in _MAY_PASS else told
+    failure = failed(answer, request, f"the server failed to make the reply: {message}")
+    return ReplyBroken(failure.message, failure.usage) if code in _MAY_PASS else failure
 
 
 def _output(response: Document, kind: str, part_kind: str, name: str) -> Iterator[str]:

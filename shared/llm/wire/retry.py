@@ -1,4 +1,4 @@
-"""When a failed call is made again, and how long is waited before."""
+"""Decides when a failed call is made again, and how long to wait before it."""
 
 from __future__ import annotations
 
@@ -18,42 +18,43 @@ T = TypeVar("T")
 
 
 class Clock(Protocol):
-    """Time as this layer needs it, so that a test can pass it without waiting."""
+    """Give the time and let it pass. A test can pass a clock of its own that does not wait."""
 
     def now(self) -> float:
-        """Return seconds since some fixed moment; never goes back."""
+        """Return the seconds since some fixed moment. The value never decreases."""
         ...
 
     def wall(self) -> float:
-        """Return seconds since the epoch, for dates that servers send."""
+        """Return the seconds since the epoch, to compare with dates that servers send."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Let `seconds` pass."""
+        """Return after `seconds`."""
         ...
 
 
 class SystemClock:
-    """The clock of this machine."""
+    """Give the time of this machine."""
 
     def now(self) -> float:
-        """Return the monotonic clock."""
+        """Return the seconds of the monotonic clock."""
         return time.monotonic()
 
     def wall(self) -> float:
-        """Return the time of day."""
+        """Return the seconds since the epoch."""
         return time.time()
 
     def sleep(self, seconds: float) -> None:
-        """Sleep."""
+        """Sleep for `seconds`."""
         time.sleep(seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """At most `retries` further calls, after waits that double from `base_seconds` on.
+    """Allow at most `retries` further calls, after waits that double from `base_seconds` on.
 
-    The waits are jittered down to their half at the least, so that parallel orders spread out.
+    No wait is longer than `longest_seconds`. Jitter shortens each wait by up to a half, so that
+    parallel orders spread out.
     """
 
     retries: int = 6
@@ -62,14 +63,14 @@ class RetryPolicy:
     jitter: Callable[[], float] = random.random
 
     def backoff(self, retry: int) -> float:
-        """Return the seconds to wait before the `retry`-th further call, the first being 1."""
+        """Return the seconds to wait before further call number `retry`, counted from 1."""
         full = min(self.longest_seconds, self.base_seconds * 2.0 ** (retry - 1))
         return full * (0.5 + 0.5 * self.jitter())
 
 
 @dataclass(frozen=True, slots=True)
 class RetryContext:
-    """All that waiting needs: the policy, the clock, and who is told."""
+    """Hold what a wait needs: the policy, the clock, and the sink and order of its event."""
 
     policy: RetryPolicy
     clock: Clock
@@ -77,20 +78,20 @@ class RetryContext:
     order: str | None = None
 
     def of(self, order: str | None) -> RetryContext:
-        """Return the same for a call of one order, which is then named."""
+        """Return a copy whose events name `order`."""
         return replace(self, order=order)
 
     def wait(self, reason: str, retry: int, seconds: float) -> None:
-        """Announce a wait and let it pass."""
+        """Emit an event about the wait, and sleep for `seconds`."""
         self.emit(ModelRetryScheduled(reason, seconds, retry, self.order))
         self.clock.sleep(seconds)
 
 
 def with_retries(call: Callable[[], T], patience: RetryContext, deadline: float) -> T:
-    """Return what `call` returns, calling again after faults that may pass.
+    """Return what `call` returns; call it again after faults that may pass.
 
-    `deadline` is a moment of the clock. Raises `ModelUnavailable` when the retries or the time are
-    used up, and lets a `Refused` through that waiting does not mend.
+    `deadline` is a time of the clock. Raises `ModelUnavailable` when the retries or the time are
+    used up, and `Refused` where the server refused for a reason that waiting does not resolve.
     """
     retry = 0
     while True:
@@ -118,7 +119,7 @@ def _check_patience(
         )
     if patience.clock.now() + seconds > deadline:
         raise ModelUnavailable(
-            f"the model server cannot be waited for: {reason}; "
+            f"waiting for the model server would take too long: {reason}; "
             f"the next try would be in {seconds:,.0f} seconds, past the call's deadline",
             hint="run again later: what is done is kept and not paid for again",
         )
@@ -127,8 +128,8 @@ def _check_patience(
 def parse_retry_after(headers: Mapping[str, str], wall: float) -> float | None:
     """Return the seconds that the server asks to wait, or `None` where it names none.
 
-    Knows `retry-after-ms` and `Retry-After`, as seconds or as a date seen from `wall`. `headers`
-    have lower-case names.
+    Reads `retry-after-ms`, and `Retry-After` in seconds or as a date. `wall` is the present time
+    in seconds since the epoch. `headers` have lower-case names.
     """
     milliseconds = _seconds(headers.get("retry-after-ms"))
     if milliseconds is not None:

@@ -1,6 +1,6 @@
-"""JSON documents out of HTTP bodies: one whole, or many as server-sent events.
+"""Reads JSON documents from HTTP bodies: one whole document, or many as server-sent events.
 
-What is no JSON is told apart here: a page of HTML, a chunk that got damaged, an endless body.
+A body that is not JSON is told apart by its kind: an HTML page, a damaged chunk, an endless body.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from shared.llm.wire.transport import HttpReply
 
 EVENT_STREAM = "text/event-stream"
 
-# Far above any reply that a model can write; a body beyond it has no end.
+# This is far above any reply that a model can write. A longer body is taken for endless.
 _LONGEST_BODY_BYTES = 64 * 1024 * 1024
 
 Document = Mapping[str, Any]
 
 
 class NotJson(Exception):
-    """The body of a good status is no JSON: another kind of server answered.
+    """Raised when a body under a good status is not JSON: another kind of server answered.
 
     `what` says what came instead.
     """
@@ -32,15 +32,15 @@ class NotJson(Exception):
 
 
 def read_document(reply: HttpReply) -> Document:
-    """Return the body as one JSON object; `NotJson` or `ReplyBroken` where it is none."""
+    """Return the body as one JSON object; raise `NotJson` or `ReplyBroken` where it is not one."""
     return _parsed(b"".join(_bounded(reply.chunks)), reply.media_type)
 
 
 def iter_documents(reply: HttpReply) -> Iterator[Document]:
     """Yield the JSON objects of an event stream, up to `[DONE]` or the stream's end.
 
-    A server that does not stream sends one whole document instead, which is yielded too. Raises
-    `NotJson` for a body that is neither, `ReplyBroken` for an event that is no JSON object.
+    A server that does not stream sends one whole document, which is yielded. Raises `NotJson` for
+    a body that is neither, and `ReplyBroken` for an event that is not a JSON object.
     """
     if reply.media_type != EVENT_STREAM:
         yield read_document(reply)
@@ -54,7 +54,7 @@ def iter_documents(reply: HttpReply) -> Iterator[Document]:
 def iter_event_data(chunks: Iterable[bytes]) -> Iterator[str]:
     """Yield the data of each server-sent event, however the bytes are cut into chunks.
 
-    An event that the end of the stream cuts off is dropped, as the standard asks.
+    An event that the end of the stream cuts off is dropped, as the standard requires.
     """
     data: list[str] = []
     for line in _lines(chunks):
@@ -67,7 +67,7 @@ def iter_event_data(chunks: Iterable[bytes]) -> Iterator[str]:
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Yield whole lines without their ends; LF, CRLF and CR all end one."""
+    """Yield whole lines without their ends; LF, CRLF and CR all end a line."""
     pieces: list[bytes] = []
     ended_in_return = False
     for chunk in chunks:
@@ -98,7 +98,7 @@ def _parsed(body: bytes, media_type: str) -> Document:
     except (ValueError, RecursionError):
         raise _not_json(body, media_type) from None
     if not isinstance(document, dict):
-        raise NotJson("JSON that is no object")
+        raise NotJson("JSON that is not an object")
     return document
 
 
@@ -110,7 +110,7 @@ def _not_json(body: bytes, media_type: str) -> Exception:
         return ReplyBroken("the reply's body is empty")
     if "json" in media_type:
         return ReplyBroken("the reply's body is damaged: it is no JSON")
-    return NotJson("something that is no JSON")
+    return NotJson("something other than JSON")
 
 
 def _event_document(data: str) -> Document:

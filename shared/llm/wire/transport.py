@@ -1,6 +1,6 @@
-"""The HTTP edge: the only module that imports the OpenAI SDK, and only when a call is made.
+"""Makes the HTTP calls. It alone imports the OpenAI SDK, and only when a call is made.
 
-The SDK authenticates, addresses and sends; its retries are off and its reading of bodies is
+The SDK authenticates, addresses and sends. Its retries are off and its reading of bodies is
 bypassed, because both hide what a caller must know (a stream that just ends, an HTML page).
 """
 
@@ -31,18 +31,19 @@ _BRIEF_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """An answer with a good status: its media type, and its body as it arrives."""
+    """Hold an answer with a good status: its media type, and the chunks of its body."""
 
     media_type: str
     chunks: Iterator[bytes]
 
 
 class Transport:
-    """The calls that this program makes to a model server.
+    """Make the calls of this program to a model server. Safe for threads.
 
-    Each is a context manager that yields an `HttpReply` and closes it. Raises `Unreachable`,
-    `Refused`, or `ModelUnavailable` where the SDK cannot be imported, on entering, `ReplyBroken`
-    while the body is read. Safe for threads.
+    Each call is a context manager that yields an `HttpReply` and closes it. Entering it raises
+    `Unreachable` where no answer comes, `Refused` for an error status, `ReplyBroken` where the
+    server stays silent, and `ModelUnavailable` where the SDK cannot be imported. Reading the body
+    raises `ReplyBroken` where it breaks off, and `ReplyFailed` past the deadline.
     """
 
     def __init__(self, access: ModelAccess, clock: Clock) -> None:
@@ -52,21 +53,21 @@ class Transport:
         self._opened: openai.OpenAI | None = None
 
     def create_chat(self, body: Mapping[str, Any]) -> AbstractContextManager[HttpReply]:
-        """POST /chat/completions."""
+        """Call POST /chat/completions."""
         return self._sent(lambda sdk: sdk.chat.completions.with_streaming_response.create(**body))
 
     def create_response(self, body: Mapping[str, Any]) -> AbstractContextManager[HttpReply]:
-        """POST /responses."""
+        """Call POST /responses."""
         return self._sent(lambda sdk: sdk.responses.with_streaming_response.create(**body))
 
     def retrieve_response(self, response_id: str) -> AbstractContextManager[HttpReply]:
-        """GET /responses/{id}."""
+        """Call GET /responses/{id}."""
         return self._sent(lambda sdk: sdk.responses.with_streaming_response.retrieve(response_id))
 
     def resume_response(
         self, response_id: str, starting_after: int
     ) -> AbstractContextManager[HttpReply]:
-        """GET /responses/{id} as a stream of the events after number `starting_after`."""
+        """Call GET /responses/{id} for a stream of the events after number `starting_after`."""
         return self._sent(
             lambda sdk: sdk.responses.with_streaming_response.retrieve(
                 response_id, stream=True, starting_after=starting_after
@@ -74,7 +75,7 @@ class Transport:
         )
 
     def cancel_response(self, response_id: str) -> AbstractContextManager[HttpReply]:
-        """POST /responses/{id}/cancel, without much patience."""
+        """Call POST /responses/{id}/cancel, with a timeout of 5 seconds."""
         return self._sent(
             lambda sdk: sdk.responses.with_streaming_response.cancel(
                 response_id, timeout=_BRIEF_SECONDS
@@ -82,7 +83,7 @@ class Transport:
         )
 
     def models(self) -> AbstractContextManager[HttpReply]:
-        """GET /models, without much patience."""
+        """Call GET /models, with a timeout of 5 seconds."""
         return self._sent(
             lambda sdk: sdk.models.with_streaming_response.list(timeout=_BRIEF_SECONDS)
         )
@@ -104,7 +105,7 @@ class Transport:
         import openai
 
         timeout = openai.Timeout(self._access.stall_seconds, connect=_CONNECT_SECONDS)
-        # A proxy from the environment knows no way to this machine's own loopback.
+        # A proxy from the environment cannot reach this machine's own loopback.
         http = openai.DefaultHttpxClient(
             trust_env=not self._access.is_local, timeout=timeout, follow_redirects=True
         )
@@ -147,7 +148,7 @@ class Transport:
                 yield chunk
         except ReplyFailed:
             raise
-        except Exception as error:  # the SDK's HTTP library is its own affair; so are its errors
+        except Exception as error:  # which HTTP library the SDK uses, and its errors, may change
             if "Timeout" in type(error).__name__:
                 raise ReplyBroken(self._silence()) from None
             raise ReplyBroken(f"the connection broke in the middle of the reply: {error}") from None
@@ -155,7 +156,7 @@ class Transport:
     def _refused(self, error: openai.APIStatusError) -> Refused:
         headers = {name.lower(): value for name, value in error.response.headers.items()}
         body = parse_error_body(error.body)
-        # Servers quote the key that they refuse, and what they say goes on record.
+        # Servers quote the key that they refuse, and their words are recorded.
         secrets = secret_values({"OPENAI_API_KEY": self._access.api_key})
         return Refused(
             error.status_code,
@@ -178,7 +179,7 @@ def _load_sdk() -> None:
     """Import the SDK; raise `ModelUnavailable` where it is missing or broken."""
     try:
         import_module("openai")
-    except Exception as error:  # a broken installation fails in whatever way it likes
+    except Exception as error:  # a broken installation can fail in any way
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise ModelUnavailable(
             f"the package `openai`, which asks the model, cannot be imported ({reason})",

@@ -1,4 +1,4 @@
-"""Text that can be encoded. JSON can spell half characters; UTF-8 and terminals know none. Pure."""
+"""Makes text encodable. JSON can spell half characters, which UTF-8 cannot. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def well_formed(text: str) -> str:
     """Return `text` with pairs of surrogates joined and lone ones replaced by U+FFFD.
 
     A server that cuts its reply into pieces may cut a character in two; joined, the halves are one
-    again. Costs one encoding where there is nothing to mend.
+    again. Text without surrogates costs one encoding.
     """
     try:
         text.encode("utf-8")

@@ -285,7 +285,7 @@ def test_a_base_url_that_is_none_is_refused(
     say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "localhost:8080")
-    assert "no http or https URL" in refused(say("plan", "--spec", spec, "--json"), cwd)
+    assert "not an http or https URL" in refused(say("plan", "--spec", spec, "--json"), cwd)
 
 
 @pytest.mark.parametrize("where", ["file/below", "file"])

@@ -57,7 +57,7 @@ def test_any_other_server_needs_one(url: str | None) -> None:
     ],
 )
 def test_a_url_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(InvalidInput, match="no http or https URL"):
+    with pytest.raises(InvalidInput, match="not an http or https URL"):
         check_access({"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": url})
 
 

@@ -52,8 +52,8 @@ def test_no_bytes_break_the_reading_of_events(chunks: list[bytes]) -> None:
         (b"<!DOCTYPE html>", "application/json", "an HTML page"),
         (b"  <html>", "text/plain", "an HTML page"),
         (b"Welcome", "text/html", "an HTML page"),
-        (b"Welcome", "text/plain", "something that is no JSON"),
-        (b"3", "application/json", "JSON that is no object"),
+        (b"Welcome", "text/plain", "something other than JSON"),
+        (b"3", "application/json", "JSON that is not an object"),
     ],
 )
 def test_another_kind_of_server_is_recognised(body: bytes, media_type: str, what: str) -> None:

@@ -130,7 +130,7 @@ def of_any_way(way: Way) -> dict[str, Case]:
         ),
         "429 for too long": Case(
             [error_answer(429, Retry_After="7200")],
-            "ModelUnavailable: the model server cannot be waited for",
+            "ModelUnavailable: waiting for the model server would take too long",
             1,
         ),
         "503 for ever": Case(

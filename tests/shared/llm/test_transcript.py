@@ -211,21 +211,21 @@ def test_a_file_torn_anywhere_loses_at_most_its_last_line(path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"hello\n", "line 1 is no line of a transcript"),
-        (b"[]\n", "line 1 is no line of a transcript: not a JSON object"),
+        (b"hello\n", "line 1 is not a line of a transcript"),
+        (b"[]\n", "line 1 is not a line of a transcript: not a JSON object"),
         (b"{}\n", "unknown kind of record: None"),
         (b'{"record": "header", "format": 2, "origin": {}}\n', "this version reads format 1"),
-        (b'{"record": "header", "format": 1, "origin": 3}\n', "origin is no object"),
+        (b'{"record": "header", "format": 1, "origin": 3}\n', "origin is not an object"),
         (b"\xff\xfe\n", "line 1"),
         (b"[" * 100_000 + b"\n", "nested too deep"),
-        (render_record(Header(AUTHORED)) * 2, "line 2: a transcript has one header, first"),
+        (render_record(Header(AUTHORED)) * 2, "line 2: a transcript has one header, on its first"),
         (
             render_record(Intent("k", chat_request())),
             "line 1: a transcript",
         ),
         (
             render_record(Header(AUTHORED)) + b'{"record": "response", "key": "k", "text": 3}\n',
-            "line 2 .*text is no string",
+            "line 2 .*text is not a string",
         ),
         *(
             (

@@ -1,1 +1,1 @@
-"""The type checker in a process of its own, and what it says."""
+"""Runs the type checker in a process of its own, and reads its messages."""

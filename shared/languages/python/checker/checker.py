@@ -1,4 +1,4 @@
-"""The type checker: mypy, in a process of its own that stays warm from one question to the next."""
+"""Checks types with mypy, in a process of its own that stays warm between questions."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import Any, Final, Self
 from shared.languages.base import CheckerFailed, Diagnostic
 from shared.languages.python.checker.worker_process import WorkerProcess
 
-# A first question takes some three seconds on two cores; a loaded machine may need ten times that.
+# A first question takes about three seconds on two cores. A loaded machine may take ten times that.
 DEADLINE_SECONDS: Final = 120.0
 
 FILES: Final = "llmch_view/"
-"""Where the project's files lie in the checker's folder, with a trailing slash."""
+"""The folder of the project's files inside the checker's folder, with a trailing slash."""
 
-# Relative paths throughout: a cache that meets a file under another absolute path replays its
-# errors under the old one.
+# All paths are relative: where a file has another absolute path than before, mypy's cache reports
+# the file's errors under the old path.
 _FLAGS: Final = (
     "--config-file=",
     "--no-site-packages",
@@ -45,7 +45,10 @@ _FOUND_NOTHING, _FOUND_ERRORS = 0, 1
 
 
 class FileBlocked(CheckerFailed):
-    """One file keeps the checker from judging any: `path` as it was given, and why."""
+    """Raised when one file keeps the checker from judging any file.
+
+    `path` is the path of that file as it was given, and `reason` is what mypy says about it.
+    """
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"the type checker stops at {path}: {reason}")
@@ -54,9 +57,9 @@ class FileBlocked(CheckerFailed):
 
 
 class TypeChecker:
-    """A type checker that starts with its first question and keeps what it learnt till closed.
+    """Check types in a process that starts with the first question and lives until `close`.
 
-    Not for several threads at once.
+    The process keeps its cache between questions. Only one thread at a time may ask.
     """
 
     def __init__(self, deadline_seconds: float = DEADLINE_SECONDS) -> None:
@@ -79,7 +82,7 @@ class TypeChecker:
 
     @property
     def is_running(self) -> bool:
-        """True once a question has been asked, until it is closed."""
+        """Return whether a question has been asked since the checker was made or last closed."""
         return self._worker is not None
 
     def check(
@@ -88,11 +91,12 @@ class TypeChecker:
         targets: Sequence[str],
         roots: Sequence[str] = ("",),
     ) -> tuple[Diagnostic, ...]:
-        """Return what is wrong in `targets`, some of `files`, all by relative path.
+        """Return the complaints about `targets`, which are among `files`; all paths are relative.
 
-        `roots` are the folders, each with its trailing slash, that imports start from. Raises
-        `FileBlocked` where a single file stops the checker, else `CheckerFailed` where there is
-        no answer; the next question then starts anew.
+        `roots` are the folders, each with its trailing slash, in which imports are looked up.
+        Raises `FileBlocked` where a single file stops the checker, and `CheckerFailed` where there
+        is no answer for another reason. After a failure of the process, the next question starts a
+        new one.
         """
         if not targets:
             return ()
@@ -109,12 +113,12 @@ class TypeChecker:
         return _read_reply(reply)
 
     def abort(self) -> None:
-        """End the process from another thread; the question under way fails."""
+        """End the process from another thread. A question that is being answered fails."""
         if (worker := self._worker) is not None:
             worker.abort()
 
     def close(self) -> None:
-        """End the process and remove its files; a later question starts another."""
+        """End the process and remove its files. A later question starts another process."""
         if self._worker is not None:
             self._worker.close()
         if self._folder is not None:
@@ -142,14 +146,14 @@ class TypeChecker:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 data = text.encode("utf-8", "replace")
                 target.write_bytes(data)
-                os.utime(target, (0, _time_of(data)))
+                os.utime(target, (0, _content_time(data)))
                 self._written[path] = text
 
 
-def _time_of(data: bytes) -> int:
-    """Return a modification time that tells contents apart.
+def _content_time(data: bytes) -> int:
+    """Return a modification time, in seconds, that differs for different contents.
 
-    mypy takes a file of the same size and the same second for unchanged.
+    mypy takes a file for unchanged if it has the same size and the same second as before.
     """
     return int.from_bytes(hashlib.sha256(data).digest()[:4], "big") // 2
 

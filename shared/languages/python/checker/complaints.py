@@ -1,6 +1,6 @@
-"""What a type checker can complain of, each kind with its parts.
+"""Represents the complaints of a type checker, each kind with its parts.
 
-`mypy_messages` makes these of what mypy says.
+`mypy_messages` makes complaints from mypy's messages.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from shared.languages.python.stubs.type_text import TypeText
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """The function that a message names, with the class that has it as a method."""
+    """Represent the function that a message names; `owner` is the class of a method."""
 
     name: str
     owner: TypeText | None = None
@@ -20,7 +20,7 @@ class Callee:
 
 @dataclass(frozen=True, slots=True)
 class ModuleLacks:
-    """A module has no such name; `module` is `None` where the message does not say which."""
+    """Report that a module lacks a name; `module` is `None` where the message does not name it."""
 
     module: str | None
     name: str
@@ -28,7 +28,7 @@ class ModuleLacks:
 
 @dataclass(frozen=True, slots=True)
 class ValueLacks:
-    """A value of this type has no such attribute."""
+    """Report that a value of `type` lacks the attribute `name`."""
 
     type: TypeText
     name: str
@@ -36,21 +36,21 @@ class ValueLacks:
 
 @dataclass(frozen=True, slots=True)
 class WrongArity:
-    """A call has too many arguments, too few, or one of an unknown name."""
+    """Report a call with too many arguments, too few, or one of an unknown name."""
 
     callee: Callee | None
 
 
 @dataclass(frozen=True, slots=True)
 class MadeAbstract:
-    """A class is called that has abstract methods."""
+    """Report that a class with abstract methods is called."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class WrongArgument:
-    """An argument is of another type than the parameter."""
+    """Report an argument of another type than its parameter."""
 
     callee: Callee | None
     actual: TypeText
@@ -59,9 +59,10 @@ class WrongArgument:
 
 @dataclass(frozen=True, slots=True)
 class WrongElement:
-    """A list, set, tuple or dict that is written out holds what it may not hold.
+    """Report a wrong element in a written-out list, set, tuple or dict.
 
-    `pairs` has the actual and the expected type, for a dict those of the key and of the value.
+    `pairs` has the actual and the expected type of the element; for a dict it has one pair for the
+    key and one for the value. `shown` is the actual type as mypy writes it.
     """
 
     pairs: tuple[tuple[TypeText, TypeText], ...]
@@ -70,7 +71,7 @@ class WrongElement:
 
 @dataclass(frozen=True, slots=True)
 class NoVariant:
-    """An overloaded function takes no such arguments."""
+    """Report that no variant of an overloaded function takes arguments of these types."""
 
     callee: Callee
     arguments: tuple[TypeText, ...]
@@ -78,7 +79,10 @@ class NoVariant:
 
 @dataclass(frozen=True, slots=True)
 class WrongOperands:
-    """Two operands do not go together; `of_union` says that the message names one of several."""
+    """Report two operands that do not go together.
+
+    `of_union` is true where an operand is a union, and the message is about one of its members.
+    """
 
     operator: str
     left: TypeText
@@ -88,14 +92,14 @@ class WrongOperands:
 
 @dataclass(frozen=True, slots=True)
 class WrongOperand:
-    """An operator, or an assignment to an item, is not for a value of this type."""
+    """Report that a value of `type` does not take an operator, or an assignment to an item."""
 
     type: TypeText
 
 
 @dataclass(frozen=True, slots=True)
 class WrongFormat:
-    """A placeholder such as `%d` is filled with a value of another type."""
+    """Report that a placeholder such as `%d` is filled with a value of another type."""
 
     actual: TypeText
     expected: TypeText
@@ -103,14 +107,14 @@ class WrongFormat:
 
 @dataclass(frozen=True, slots=True)
 class NotIndexable:
-    """A value of this type has no items."""
+    """Report an access to an item of a value whose `type` has no items."""
 
     type: TypeText
 
 
 @dataclass(frozen=True, slots=True)
 class WrongIndex:
-    """The items of a value have indexes of another type."""
+    """Report an index of another type than the value takes."""
 
     actual: TypeText
     expected: TypeText
@@ -118,38 +122,38 @@ class WrongIndex:
 
 @dataclass(frozen=True, slots=True)
 class NotCallable:
-    """A value of this type cannot be called."""
+    """Report a call of a value whose `type` cannot be called."""
 
     type: TypeText
 
 
 @dataclass(frozen=True, slots=True)
 class WrongUnpacking:
-    """A value has another number of items than it is unpacked to, or none at this index."""
+    """Report an unpacking to a wrong number of names, or an index beyond the end of a tuple."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotIterable:
-    """A value of this type is unpacked and has no items."""
+    """Report the unpacking of a value whose `type` has no items."""
 
     type: TypeText
 
 
 @dataclass(frozen=True, slots=True)
 class NotUnpackable:
-    """What stands behind a `*` has no items; the message does not say of which type it is."""
+    """Report an argument behind a `*` that has no items; the message does not name its type."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotAwaitable:
-    """A value of this type cannot be awaited."""
+    """Report an `await` of a value whose `type` cannot be awaited."""
 
     type: TypeText
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOnly:
-    """An attribute of this class is set that can only be read."""
+    """Report an assignment to the attribute `name` of the class `owner`, which is read-only."""
 
     name: str
     owner: str
@@ -157,7 +161,7 @@ class ReadOnly:
 
 @dataclass(frozen=True, slots=True)
 class WrongStore:
-    """A value is bound to something of another type; the types are there where they are named."""
+    """Report an assignment of a value of another type; a type is `None` where mypy omits it."""
 
     actual: TypeText | None = None
     expected: TypeText | None = None
@@ -165,7 +169,10 @@ class WrongStore:
 
 @dataclass(frozen=True, slots=True)
 class WrongReturn:
-    """A function returns what its annotation does not allow."""
+    """Report a `return` that the function's annotation does not allow.
+
+    `shown` is the actual type as mypy writes it.
+    """
 
     actual: TypeText
     expected: TypeText
@@ -174,22 +181,22 @@ class WrongReturn:
 
 @dataclass(frozen=True, slots=True)
 class NoReturn:
-    """A function that must return a value may end without one."""
+    """Report that a function that must return a value may end without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoResult:
-    """The result of a function is used that returns nothing."""
+    """Report that the result of a function is used although the function returns nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The complaint is about names, imports or mypy's own habits: other rules report those."""
+    """Represent a complaint about names, imports or mypy's own habits: other rules report those."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """The complaint is of a kind that nothing is made of."""
+    """Represent a complaint of any other kind, which is not used."""
 
 
 Complaint = (

@@ -1,8 +1,9 @@
-"""Reads what mypy says: each of its messages becomes a complaint whose parts have types.
+"""Reads mypy's messages: each message becomes a complaint whose parts have types.
 
-All that depends on mypy's wording, its error codes and its way of counting columns stands in this
-file, so that a new release of mypy is met here alone. The patterns follow `messages.py` and
-`message_registry.py` of mypy 2.4.1; a message that none of them fits is `Unclear`.
+All code that depends on mypy's wording, its error codes and its way of counting columns is in this
+file, so that a new release of mypy changes this file alone. The patterns follow `messages.py` and
+`message_registry.py` of mypy 2.4.1. A message that fits none of them is `Unclear`, or `Beside`
+where its code is one that other rules cover.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def _operands(found: re.Match[str]) -> WrongOperands:
 
 
 _Reader = Callable[[re.Match[str]], Complaint]
-# For each of mypy's codes the patterns of its messages; the first that is found counts.
+# The patterns of the messages of each of mypy's codes. The first pattern that fits counts.
 _PATTERNS: Final[dict[str, Sequence[tuple[re.Pattern[str], _Reader]]]] = {
     "attr-defined": (
         (
@@ -204,7 +205,7 @@ _PATTERNS: Final[dict[str, Sequence[tuple[re.Pattern[str], _Reader]]]] = {
     "return": ((re.compile(""), lambda m: NoReturn()),),
     "func-returns-value": ((re.compile(""), lambda m: NoResult()),),
 }
-# These stand in messages of several codes.
+# These patterns fit messages of several codes.
 _ANY_CODE: Final[Sequence[tuple[re.Pattern[str], _Reader]]] = (
     (
         re.compile(r'got "(?P<actual>.+)", expected "(?P<expected>.+)"'),
@@ -214,7 +215,7 @@ _ANY_CODE: Final[Sequence[tuple[re.Pattern[str], _Reader]]] = (
 
 
 def read_complaint(diagnostic: Diagnostic) -> Complaint:
-    """Return what a diagnostic says."""
+    """Return the complaint that a diagnostic makes."""
     for pattern, read in (*_PATTERNS.get(diagnostic.code, ()), *_ANY_CODE):
         found = pattern.search(diagnostic.message)
         if found is None:
@@ -227,14 +228,14 @@ def read_complaint(diagnostic: Diagnostic) -> Complaint:
 
 
 def stops_for_standard_name(reason: str) -> bool:
-    """Say whether mypy stops because a file has the name of a standard module."""
+    """Return whether mypy stops because a file has the name of a standard module."""
     return "shadows" in reason
 
 
 def checkers_column(line: str, offset: int) -> int:
     """Return mypy's number for the column that Python counts as `offset` bytes into `line`.
 
-    mypy 2.4.1 subtracts twice what the bytes are more than the characters.
+    mypy 2.4.1 subtracts twice the difference between the number of bytes and of characters.
     """
     if line.isascii():
         return offset

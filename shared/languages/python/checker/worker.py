@@ -1,8 +1,8 @@
-"""The process that the type checker runs in; started by path, it imports nothing of this project.
+"""Runs mypy in a process of its own. It is started by path and imports nothing of this project.
 
-Requests come one a line, as JSON, on the first descriptor given; replies go to the second. mypy
-works relative to the current folder and keeps state of its own, and code nested deep enough ends
-its process: none of that may happen to the process that asks.
+Requests arrive on the first descriptor given, as one line of JSON each; replies go to the second.
+mypy works relative to the current folder, keeps state of its own, and may end its process on code
+that is nested too deep. None of that may happen to the process that asks.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import os
 import resource
 import sys
 
-# Of address space. The stubs of a large plan need a tenth of it.
+# The limit of the address space. The stubs of a large plan need a tenth of it.
 _MAX_BYTES = 4 * 1024**3
 
 
 def main(requests: int, replies: int) -> None:
-    """Run the checker for each request until there are no more."""
+    """Run the checker for each request, until the descriptor `requests` is closed."""
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, _MAX_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     from mypy import api

@@ -1,4 +1,4 @@
-"""The other end of `worker`: starts it, asks it, and ends it."""
+"""Starts the process that runs `worker`, asks it, and ends it."""
 
 from __future__ import annotations
 
@@ -17,34 +17,38 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PROGRAM: Final = Path(__file__).with_name("worker.py")
-# Nothing of the user's environment changes what is found; equal input, equal order of findings.
+# The user's environment must not change the findings, nor their order: a fixed hash seed keeps it.
 _ENVIRONMENT: Final = {"LANG": "C.UTF-8", "PATH": os.defpath, "PYTHONHASHSEED": "0"}
 _CHUNK: Final = 1 << 16
 
 
 class WorkerProcess:
-    """A running worker. Every method but `close` raises `CheckerFailed` where it is gone."""
+    """Represent a running worker. `ask` raises `CheckerFailed` where the worker is gone."""
 
     def __init__(self, folder: Path) -> None:
-        """Start one whose current folder is `folder`."""
-        theirs_in, self._requests = os.pipe()
-        self._replies, theirs_out = os.pipe()
+        """Start a worker whose current folder is `folder`, or raise `CheckerFailed`."""
+        worker_in, self._requests = os.pipe()
+        self._replies, worker_out = os.pipe()
         try:
             self._process = start_service(
-                [sys.executable, "-P", "-s", str(_PROGRAM), str(theirs_in), str(theirs_out)],
+                [sys.executable, "-P", "-s", str(_PROGRAM), str(worker_in), str(worker_out)],
                 cwd=folder,
                 env=_ENVIRONMENT,
-                pass_fds=(theirs_in, theirs_out),
+                pass_fds=(worker_in, worker_out),
             )
         except (ToolMissing, ToolFailed) as error:
             self._close_pipes()
             raise CheckerFailed(f"the type checker did not start: {error}") from error
         finally:
-            os.close(theirs_in)
-            os.close(theirs_out)
+            os.close(worker_in)
+            os.close(worker_out)
 
     def ask(self, request: Mapping[str, Any], deadline_seconds: float) -> Any:
-        """Return the reply to one request; past the deadline the worker is ended."""
+        """Return the reply to one request.
+
+        Raises `CheckerFailed` where no reply comes within `deadline_seconds` or the worker ends.
+        The worker is ended after any failure.
+        """
         line = json.dumps(request).encode() + b"\n"
         ends = time.monotonic() + deadline_seconds
         try:
@@ -55,7 +59,7 @@ class WorkerProcess:
             raise CheckerFailed(f"the type checker broke off: {error}") from error
         except (
             BaseException
-        ):  # Ctrl-C included: a reply still to come would answer the next request
+        ):  # Ctrl-C included: otherwise a late reply would answer the next request
             self.close()
             raise
 
@@ -76,11 +80,11 @@ class WorkerProcess:
         return bytes(received)
 
     def abort(self) -> None:
-        """End the worker from another thread; a reply that is waited for never comes."""
+        """End the worker from another thread. A call of `ask` under way then fails."""
         self._process.kill()
 
     def close(self) -> None:
-        """End the worker; may be called again."""
+        """End the worker. Calling this again is harmless."""
         if self._process.returncode is None:
             self._process.kill()
             self._process.wait()

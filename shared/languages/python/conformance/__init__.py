@@ -1,1 +1,1 @@
-"""Whether code keeps its declared interfaces."""
+"""Decides whether code keeps its declared interfaces."""

@@ -1,4 +1,4 @@
-"""Giving unannotated code the types that its stub declares, for a type checker to hold it to."""
+"""Annotates code with the types that its stub declares, so that a type checker checks them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def annotate(
 ) -> ast.Module:
     """Return `source` with the stub's annotations on each function that has none of its own.
 
-    `imports` are the stub's, made absolute; what they bind the source may not bind itself.
+    `imports` are the import statements of the stub, made absolute. An import is left out where the
+    source itself binds one of its names.
     """
     had = declarations(source.body)
     variables = type_variables(stub)
@@ -68,30 +69,30 @@ def _annotated_function(
     *,
     skip_first: bool,
 ) -> _FunctionNode:
-    told = declaration.nodes[-1]
+    declared = declaration.nodes[-1]
     if (
         len(declaration.nodes) != 1
-        or not isinstance(told, _FunctionNode)
-        or isinstance(told, ast.AsyncFunctionDef) is not isinstance(node, ast.AsyncFunctionDef)
+        or not isinstance(declared, _FunctionNode)
+        or isinstance(declared, ast.AsyncFunctionDef) is not isinstance(node, ast.AsyncFunctionDef)
         or not decorator_names(node) <= _HARMLESS
         or _is_annotated(node.args)
         or node.returns is not None
     ):
         return node
-    types = {each.arg: each.annotation for each in _all(told.args)}
+    types = {each.arg: each.annotation for each in _parameters(declared.args)}
     new = _copy_function(node)
-    # The parameters of a function without any annotation have no names for a type checker.
+    # A type checker ignores the parameter names of a function that has no annotation at all.
     anything = ast.Name("_Any")
-    parameters = _all(new.args)[skip_first and "staticmethod" not in decorator_names(node) :]
+    parameters = _parameters(new.args)[skip_first and "staticmethod" not in decorator_names(node) :]
     for parameter in parameters:
         annotation = types.get(parameter.arg)
         parameter.annotation = anything if annotation is None else erase(annotation, variables)
-    new.returns = anything if told.returns is None else erase(told.returns, variables)
+    new.returns = anything if declared.returns is None else erase(declared.returns, variables)
     return new
 
 
 def _copy_function(node: _FunctionNode) -> _FunctionNode:
-    """Return a function with parameters of its own; the body is shared."""
+    """Return a copy of a function with new parameters, without annotations, and the same body."""
     fields = {field: getattr(node, field) for field in node._fields}
     args = ast.arguments(
         posonlyargs=[ast.arg(each.arg) for each in node.args.posonlyargs],
@@ -105,13 +106,13 @@ def _copy_function(node: _FunctionNode) -> _FunctionNode:
     return ast.copy_location(type(node)(**{**fields, "args": args}), node)
 
 
-def _all(args: ast.arguments) -> list[ast.arg]:
+def _parameters(args: ast.arguments) -> list[ast.arg]:
     every = [*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg]
     return [each for each in every if each is not None]
 
 
 def _is_annotated(args: ast.arguments) -> bool:
-    return any(each.annotation is not None for each in _all(args))
+    return any(each.annotation is not None for each in _parameters(args))
 
 
 def _after_future_imports(body: Sequence[ast.stmt]) -> int:

@@ -1,4 +1,4 @@
-"""Does code keep the interfaces that were declared of it? Told without running any of it."""
+"""Decides whether code keeps the interfaces declared for it, without running any of it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def check_conformance(
 ) -> tuple[ContractViolation, ...]:
     """Return what in `sources` contradicts `interfaces`, sorted by file and name.
 
-    `sources` has the texts of the project's Python files; only those that imports lead to are
-    asked for. What cannot be told for certain is no violation. Raises `CheckerFailed` where the
-    type checker gave no answer, or code is nested too deep: then nothing was judged.
+    `sources` has the texts of the project's Python files by path. Only declared files and those
+    that imports lead to are looked up. A difference that is not certain is not a violation. Raises
+    `CheckerFailed` where the type checker gave no answer, or where a declared file cannot be parsed
+    for a reason other than its syntax; nothing is judged then.
     """
     history = ModuleHistory(sources.keys(), sources, [])
     found: list[ContractViolation] = []
@@ -41,10 +42,10 @@ def check_conformance(
             subject = subject_of(path, body, tree, is_open=module.is_open)
             subjects.append(subject)
             found += missing_names(subject)
-    told = {(each.path, each.name) for each in found}
+    reported = {(each.path, each.name) for each in found}
     for each in wrong_types(subjects, history, checker):
-        members = {name for path, name in told if path == each.path and f"{each.name}." in name}
-        if (each.path, each.name) not in told and not members:
-            told.add((each.path, each.name))
+        members = {name for path, name in reported if path == each.path and f"{each.name}." in name}
+        if (each.path, each.name) not in reported and not members:
+            reported.add((each.path, each.name))
             found.append(each)
     return tuple(sorted(found, key=lambda each: (each.path, each.name, each.message)))

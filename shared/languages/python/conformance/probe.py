@@ -1,8 +1,9 @@
-"""A module that uses an implementation exactly as its stub declares it, for a type checker to read.
+"""Builds a module that uses an implementation as its stub declares it, for a type checker to read.
 
-For each function, method and constructor it has a callback protocol made from the stub, to which
-the implementation is assigned; for each variable and attribute, an assignment to its type. Where
-the checker objects, the implementation does not keep to the stub. Nothing of it ever runs.
+For each function, method and constructor the module has a callback protocol made from the stub,
+and assigns the implementation to it. For each variable and attribute it has an assignment to the
+declared type. Where the checker objects, the implementation does not keep to the stub. The module
+is never run.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _TRANSPARENT: Final = frozenset(
 )  # fmt: skip
 _TYPE_VARIABLES: Final = frozenset({"TypeVar", "ParamSpec", "TypeVarTuple"})
 _QUALIFIERS: Final = frozenset({"Final", "ClassVar", "Required", "NotRequired", "ReadOnly"})
-# Classes that are not made by calling them, or not in a way that their body tells.
+# A class with one of these bases is not called, or its body does not say how to call it.
 _SPECIAL_BASES: Final = frozenset(
     {"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "Protocol", "TypedDict", "ABC"}
 )
@@ -32,7 +33,10 @@ _SPECIAL_BASES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One use of a declared name. `shape` looks at number and names of parameters alone."""
+    """Represent one use of a declared name.
+
+    A probe of the kind `shape` checks only the number and the names of the parameters.
+    """
 
     name: str
     kind: Kind
@@ -40,7 +44,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class ProbeModule:
-    """The text, and which probe stands on which of its lines."""
+    """Hold the text of a probe module, and its probes by line number, from 1."""
 
     text: str
     probes: Mapping[int, Probe]
@@ -49,10 +53,10 @@ class ProbeModule:
 def build_probe(
     module: str, stub: Mapping[str, Declaration], imports: Sequence[str], present: Collection[str]
 ) -> ProbeModule:
-    """Return the probe of the module with that dotted name.
+    """Return the probe of the module with the dotted name `module`.
 
-    `stub` is what is declared of it, `imports` are the import statements of the stub, made
-    absolute, and `present` the declared names that the implementation has.
+    `stub` has the module's declarations, `imports` the import statements of the stub, made
+    absolute, and `present` the names that the implementation has.
     """
     return _Builder(module, stub, imports, present).build()
 
@@ -129,7 +133,7 @@ class _Builder:
     ) -> None:
         nodes = [each for each in declaration.nodes if isinstance(each, _FunctionNode)]
         if not all(decorator_names(each) <= _TRANSPARENT for each in nodes):
-            return  # what such a decorator makes of it cannot be written down
+            return  # the signature behind such a decorator cannot be written down
         for kind in ("shape", "types"):
             self._count += 1
             protocol = f"_P{self._count}"
@@ -152,10 +156,10 @@ class _Builder:
     def _callback(self, node: _FunctionNode, *, typed: bool, skip_first: bool) -> _FunctionNode:
         args = node.args
         positional = [*args.posonlyargs, *args.args][skip_first:]
-        # An operator's operands are never given by name.
+        # Operands are never passed to an operator by name.
         is_special = node.name.startswith("__") and node.name not in {"__init__", "__call__"}
         only = len(positional) if is_special else len(args.posonlyargs) - skip_first
-        me = ast.arg("_self")
+        self_parameter = ast.arg("_self")
 
         def part(parameter: ast.arg) -> ast.arg:
             annotation = self._type(parameter.annotation) if typed else ast.Name("Any")
@@ -164,8 +168,8 @@ class _Builder:
         first = [part(each) for each in positional[: max(only, 0)]]
         plain = [part(each) for each in positional[max(only, 0) :]]
         signature = ast.arguments(
-            posonlyargs=[me, *first] if first else [],
-            args=plain if first else [me, *plain],
+            posonlyargs=[self_parameter, *first] if first else [],
+            args=plain if first else [self_parameter, *plain],
             vararg=part(args.vararg) if args.vararg else None,
             kwonlyargs=[part(each) for each in args.kwonlyargs],
             kw_defaults=[None if each is None else ast.Constant(...) for each in args.kw_defaults],
@@ -208,14 +212,14 @@ class _Builder:
 
 
 def erase(annotation: ast.expr, variables: Collection[str] = ()) -> ast.expr:
-    """Return a type fit to stand anywhere: without qualifiers, quotes and type variables."""
-    erased: object = _Erased(variables).visit(_deep(annotation))
+    """Return a type that is valid anywhere: without qualifiers, quotes and type variables."""
+    erased: object = _Erased(variables).visit(_deep_copy(annotation))
     assert isinstance(erased, ast.expr), "expressions are replaced by expressions"
     return erased
 
 
 class _Erased(ast.NodeTransformer):
-    """Puts `Any` for type variables and what only has a meaning inside a class."""
+    """Replace type variables, and names that have a meaning only inside a class, by `Any`."""
 
     def __init__(self, variables: Collection[str]) -> None:
         self._variables = variables
@@ -225,12 +229,12 @@ class _Erased(ast.NodeTransformer):
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         inner = quoted_type(node.value) if isinstance(node.value, str) else None
-        return node if inner is None else self._erased(_deep(inner))
+        return node if inner is None else self._erased(_deep_copy(inner))
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         name, inner = last_name(node.value), node.slice
         if name == "Literal":
-            return node  # what it lists are values
+            return node  # a `Literal` lists values
         if name == "Annotated" and isinstance(inner, ast.Tuple):
             return self._erased(inner.elts[0])
         if name in _QUALIFIERS:
@@ -244,7 +248,7 @@ class _Erased(ast.NodeTransformer):
 
 
 def constructor_of(declaration: Declaration) -> ast.FunctionDef | None:
-    """Return the signature that makes a value of a class, as a method; `None`: it is not told."""
+    """Return the signature of a class's constructor, as a method; `None` where it is unknown."""
     node = declaration.nodes[-1]
     if not isinstance(node, ast.ClassDef) or base_names(node) & _SPECIAL_BASES:
         return None
@@ -270,7 +274,7 @@ def type_variables(stub: Mapping[str, Declaration]) -> frozenset[str]:
 
 
 def decorator_names(node: ast.stmt) -> frozenset[str]:
-    """Return the last names of what decorates a function or class."""
+    """Return the last names of the decorators of a function or class."""
     decorators: Sequence[ast.expr] = getattr(node, "decorator_list", ())
     return frozenset(last_name(each) for each in decorators)
 
@@ -284,13 +288,13 @@ def _is_abstract(declaration: Declaration) -> bool:
 
 
 def base_names(node: ast.stmt) -> frozenset[str]:
-    """Return the last names of a class's bases; none of what is no class."""
+    """Return the last names of a class's bases; nothing for any other statement."""
     bases = node.bases if isinstance(node, ast.ClassDef) else []
     return frozenset(map(last_name, bases))
 
 
 def _made_of_fields(node: ast.ClassDef) -> bool:
-    """Say whether a class takes its own fields, one after the other, and nothing else."""
+    """Return whether the constructor of a class takes the class's own fields in order."""
     if "NamedTuple" in base_names(node):
         return base_names(node) == {"NamedTuple"}
     plain = [each for each in node.decorator_list if last_name(each) == "dataclass"]
@@ -318,7 +322,7 @@ def _is_field(node: ast.stmt) -> bool:
 
 
 def _annotation_of(node: ast.stmt) -> ast.expr | None:
-    """Return the type that a variable is declared with; a bare `Final` is none."""
+    """Return the declared type of a variable, without qualifiers; `None` for none."""
     found = node.annotation if isinstance(node, ast.AnnAssign) else None
     while found is not None and last_name(found) in _QUALIFIERS:
         found = found.slice if isinstance(found, ast.Subscript) else None
@@ -326,7 +330,7 @@ def _annotation_of(node: ast.stmt) -> ast.expr | None:
 
 
 def last_name(node: ast.expr) -> str:
-    """Return the last part of a dotted name, without call or subscript; empty for all else."""
+    """Return the last part of a dotted name, without call or subscript; "" for anything else."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
@@ -336,12 +340,12 @@ def last_name(node: ast.expr) -> str:
             return ""
 
 
-def _deep(node: ast.expr) -> ast.expr:
+def _deep_copy(node: ast.expr) -> ast.expr:
     return ast.parse(ast.unparse(node), mode="eval").body
 
 
 def absolute_imports(body: Sequence[ast.stmt], package: Sequence[str]) -> Iterator[str]:
-    """Yield the import statements of a stub, relative ones made absolute from `package`."""
+    """Yield the import statements of a stub, with relative imports made absolute by `package`."""
     for statement in body:
         match statement:
             case ast.Import():

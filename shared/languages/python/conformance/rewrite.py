@@ -1,4 +1,4 @@
-"""Does a rewrite of an existing file lose what nobody asked it to lose?"""
+"""Checks whether a rewrite of an existing file loses more than anybody asked for."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from shared.languages.shrinking import check_shrinking
 def check_rewrite(
     path: str, before: str, after: str, changes: Sequence[str] = ()
 ) -> tuple[ContractViolation, ...]:
-    """Return what the file at `path` loses by a rewrite and `changes` do not name.
+    """Return a violation for each loss of the file at `path` that `changes` do not name.
 
-    That is a public name of a Python file that is no test, or more than half of the text of any
-    file of twenty lines and more. Names that moved to another file and are imported from there
-    are not lost, nor does their text count. Where `changes` name the file itself, nothing is.
+    A loss is a public name of a Python file that is not a test, or more than half of the text of
+    any file of at least twenty lines. Names that moved to another file and are imported from there
+    are not lost, and their text does not count. Where `changes` name the file itself, nothing is
+    lost.
     """
     changed = normal_changes(changes)
     is_python = path.endswith((".py", ".pyi"))
@@ -38,11 +39,15 @@ def check_rewrite(
         return tuple(check_shrinking(path, before, after))
     had, has = declarations(old.body), declarations(new.body)
     lost = () if is_test_file(path) else tuple(_lost(path, old, new, changed))
-    rest = _without_text(before, [had[name] for name in had if _may_go(name, path, has, changed)])
+    rest = _without_text(
+        before, [had[name] for name in had if _may_be_lost(name, path, has, changed)]
+    )
     return (*lost, *check_shrinking(path, rest, after))
 
 
-def _may_go(name: str, path: str, has: dict[str, Declaration], changed: Collection[str]) -> bool:
+def _may_be_lost(
+    name: str, path: str, has: dict[str, Declaration], changed: Collection[str]
+) -> bool:
     moved = name in has and has[name].kind == "import"
     return moved or is_meant(name, path, changed)
 
@@ -61,14 +66,14 @@ def _lost(
     path: str, old: ast.Module, new: ast.Module, changed: Collection[str]
 ) -> Iterator[ContractViolation]:
     if any(_is_star(each) for each in ast.walk(new)):
-        return  # it may bring any name back
+        return  # a star import may bring back any name
     had, has = declarations(old.body), declarations(new.body)
     for name in _public(old, path):
         if is_meant(name, path, changed):
             continue
         owner, _, member = name.partition(".")
         kept = owner in has
-        if member:  # of a class that is gone itself, nothing more is told
+        if member:  # the members of a class that is gone itself are not reported
             kept = not kept or _has_member(has[owner], member, had[owner])
         if not kept:
             yield ContractViolation(path, name, f"`{name}` is gone, and no interface says so")
@@ -81,8 +86,8 @@ def _is_star(node: ast.AST) -> bool:
 def _public(tree: ast.Module, path: str) -> Iterator[str]:
     exported = _exported(tree)
     is_package = path.endswith(("/__init__.py", "/__init__.pyi")) or path == "__init__.py"
-    seen = [each for each in tree.body if not _is_run_alone(each)]
-    passing = _passing(seen)
+    seen = [each for each in tree.body if not _is_main_block(each)]
+    incidental = _incidental_variables(seen)
     for name, declared in declarations(seen).items():
         if exported is not None:
             is_public = name in exported
@@ -91,7 +96,7 @@ def _public(tree: ast.Module, path: str) -> Iterator[str]:
             is_public = (
                 name[0] != "_"
                 and (declared.kind != "import" or relative)
-                and (declared.kind != "variable" or name not in passing)
+                and (declared.kind != "variable" or name not in incidental)
             )
         if is_public:
             yield name
@@ -102,8 +107,8 @@ def _public(tree: ast.Module, path: str) -> Iterator[str]:
             )
 
 
-def _is_run_alone(statement: ast.stmt) -> bool:
-    """Say whether it is `if __name__ == "__main__":`; who imports the module never sees that."""
+def _is_main_block(statement: ast.stmt) -> bool:
+    """Return whether this is `if __name__ == "__main__":`, which an import never runs."""
     match statement:
         case ast.If(test=ast.Compare(left=ast.Name(id="__name__"), ops=[ast.Eq()]), orelse=[]):
             return True
@@ -111,11 +116,12 @@ def _is_run_alone(statement: ast.stmt) -> bool:
             return False
 
 
-def _passing(body: Sequence[ast.stmt]) -> frozenset[str]:
-    """Return the variables that are there by the way: nobody imports them.
+def _incidental_variables(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Return the variables that nobody imports.
 
-    Those are the variables of loops and `with`, what stands in for an import from elsewhere that
-    failed, and those of a script: a module that declares nothing else and ends by doing something.
+    These are the variables of loops and `with`, the substitutes for an absolute import that failed,
+    and the variables of a script. A script is a module that declares no function or class and ends
+    with a statement that does something. Its upper-case names are not among them.
     """
     declared = declarations(body)
     imported = {
@@ -125,7 +131,7 @@ def _passing(body: Sequence[ast.stmt]) -> frozenset[str]:
         for name, _ in bindings(each)
     }
     defines = any(each.kind in ("function", "class") for each in declared.values())
-    is_script = not defines and any(map(_acts, body[-1:]))
+    is_script = not defines and any(map(_does_something, body[-1:]))
     return frozenset(
         name
         for name, each in declared.items()
@@ -135,7 +141,7 @@ def _passing(body: Sequence[ast.stmt]) -> frozenset[str]:
     )
 
 
-def _acts(statement: ast.stmt) -> bool:
+def _does_something(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Expr):
         return not isinstance(statement.value, ast.Constant)
     return isinstance(statement, ast.While | ast.For | ast.With)
@@ -146,7 +152,7 @@ def _is_relative(node: ast.stmt) -> bool:
 
 
 def _exported(tree: ast.Module) -> frozenset[str] | None:
-    """Return the names in `__all__`, `None` where it does not list them plainly."""
+    """Return the names in `__all__`; `None` where there is no plain list of them."""
     found: frozenset[str] | None = None
     for statement in tree.body:
         match statement:
@@ -166,7 +172,7 @@ def _exported(tree: ast.Module) -> frozenset[str] | None:
 
 
 def _has_member(now: Declaration, member: str, before: Declaration) -> bool:
-    """Say whether a class still has a member, or may have it by another base or by a decorator."""
+    """Return whether a class still has a member, or may have it from other bases than before."""
     new, old = now.nodes[-1], before.nodes[-1]
     if not (isinstance(new, ast.ClassDef) and isinstance(old, ast.ClassDef)):
         return True

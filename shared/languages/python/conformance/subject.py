@@ -1,4 +1,4 @@
-"""One file of a project: what is declared of it, and what it has."""
+"""Represents one file of a project: what is declared for it, and what it has."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ _PROBES: Final = "llmch_probes/"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One file with what is declared of it and what it has."""
+    """Hold one file with its declared names (`stub`) and the names that it has (`had`).
+
+    `module` is its dotted name, `imports` are the import statements of the stub, made absolute, and
+    `tree` is its syntax tree. Where it `is_open`, the file may have names that the tree does not
+    show, as by a star import.
+    """
 
     path: str
     module: str
@@ -28,14 +33,12 @@ class Subject:
 
     @property
     def probe_path(self) -> str:
+        """Return the path of the file's probe module, for the type checker."""
         return f"{_PROBES}{self.module.replace('.', '__')}.py"
 
 
 def subject_of(path: str, body: Sequence[ast.stmt], tree: ast.Module, *, is_open: bool) -> Subject:
-    """Return the file at `path`, declared by the statements of `body` and written as `tree`.
-
-    One that `is_open` may have names that nobody sees, as by a star import.
-    """
+    """Return the file at `path`, declared by the statements of `body` and written as `tree`."""
     stem = path.removesuffix(".pyi").removesuffix(".py").removesuffix("/__init__")
     module = stem.removeprefix(ROOTS[1]).replace("/", ".")
     is_package = path.endswith(("/__init__.py", "/__init__.pyi"))

@@ -1,4 +1,4 @@
-"""Has what a file declares the declared types? Told by the type checker, where it is certain."""
+"""Checks with the type checker whether names of a file surely have other types than declared."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ _STRUCTURAL: Final = frozenset({"Protocol", "TypedDict", "NamedTuple"})
 def wrong_types(
     subjects: Sequence[Subject], history: ModuleHistory, checker: Checker | None
 ) -> Iterator[ContractViolation]:
-    """Yield a violation for each name that has another type than was declared, surely.
+    """Yield a violation for each name that surely has another type than was declared.
 
-    Raises `CheckerFailed` where the type checker gave no answer.
+    Without a `checker`, a new one is opened and closed. Raises `CheckerFailed` where the type
+    checker gave no answer.
     """
     if not subjects:
         return
@@ -56,10 +57,10 @@ def wrong_types(
     diagnostics = checker.check(files, sorted(targets), view.roots)
     for each in diagnostics:
         if each.path in probes:
-            yield from _probed(each, *probes[each.path], classes)
+            yield from _probe_violations(each, *probes[each.path], classes)
     for each in diagnostics:
         if each.path in by_path:
-            yield from _in_body(each, by_path[each.path], files[each.path])
+            yield from _body_violations(each, by_path[each.path], files[each.path])
 
 
 def _needed(subject: Subject) -> Iterator[str]:
@@ -85,7 +86,10 @@ def _probe(subject: Subject) -> ProbeModule:
 
 
 def _plain_classes(view: View) -> Iterator[str]:
-    """Yield the project's classes that no value of another class passes for."""
+    """Yield the names of the project's classes, except protocols, typed dicts and named tuples.
+
+    No value of an unrelated class passes for a value of such a class.
+    """
     for module in view.modules.values():
         for name, each in module.declared.items():
             node = each.nodes[-1]
@@ -93,7 +97,7 @@ def _plain_classes(view: View) -> Iterator[str]:
                 yield name
 
 
-def _probed(
+def _probe_violations(
     diagnostic: Diagnostic, subject: Subject, probe: ProbeModule, classes: frozenset[str]
 ) -> Iterator[ContractViolation]:
     use = probe.probes.get(diagnostic.line)
@@ -151,8 +155,10 @@ def _find(declared: Mapping[str, Declaration], name: str) -> Declaration | None:
     return found.members.get(member) if found is not None and member else found
 
 
-def _in_body(diagnostic: Diagnostic, subject: Subject, text: str) -> Iterator[ContractViolation]:
-    """Tell a body that returns what its declared type is not."""
+def _body_violations(
+    diagnostic: Diagnostic, subject: Subject, text: str
+) -> Iterator[ContractViolation]:
+    """Yield a violation where a function's body returns a value of another type than declared."""
     name, node = _function_at(ast.parse(text), diagnostic.line)
     declared = _find(subject.stub, name) if name else None
     if declared is None or node is None or declared.kind != "function":
@@ -168,7 +174,7 @@ def _in_body(diagnostic: Diagnostic, subject: Subject, text: str) -> Iterator[Co
 def _wrongly_returned(
     diagnostic: Diagnostic, node: _FunctionNode, declared: Declaration
 ) -> str | None:
-    """Return what a body returns that it may not; `None` where it keeps to its annotation."""
+    """Return what a body wrongly returns, in words; `None` where it keeps to its annotation."""
     match read_complaint(diagnostic):
         case WrongReturn(actual, expected, text) if _differ(actual, expected):
             return f"`{text}`"
@@ -181,7 +187,10 @@ def _wrongly_returned(
 
 
 def _function_at(tree: ast.Module, line: int) -> tuple[str, _FunctionNode | None]:
-    """Return the declared function that a line belongs to, with its qualified name."""
+    """Return the qualified name and the node of the function or method that has a line.
+
+    The name is empty, and the node is `None`, where the line is in no function.
+    """
     for statement in tree.body:
         if isinstance(statement, _FunctionNode) and _spans(statement, line):
             return statement.name, statement
@@ -197,7 +206,7 @@ def _spans(node: _FunctionNode, line: int) -> bool:
 
 
 def _is_nested(node: _FunctionNode, line: int) -> bool:
-    """Say whether a line is in a function inside of this one."""
+    """Return whether a line is in a function inside this function."""
     return any(
         isinstance(each, _FunctionNode | ast.Lambda)
         and each is not node
@@ -220,7 +229,7 @@ def _in_return(node: _FunctionNode, line: int) -> bool:
 
 
 def _returns_nothing(node: _FunctionNode) -> bool:
-    """Say whether a body returns without a value, whatever way it takes, and is not empty."""
+    """Return whether a function has no `return` with a value, no `yield` and no `raise`."""
     inside = list(ast.walk(node))
     kinds = (ast.Yield, ast.YieldFrom, ast.Raise)
     has_value = any(isinstance(each, ast.Return) and each.value is not None for each in inside)

@@ -1,1 +1,1 @@
-"""Code that keeps an interface and does nothing."""
+"""Builds code that keeps an interface and does nothing."""

@@ -1,4 +1,4 @@
-"""The emptiest value of a type, as an expression."""
+"""Builds an expression for the emptiest value of a type."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_DEPTH: Final = 4
 
 
 class EmptyValues:
-    """Makes values of what the given modules declare, and of built-in types."""
+    """Build the emptiest values of built-in types and of classes that given modules declare."""
 
     def __init__(self, modules: Iterable[Sequence[ast.stmt]]) -> None:
         self._classes: dict[str, Declaration] = {}
@@ -35,7 +35,7 @@ class EmptyValues:
                     self._classes.setdefault(name, each)
 
     def of(self, annotation: ast.expr | None, depth: int = 0) -> ast.expr:
-        """Return an expression for the emptiest value of a type; `None` for one it knows not."""
+        """Return an expression for the emptiest value of a type; `None` for an unknown type."""
         if annotation is None or depth > _MAX_DEPTH:
             return ast.Constant(None)
         match annotation:
@@ -51,7 +51,7 @@ class EmptyValues:
                 return ast.Constant(None)
 
     def element_of(self, annotation: ast.expr | None) -> ast.expr:
-        """Return the emptiest value of what an iterator of that type gives."""
+        """Return the emptiest value of the elements of an iterator of that type."""
         if not isinstance(annotation, ast.Subscript):
             return ast.Constant(None)
         inner = annotation.slice
@@ -73,7 +73,7 @@ class EmptyValues:
         return self._of_name(name, depth)
 
     def _first(self, members: Sequence[ast.expr], depth: int) -> ast.expr:
-        """Return `None` where it may be that, else the first member's value."""
+        """Return `None` where a member of the union is `None`, else the first member's value."""
         if any(isinstance(each, ast.Constant) and each.value is None for each in members):
             return ast.Constant(None)
         return self.of(members[0], depth + 1)

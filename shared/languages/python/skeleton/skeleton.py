@@ -1,7 +1,8 @@
-"""Code that keeps its interfaces and does nothing: what passes on it proves nothing.
+"""Builds code that keeps its interfaces and does nothing.
 
-Functions return `0`, `""`, `[]`, `{}` and their like, classes can be made, and what they hold is
-just as empty. A command that passes on such code would pass on any.
+Its functions return `0`, `""`, `[]`, `{}` and the like. Its classes can be instantiated, and their
+attributes are just as empty. A command that passes on such code proves nothing: it would pass on
+any code.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from shared.languages.python.views.sources import Source
 from shared.work_order.schemas import Interface
 
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-# Decorators that work on a function that does nothing. Others are left out.
+# These decorators work on a function or class that does nothing. Others are left out.
 _KEPT: Final = frozenset(
     {"staticmethod", "classmethod", "property", "cached_property", "setter", "deleter", "dataclass",
      "contextmanager", "asynccontextmanager", "lru_cache", "cache", "total_ordering", "unique",
@@ -33,8 +34,8 @@ def build_skeleton(
 ) -> dict[str, str]:
     """Return the text of each declared file, as code that runs and does nothing.
 
-    Later declarations of a file are laid over earlier ones. Where `sources` has the file already,
-    only what is declared is emptied. Stubs that do not parse are left out.
+    Later declarations of a file are merged over earlier ones. Where `sources` already has the file,
+    only the declared names are emptied. Stubs that do not parse are left out.
     """
     bodies = merge_stubs(each for each in interfaces if each.path.endswith(".py"))
     values = EmptyValues(bodies.values())
@@ -45,14 +46,17 @@ def _module(body: Sequence[ast.stmt], source: str | None, values: EmptyValues) -
     empty = [_emptied(each, values) for each in _without_overloads(body)]
     tree = Source(source).parsed if source is not None else None
     if isinstance(tree, CodeProblem) or tree is None:
-        statements = _in_order(empty)
+        statements = _with_late_imports(empty)
     else:
-        statements = _in_order(merge(tree.body, empty))
+        statements = _with_late_imports(merge(tree.body, empty))
     return ast.unparse(ast.fix_missing_locations(ast.Module(statements, []))) + "\n"
 
 
-def _in_order(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Put imports that only functions need behind everything, so that modules may be circular."""
+def _with_late_imports(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Return `body` with the imports that only functions need at its end.
+
+    Modules may so import each other.
+    """
     future = ast.ImportFrom("__future__", [ast.alias("annotations")], 0)
     first: list[ast.stmt] = []
     last: list[ast.stmt] = []
@@ -73,7 +77,7 @@ def _in_order(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 
 def _evaluated(statement: ast.stmt) -> list[ast.expr]:
-    """Return the expressions of a statement that run as the module is imported."""
+    """Return the expressions of a statement that are evaluated when the module is imported."""
     match statement:
         case ast.ClassDef(bases=bases, decorator_list=decorators, body=body):
             return [*bases, *decorators, *(part for each in body for part in _evaluated(each))]
@@ -87,7 +91,7 @@ def _evaluated(statement: ast.stmt) -> list[ast.expr]:
 
 
 def _without_overloads(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Keep the last of several overloads, which then takes whatever it is given."""
+    """Return `body` without overloads, except where one is the last definition of its name."""
     last = {each.name: each for each in body if isinstance(each, _FunctionNode)}
     return [
         each
@@ -168,7 +172,10 @@ def _empty_class(node: ast.ClassDef, values: EmptyValues) -> ast.ClassDef:
 
 
 def _field(statement: ast.AnnAssign, values: EmptyValues) -> ast.AnnAssign:
-    """Return a field, with a default only where it has one; a mutable one would be refused."""
+    """Return a field with an empty default in place of `...`.
+
+    The default is `None` where the empty value is mutable, which a dataclass would refuse.
+    """
     if statement.value is None or not _is_ellipsis(statement.value):
         return statement
     empty = values.of(statement.annotation)
@@ -177,7 +184,7 @@ def _field(statement: ast.AnnAssign, values: EmptyValues) -> ast.AnnAssign:
 
 
 def _member(statement: ast.stmt, number: int, *, is_text: bool) -> ast.stmt:
-    """Return a member of an enumeration with a value of its own, where it has none that tells."""
+    """Return a member of an enumeration; a member without a written value gets one of its own."""
     match statement:
         case ast.AnnAssign(target=ast.Name(id=name) as target, value=value):
             given = value

@@ -1,1 +1,1 @@
-"""Interface stubs: read, merged, compared."""
+"""Reads, merges and compares interface stubs."""

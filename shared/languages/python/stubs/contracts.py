@@ -1,4 +1,4 @@
-"""The contracts that orders carry, as they stand after a chain of them."""
+"""Works out which contracts hold after a chain of orders."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from shared.work_order.schemas import Interface, WorkOrder
 
 
 def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
-    """Return what is declared of each file after the last of `orders`, one stub for each file.
+    """Return one stub for each file, with the declarations that hold after the last of `orders`.
 
-    Later declarations are laid over earlier ones; what an order's `changes` take away is gone.
-    Stubs that do not parse declare nothing.
+    Later declarations are merged over earlier ones. A name in an order's `changes` that the order
+    does not declare is removed from the files that the order may write. Stubs that do not parse
+    declare nothing.
     """
     bodies: dict[str, list[ast.stmt]] = {}
     for order in orders:
-        told: set[str] = set()
+        declared: set[str] = set()
         for each in order.interfaces:
             stub = parse_stub(each.stub)
             if isinstance(stub, Stub):
                 bodies[each.path] = merge(bodies.get(each.path, ()), stub.tree.body)
-                told |= qualified(declarations(stub.tree.body))
+                declared |= qualified(declarations(stub.tree.body))
         changed = normal_changes(order.changes)
         for path in order.allowed_files:
             if changed and path in bodies:
-                gone = _taken_away(bodies[path], path, changed, told)
+                gone = _removed_names(bodies[path], path, changed, declared)
                 bodies[path] = without(bodies[path], gone)
     return tuple(
         Interface(path=path, stub=ast.unparse(ast.Module(body, [])))
@@ -36,25 +37,25 @@ def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
     )
 
 
-def _taken_away(
-    body: Sequence[ast.stmt], path: str, changed: Collection[str], told: Collection[str]
+def _removed_names(
+    body: Sequence[ast.stmt], path: str, changed: Collection[str], declared: Collection[str]
 ) -> set[str]:
-    names = qualified(declarations(body)) - set(told)
+    names = qualified(declarations(body)) - set(declared)
     return {each for each in names if exactly_meant(each, path, changed)}
 
 
 def normal_changes(changes: Sequence[str]) -> frozenset[str]:
-    """Return an order's `changes` without blanks and the call parentheses that some write."""
+    """Return an order's `changes` without surrounding blanks and without a final `()`."""
     return frozenset(each.strip().removesuffix("()") for each in changes)
 
 
 def exactly_meant(name: str, path: str, changed: Collection[str]) -> bool:
-    """Say whether `changed` has this qualified name: plainly, or with its module or file."""
+    """Return whether `changed` has this qualified name, alone or with its module or file."""
     return not {name, f"{_module(path)}.{name}", f"{path}:{name}"}.isdisjoint(changed)
 
 
 def is_meant(name: str, path: str, changed: Collection[str]) -> bool:
-    """Say whether `changed` covers a qualified name: itself, its class, or its last part alone."""
+    """Return whether `changed` has a qualified name, its class, or its last part alone."""
     owner, last = name.split(".", 1)[0], name.rsplit(".", 1)[-1]
     return (
         exactly_meant(name, path, changed)

@@ -1,4 +1,4 @@
-"""What a module declares: its names, and those of its classes, with the statements behind them."""
+"""Finds the names that a module and its classes declare, with the statements that bind them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ BINDING_BLOCKS: Final = (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)
 
 @dataclass(slots=True)
 class Declaration:
-    """One name: `nodes` has several statements for overloads, and for a property's accessors."""
+    """Represent one declared name.
+
+    `nodes` has the statements that bind the name: several for overloads, and for a property with
+    several accessors. `members` has the names that a class declares.
+    """
 
     name: str
     kind: Kind
@@ -23,9 +27,10 @@ class Declaration:
 
 
 def declarations(body: Sequence[ast.stmt]) -> dict[str, Declaration]:
-    """Return what the statements of a module or class bind, by name, in order.
+    """Return the declarations that the statements of a module or class make, by name, in order.
 
-    Blocks are looked into; a name bound in several kinds has the last.
+    Statements in blocks (`if`, `try`) count too. A name that is bound as several kinds has the
+    last kind.
     """
     found: dict[str, Declaration] = {}
     for statement in flat(body):
@@ -40,7 +45,7 @@ def declarations(body: Sequence[ast.stmt]) -> dict[str, Declaration]:
 
 
 def plain_declarations(body: Sequence[ast.stmt]) -> dict[str, Declaration]:
-    """Return what is declared outside of blocks: what holds whatever is asked of the system."""
+    """Return the declarations outside of blocks, which hold on every system."""
     plain = [each for each in body if next(flat([each]), None) is each]
     found = declarations(plain)
     for each in found.values():
@@ -51,7 +56,7 @@ def plain_declarations(body: Sequence[ast.stmt]) -> dict[str, Declaration]:
 
 
 def qualified(declared: dict[str, Declaration]) -> frozenset[str]:
-    """Return all names with their members': `Game`, `Game.play`."""
+    """Return all names, and the qualified names of their members: `Game`, `Game.play`."""
     return frozenset(_qualified(declared))
 
 
@@ -63,9 +68,9 @@ def _qualified(declared: dict[str, Declaration]) -> Iterator[str]:
 
 
 def flat(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a scope in order, those of its blocks in place of the blocks.
+    """Yield the statements of a scope in order, with each block replaced by its statements.
 
-    A block that itself binds names (`for`, `with`) comes before what is in it.
+    A block that binds names itself (`for`, `with`) is yielded too, before its statements.
     """
     pending = list(reversed(body))
     while pending:
@@ -98,7 +103,7 @@ def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def bindings(statement: ast.stmt) -> Iterator[tuple[str, Kind]]:
-    """Yield each name that a statement itself binds in its scope, leaving out its blocks."""
+    """Yield each name that a statement binds in its scope, without those bound in its blocks."""
     match statement:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             yield name, "function"
@@ -121,7 +126,7 @@ def bindings(statement: ast.stmt) -> Iterator[tuple[str, Kind]]:
         case ast.ImportFrom(names=names):
             yield from ((each.asname or each.name, "import") for each in names if each.name != "*")
         case _:
-            # The `type` statement is of Python 3.12, and this runs on 3.11.
+            # The `type` statement is new in Python 3.12, and this code also runs on 3.11.
             if type(statement).__name__ == "TypeAlias":
                 yield statement.name.id, "variable"  # type: ignore[attr-defined]
 

@@ -1,4 +1,4 @@
-"""Laying a stub over what a module has so far: the names it declares replace those of before."""
+"""Merges a stub over a module's statements: each name that the stub declares is replaced."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _N = TypeVar("_N", bound=ast.AST)
 
 
 def merge_stubs(interfaces: Iterable[Interface]) -> dict[str, list[ast.stmt]]:
-    """Return what is declared of each file, later declarations laid over earlier ones.
+    """Return the declared statements of each file by path, later ones merged over earlier ones.
 
     Stubs that do not parse are left out.
     """
@@ -31,17 +31,17 @@ def merge_stubs(interfaces: Iterable[Interface]) -> dict[str, list[ast.stmt]]:
 def merge(base: Sequence[ast.stmt], delta: Sequence[ast.stmt]) -> list[ast.stmt]:
     """Return the statements of `base` with the declarations of `delta` in force.
 
-    Classes that both have are merged by member; a head that `delta` leaves bare (bases,
-    decorators) keeps those of `base`. Neither argument is changed.
+    A class that both have is merged by member. Where `delta` names no bases or no decorators, the
+    class keeps those of `base`. Neither argument is changed.
     """
     had = declarations(base)
-    told = declarations(delta)
+    declared = declarations(delta)
     both = {
         name
-        for name, each in told.items()
+        for name, each in declared.items()
         if each.kind == "class" and name in had and had[name].kind == "class"
     }
-    merged = {name: _merge_class(had[name].nodes[-1], told[name].nodes[-1]) for name in both}
+    merged = {name: _merge_class(had[name].nodes[-1], declared[name].nodes[-1]) for name in both}
     imports = {ast.dump(each) for each in base if _is_import(each)}
     added = [
         each
@@ -49,7 +49,7 @@ def merge(base: Sequence[ast.stmt], delta: Sequence[ast.stmt]) -> list[ast.stmt]
         if not (isinstance(each, ast.ClassDef) and each.name in both)
         and not (_is_import(each) and ast.dump(each) in imports)
     ]
-    kept = _replacing(without(base, declarations(added).keys()), merged)
+    kept = _with_merged_classes(without(base, declarations(added).keys()), merged)
     front = [each for each in added if _is_import(each)]
     rest = [each for each in added if not _is_import(each)]
     at = _after_future_imports(kept)
@@ -61,7 +61,10 @@ def _is_import(statement: ast.stmt) -> bool:
 
 
 def without(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
-    """Return `body` without what binds `names`; a member is named with its class: `Game.undo`."""
+    """Return `body` without the statements that bind `names`; a name may be that of a member.
+
+    A member is named with its class: `Game.undo`.
+    """
     plain = {each for each in names if "." not in each}
     members: dict[str, set[str]] = {}
     for each in names:
@@ -72,7 +75,7 @@ def without(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
 
 
 def loosened(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
-    """Return `body` with what binds `names` replaced by something of which nothing is known."""
+    """Return `body` with each binding of `names` replaced by one of the type `Any`."""
     at = _after_future_imports(body)
     import_any = ast.ImportFrom("typing", [ast.alias("Any", _ANY)], 0)
     return [*body[:at], import_any, *_loosened(body[at:], names)]
@@ -130,7 +133,7 @@ def _without_targets(
         return [statement]
     if bound <= set(names):
         return []
-    # `a, b = 1, 2` with only `a` declared anew: the others stay, by a name for what is dropped.
+    # In `a, b = 1, 2` only `a` is removed: it is renamed, and `b` stays.
     renamed = [_Renamed(names).visit(copy.deepcopy(target)) for target in targets]
     return [_copy(statement, targets=renamed)]
 
@@ -164,7 +167,9 @@ def _without_in_blocks(
     return _copy(statement, **changed)
 
 
-def _replacing(body: Sequence[ast.stmt], classes: dict[str, ast.ClassDef]) -> list[ast.stmt]:
+def _with_merged_classes(
+    body: Sequence[ast.stmt], classes: dict[str, ast.ClassDef]
+) -> list[ast.stmt]:
     """Return `body` with the merged class in place of the last one of its name."""
     left = dict(classes)
     out: list[ast.stmt] = []
@@ -175,7 +180,7 @@ def _replacing(body: Sequence[ast.stmt], classes: dict[str, ast.ClassDef]) -> li
             continue
         out.append(statement)
     out.reverse()
-    return [*out, *left.values()]  # one that stood in a block comes to stand behind
+    return [*out, *left.values()]  # a class that was in a block is appended
 
 
 def _merge_class(base: ast.stmt, delta: ast.stmt) -> ast.ClassDef:

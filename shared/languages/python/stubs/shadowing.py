@@ -1,8 +1,8 @@
-"""Types in a module whose names are taken by something else, as by a method called `list`.
+"""Renames types whose names are hidden by another name, as by a method called `list`.
 
 In `class Store: def list(self) -> list[str]` a person means the built-in type, and so does Python
 where annotations are not evaluated. A type checker takes the method for the type and then knows
-nothing of the result. Here such types get a name of their own.
+nothing about the result. Such types therefore get a name of their own.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _TYPES: Final = frozenset(
 
 
 def with_outer_types(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Return a module's statements in which no type is hidden by a function or variable.
+    """Return a module's statements with hidden types renamed, so that nothing hides a type.
 
-    The argument is not changed; where nothing is hidden, its own statements are returned.
+    The argument is not changed. Where no type is hidden, its own statements are returned.
     """
     declared = declarations(body)
     here = {name for name, each in declared.items() if _hides(each) and not _is_alias(each)}
@@ -48,7 +48,7 @@ def _hides(declaration: Declaration) -> bool:
 
 
 def _hides_inside(declaration: Declaration, outer: Collection[str]) -> bool:
-    """Say whether a member of a class, or of a class in it, has the name of a type outside."""
+    """Return whether a member of a class, or of a class in it, has the name of an outer type."""
     return any(
         (name in outer and _hides(each)) or _hides_inside(each, outer)
         for name, each in declaration.members.items()
@@ -56,7 +56,7 @@ def _hides_inside(declaration: Declaration, outer: Collection[str]) -> bool:
 
 
 def _is_alias(declaration: Declaration) -> bool:
-    """Say whether a variable may itself be a type: `Rows = list[str]`."""
+    """Return whether a variable may itself be a type: `Rows = list[str]`."""
     match declaration.nodes[-1]:
         case ast.Assign():
             return True
@@ -82,7 +82,7 @@ def _after_future_imports(body: Sequence[ast.stmt]) -> int:
 
 
 class _Renaming(ast.NodeTransformer):
-    """Gives hidden types in annotations their outer names, and remembers which it `used`."""
+    """Rename hidden types in the annotations of a module, and collect their names in `used`."""
 
     def __init__(self, hidden: Collection[str], outer: Collection[str]) -> None:
         self._hidden = frozenset(hidden)
@@ -124,7 +124,7 @@ class _Renaming(ast.NodeTransformer):
 
 
 class _Named(ast.NodeTransformer):
-    """Renames within one annotation; what `Literal` lists are values."""
+    """Rename hidden types in one annotation, except in `Literal`, which lists values."""
 
     def __init__(self, hidden: frozenset[str]) -> None:
         self._hidden = hidden

@@ -1,7 +1,7 @@
-"""When do two declarations of one name contradict each other?
+"""Decides whether two declarations of one name contradict each other.
 
-Only what both of them say is compared: a delta may leave out an annotation, a base class or a
-decorator that the first declaration has, and add one that it lacks.
+Only the parts that both declarations have are compared: the later one may leave out an annotation,
+the base classes or the decorators that the earlier one has, and may add them where it has none.
 """
 
 from __future__ import annotations
@@ -27,15 +27,19 @@ _BUILTIN_FORMS: Final = {
     "Type": "type",
 }
 _TYPING: Final = frozenset({"typing", "t", "typing_extensions", "collections", "abc"})
-# These say how a function is bound to its class, which callers see.
+# These decorators say how a function is bound to its class, which callers can see.
 _BINDING_DECORATORS: Final = frozenset({"staticmethod", "classmethod"})
-# Of a dataclass: how its values are stored and shown.
-_UNSEEN: Final = frozenset({"slots", "repr", "match_args", "weakref_slot"})
+# These options of a dataclass say how its values are stored and shown. Callers cannot see them.
+_INVISIBLE_OPTIONS: Final = frozenset({"slots", "repr", "match_args", "weakref_slot"})
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A name declared anew with another meaning: both declarations on one line each."""
+    """Hold a name that was declared again with another meaning.
+
+    `before` and `after` are the two declarations, on one line each. `line` is that of the later
+    declaration, from 1.
+    """
 
     name: str
     line: int
@@ -44,7 +48,7 @@ class Conflict:
 
 
 def conflicts(earlier: Sequence[ast.stmt], later: Sequence[ast.stmt]) -> tuple[Conflict, ...]:
-    """Return each name (`play`, `Game.play`) that `later` declares against `earlier`."""
+    """Return each name (`play`, `Game.play`) whose declaration in `later` contradicts `earlier`."""
     return tuple(_conflicts(declarations(earlier), declarations(later), ""))
 
 
@@ -63,7 +67,7 @@ def _conflicts(
 
 def _compatible(before: Declaration, after: Declaration, *, in_class: bool) -> bool:
     if before.kind != after.kind:
-        # A property and an attribute read alike.
+        # A property and an attribute are read in the same way.
         return (
             in_class
             and {before.kind, after.kind} == {"function", "variable"}
@@ -116,14 +120,14 @@ def _same_parameters(one: ast.arguments, other: ast.arguments, *, skip_first: bo
         return False
     for index, (mine, theirs) in enumerate(zip(left, right, strict=True)):
         if skip_first and index == 0:
-            continue  # `self`, whatever it is called and however it is annotated
+            continue  # this is `self`, under whatever name and annotation
         if mine[:3] != theirs[:3] or not _agree(mine[3], theirs[3]):
             return False
     return True
 
 
 def _parameters(args: ast.arguments) -> list[tuple[str, str, bool, ast.expr | None]]:
-    """Return kind, name, whether there is a default, and annotation of each parameter."""
+    """Return the kind, name, presence of a default, and annotation of each parameter."""
     plain = [*(("position", each) for each in args.posonlyargs), *(("any", a) for a in args.args)]
     optional = len(plain) - len(args.defaults)
     found = [
@@ -145,19 +149,19 @@ def _same_heads(before: ast.stmt, after: ast.stmt) -> bool:
     if not (isinstance(before, ast.ClassDef) and isinstance(after, ast.ClassDef)):
         return False
     return _same_where_both(before.bases, after.bases) and _same_where_both(
-        [_seen(each) for each in before.decorator_list],
-        [_seen(each) for each in after.decorator_list],
+        [_visible_part(each) for each in before.decorator_list],
+        [_visible_part(each) for each in after.decorator_list],
     )
 
 
-def _seen(decorator: ast.expr) -> ast.expr:
-    """Return a decorator by its last name, without what no other file can see of it."""
+def _visible_part(decorator: ast.expr) -> ast.expr:
+    """Return a decorator by its last name, without the options that callers cannot see."""
     if isinstance(decorator, ast.Attribute):
         return ast.Name(decorator.attr)
     if not isinstance(decorator, ast.Call):
         return decorator
-    keywords = [each for each in decorator.keywords if each.arg not in _UNSEEN]
-    function = _seen(decorator.func)
+    keywords = [each for each in decorator.keywords if each.arg not in _INVISIBLE_OPTIONS]
+    function = _visible_part(decorator.func)
     if not decorator.args and not keywords:
         return function
     return ast.Call(function, decorator.args, keywords)
@@ -177,7 +181,7 @@ def _same_variables(before: ast.stmt, after: ast.stmt) -> bool:
 
 
 def _annotation(node: ast.stmt) -> ast.expr | None:
-    """Return the type of a variable; a bare `Final` or `ClassVar` says nothing of it."""
+    """Return the annotated type of a variable, without `Final` and `ClassVar`; `None` for none."""
     found = node.annotation if isinstance(node, ast.AnnAssign) else None
     while found is not None and _last_name(found) in {"Final", "ClassVar"}:
         found = found.slice if isinstance(found, ast.Subscript) else None
@@ -195,7 +199,7 @@ def _last_name(node: ast.expr) -> str:
 
 
 def _constant(node: ast.stmt) -> str | None:
-    """Return the written value of a variable, `None` where none is written (`...`)."""
+    """Return a dump of the value of a variable; `None` where it has none, or has `...`."""
     value = node.value if isinstance(node, ast.AnnAssign | ast.Assign) else None
     if value is None or (isinstance(value, ast.Constant) and value.value is ...):
         return None
@@ -207,7 +211,7 @@ def _agree(one: ast.expr | None, other: ast.expr | None) -> bool:
 
 
 def normal(annotation: ast.expr) -> str:
-    """Return one spelling of a type: `Optional[List[int]]` and `list[int] | None` are equal."""
+    """Return one spelling of a type, equal for `Optional[List[int]]` and `list[int] | None`."""
     match annotation:
         case ast.Constant(value=str(text)):
             inner = quoted_type(text)
@@ -235,34 +239,35 @@ def normal(annotation: ast.expr) -> str:
 def surely_incompatible(
     declared: Declaration, written: Declaration, is_plain_class: Callable[[str], bool]
 ) -> bool:
-    """Say whether two functions differ in a type for certain (see `surely_differ`).
+    """Return whether two functions differ in a type for certain (see `surely_differ`).
 
-    A parameter that takes more than is declared is no difference, nor is a result that is less.
+    A parameter of a wider type than declared is not a difference, nor is a result of a narrower
+    type.
     """
-    told, here = declared.nodes[-1], written.nodes[-1]
-    if not (isinstance(told, _FunctionNode) and isinstance(here, _FunctionNode)):
+    one, other = declared.nodes[-1], written.nodes[-1]
+    if not (isinstance(one, _FunctionNode) and isinstance(other, _FunctionNode)):
         return False
-    theirs = {each.arg: each.annotation for each in _every(here.args)}
-    pairs = [(each.annotation, theirs.get(each.arg)) for each in _every(told.args)]
-    pairs.append((here.returns, told.returns))
+    accepted = {each.arg: each.annotation for each in _named_parameters(other.args)}
+    pairs = [(each.annotation, accepted.get(each.arg)) for each in _named_parameters(one.args)]
+    pairs.append((other.returns, one.returns))
     return any(
-        one is not None
-        and other is not None
+        given is not None
+        and taken is not None
         and surely_differ(
-            parse_type(normal(one)),
-            parse_type(normal(other)),
+            parse_type(normal(given)),
+            parse_type(normal(taken)),
             lambda each: is_plain_class(each.head),
         )
-        for one, other in pairs
+        for given, taken in pairs
     )
 
 
-def _every(args: ast.arguments) -> list[ast.arg]:
+def _named_parameters(args: ast.arguments) -> list[ast.arg]:
     return [*args.posonlyargs, *args.args, *args.kwonlyargs]
 
 
 def quoted_type(text: str) -> ast.expr | None:
-    """Return the expression in a quoted annotation; `None` where there is none to follow."""
+    """Return the expression in a quoted annotation; `None` where it has none or nests too deep."""
     tree = parse_code(text.strip())
     if isinstance(tree, CodeProblem) or len(tree.body) != 1 or depth_exceeds(tree, MAX_DEPTH):
         return None
@@ -276,7 +281,7 @@ def _union(members: Sequence[ast.expr]) -> str:
 
 
 def shown(declaration: Declaration) -> str:
-    """Return the head of a declaration, as code on one line."""
+    """Return the head of a declaration as code on one line."""
     node = declaration.nodes[-1]
     if isinstance(node, ast.ClassDef):
         bases = ", ".join(ast.unparse(each) for each in node.bases)

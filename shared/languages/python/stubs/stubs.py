@@ -1,4 +1,4 @@
-"""The text of an interface: PEP 484 stub code as a model writes it into a work order."""
+"""Reads the text of an interface: PEP 484 stub code as a model writes it into a work order."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Final
 
 from shared.languages.python.code import CodeProblem, parse_code
 
-# A stub holds signatures: of 700 in typeshed, two are longer.
+# A stub holds signatures. Two of the 700 stubs in typeshed are longer than this.
 MAX_STUB_BYTES: Final = 100 * 1024
-# Frames that a recursive visitor may need stay far below Python's limit of 1000.
+# The frames that a recursive visitor needs for this depth stay far below Python's limit of 1000.
 MAX_DEPTH: Final = 60
 
 _FENCE = re.compile(r"`{3,}|~{3,}")
@@ -19,7 +19,10 @@ _FENCE = re.compile(r"`{3,}|~{3,}")
 
 @dataclass(frozen=True, slots=True)
 class Stub:
-    """A stub that parses: its code, lines as in the text it came from, and the syntax tree."""
+    """Hold the code and the syntax tree of a stub that parses.
+
+    The lines of `code` have the same numbers as in the text that it came from.
+    """
 
     code: str
     tree: ast.Module
@@ -27,9 +30,10 @@ class Stub:
 
 @dataclass(frozen=True, slots=True)
 class StubProblem:
-    """Why a text is no stub: `line` counts from 1 in that text, 0 where the whole is meant.
+    """Hold the reason why a text is not a stub.
 
-    `excerpt` is the line itself, without its indentation.
+    `line` counts from 1 in that text, and is 0 where the whole text is meant. `excerpt` is the text
+    of that line, without its indentation.
     """
 
     message: str
@@ -38,7 +42,10 @@ class StubProblem:
 
 
 def parse_stub(text: str) -> Stub | StubProblem:
-    """Return the stub in `text`; a code fence around it does no harm. Never raises."""
+    """Return the stub in `text`, or why there is none. Never raises.
+
+    A code fence around the stub is left out.
+    """
     code = _without_fence(text)
     if len(code) * 4 > MAX_STUB_BYTES and len(code.encode(errors="replace")) > MAX_STUB_BYTES:
         return StubProblem(f"it is over {MAX_STUB_BYTES} bytes")
@@ -51,7 +58,7 @@ def parse_stub(text: str) -> Stub | StubProblem:
 
 
 def _without_fence(text: str) -> str:
-    """Return what a fence encloses, each line keeping its number."""
+    """Return the text in a code fence, if there is one, with each line at its old number."""
     body = text.strip()
     fence = _FENCE.match(body)
     opening, newline, rest = body.partition("\n")
@@ -68,7 +75,7 @@ def _located(problem: CodeProblem, code: str) -> StubProblem:
 
 
 def depth_exceeds(tree: ast.AST, limit: int) -> bool:
-    """Say whether anything in `tree` is nested deeper than `limit` nodes."""
+    """Return whether anything in `tree` is nested deeper than `limit` nodes."""
     level: list[ast.AST] = [tree]
     for _ in range(limit):
         level = [child for node in level for child in ast.iter_child_nodes(node)]

@@ -1,4 +1,4 @@
-"""Types as the checker writes them in its messages, and whether one surely is not another."""
+"""Reads types as the checker writes them, and decides whether one type surely is not another."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ SCALARS: Final = frozenset({"str", "bytes", "int", "float", "bool", "complex"})
 CONTAINERS: Final = frozenset({"list", "dict", "set", "frozenset", "tuple", "range", "bytearray"})
 BUILTINS: Final = SCALARS | CONTAINERS | {"slice"}
 
-# What a checker infers where it knows too little, or where more than one thing may be meant.
+# A checker infers these types where it knows too little, or where more than one type may be meant.
 _VAGUE: Final = frozenset({"object", "Any", "Never", "None", "NoReturn", "", "<nothing>"})
 _DICT_VIEWS: Final = frozenset({"dict_keys", "dict_values", "dict_items"})
 _ITERATORS: Final = frozenset({"Iterator", "Generator"})
-# Abstract types, and which of the built-in ones are such.
+# Abstract types, each with the concrete types that implement it.
 _ABSTRACT: Final = {
     "Sized": SCALARS - {"int", "float", "bool", "complex"} | CONTAINERS | _DICT_VIEWS | {"deque"},
     "Container": SCALARS - {"int", "float", "bool", "complex"} | CONTAINERS | _DICT_VIEWS,
@@ -45,10 +45,10 @@ _ABSTRACT: Final = {
     "SupportsKeysAndGetItem": frozenset({"dict"}),
     "Buffer": frozenset({"bytes", "bytearray"}),
 }
-# What has their methods may be used as one of these, whatever it is derived from.
+# A value that has their methods may be used as one of these, whatever its class is derived from.
 _FILES: Final = frozenset({"IO", "TextIO", "BinaryIO"})
 _PARAMETERS: Final = "[]"
-"""The head of what a `Callable` holds: its parameters, each a type with a kind as its head."""
+"""The head of the argument of a `Callable`. Its parameters are types with their kinds as heads."""
 _KINDS: Final = {
     "DefaultArg": "optional",
     "VarArg": "rest",
@@ -56,7 +56,7 @@ _KINDS: Final = {
     "DefaultNamedArg": "",
     "KwArg": "",
 }
-_WRITTEN_OUT = re.compile(r"def (?:\w+|<lambda>)?\((?P<parameters>.*)\)(?: -> .*)?", re.DOTALL)
+_DEF_SIGNATURE = re.compile(r"def (?:\w+|<lambda>)?\((?P<parameters>.*)\)(?: -> .*)?", re.DOTALL)
 _PROMOTED: Final = {
     "bool": {"int", "float", "complex"},
     "int": {"bool", "float", "complex"},  # `0` and `1` are used as truth values
@@ -67,9 +67,11 @@ _PROMOTED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TypeText:
-    """A type: `head` is its last name, `|` for a union; `args` are its parameters or members.
+    """Represent a type.
 
-    `module` is the rest of a dotted name: a checker writes it where two types share their name.
+    `head` is the last part of the type's name, or `|` for a union. `args` are its parameters or
+    members. `module` is the rest of a dotted name, which a checker writes where two types share
+    their name.
     """
 
     head: str
@@ -78,21 +80,21 @@ class TypeText:
 
     @property
     def is_builtin(self) -> bool:
-        """True for a built-in type, unless the text says that another is meant."""
+        """Return whether this is a built-in type, and not one of another module."""
         return self.head in BUILTINS and self.module in {"", "builtins"}
 
 
 def parse_type(text: str) -> TypeText:
-    """Return the type in `text`; what is no plain type (a signature) has the head ``.
+    """Return the type in `text`; where it is not a plain type, the head is empty.
 
-    `None` in a union is left out: what may be missing is used as if it were there.
+    `None` in a union is left out: a value that may be `None` is used as if it were not.
     """
     members = _split(text, "|")
     if len(members) > 1:
         return _union([parse_type(each) for each in members])
     text = text.strip().rstrip("?*")
-    if (written := _WRITTEN_OUT.fullmatch(text)) is not None:
-        return TypeText("Callable", (TypeText(_PARAMETERS, _written_out(written["parameters"])),))
+    if (written := _DEF_SIGNATURE.fullmatch(text)) is not None:
+        return TypeText("Callable", (TypeText(_PARAMETERS, _kinds_in_def(written["parameters"])),))
     head, bracket, rest = text.partition("[")
     module, _, name = head.strip().rpartition(".")
     if bracket and not rest.endswith("]"):
@@ -110,7 +112,7 @@ def parse_type(text: str) -> TypeText:
 
 
 def _parameters(text: str) -> tuple[TypeText, ...]:
-    """Return the parameters in the brackets of a `Callable`; none where they are not listed."""
+    """Return the argument of a `Callable` with the kinds of its parameters; empty for `...`."""
     listed = _split(text, ",")[0].strip()
     if not listed.startswith("["):
         return ()
@@ -119,8 +121,8 @@ def _parameters(text: str) -> tuple[TypeText, ...]:
     return (TypeText(_PARAMETERS, tuple(map(TypeText, kinds))),)
 
 
-def _written_out(text: str) -> tuple[TypeText, ...]:
-    """Return the kinds of the parameters of a function that is written as a `def`."""
+def _kinds_in_def(text: str) -> tuple[TypeText, ...]:
+    """Return the kinds of the parameters of a function that mypy writes as a `def`."""
     return tuple(map(TypeText, _kinds([each.strip() for each in _split(text, ",")])))
 
 
@@ -141,7 +143,7 @@ def _kinds(parts: Sequence[str]) -> Iterator[str]:
 
 
 def without_arguments(of: TypeText) -> TypeText:
-    """Return a type of which nothing is said about what is in it."""
+    """Return a type without its arguments; a union keeps its members."""
     if of.head == "|":
         return replace(of, args=tuple(map(without_arguments, of.args)))
     return replace(of, args=())
@@ -153,7 +155,7 @@ def _union(members: Sequence[TypeText]) -> TypeText:
 
 
 def _split(text: str, separator: str) -> list[str]:
-    """Split at separators outside brackets and quotes."""
+    """Return the parts of `text` between separators that are outside brackets and quotes."""
     parts, depth, quote, start = [], 0, "", 0
     for index, character in enumerate(text):
         if quote:
@@ -180,12 +182,13 @@ def surely_differ(
     is_plain_class: Callable[[TypeText], bool],
     is_complete: Callable[[TypeText], bool] = _no_type,
 ) -> bool:
-    """Say whether no value of the type `actual` is of the type `expected`.
+    """Return whether surely no value of the type `actual` is of the type `expected`.
 
-    A checker has already said that one is not assignable to the other; this leaves out what that
-    says of invariance, widened literals, unions and types it only half knows. `is_plain_class`
-    tells classes whose values are of no type but theirs and their bases'; `is_complete` those
-    that have no method beyond the ones that the checker knows.
+    A checker has already found that `actual` is not assignable to `expected`. That alone is not
+    certain: the reason may be invariance, a widened literal, a union, or a type that the checker
+    knows in part. `is_plain_class` returns whether the values of a class are of no types but that
+    class and its bases. `is_complete` returns whether a class has no methods beyond those that the
+    checker knows.
     """
     if expected.head == "|":
         return all(
@@ -221,7 +224,7 @@ def _is_known(actual: TypeText, is_plain_class: Callable[[TypeText], bool]) -> b
 
 
 def _parameters_differ(actual: TypeText, expected: TypeText) -> bool:
-    """Say whether a function cannot be called with as many arguments as are passed to it."""
+    """Return whether a function cannot be called with the number of arguments passed to it."""
     if not actual.args or not expected.args:
         return False
     takes = [each.head for each in actual.args[0].args]
@@ -254,7 +257,7 @@ def _arguments_differ(
 def _elements_differ(
     actual: TypeText, expected: TypeText, is_plain_class: Callable[[TypeText], bool]
 ) -> bool:
-    """Compare the elements of a built-in container with those an abstract type asks for."""
+    """Return whether the elements of a container differ from those that an abstract type has."""
     if actual.head in {"str", "bytes"} or not expected.args or not actual.args:
         return False
     if actual.head == "tuple":
@@ -267,7 +270,10 @@ def _elements_differ(
 def _nested_differ(
     actual: TypeText, expected: TypeText, is_plain_class: Callable[[TypeText], bool]
 ) -> bool:
-    """Compare within a container: there nobody has said yet that the classes are unrelated."""
+    """Return whether two types within containers surely differ.
+
+    The checker has not compared these, so only built-in and abstract types are judged.
+    """
     if not {actual.head, expected.head} <= BUILTINS | _ABSTRACT.keys():
         return False
     return surely_differ(actual, expected, is_plain_class)

@@ -1,4 +1,4 @@
-"""Names that a stub uses and nothing defines."""
+"""Finds names that a stub uses and nothing defines."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _Scoped = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 @dataclass(frozen=True, slots=True)
 class UndefinedName:
-    """A name that means nothing where it is used; `line` counts from 1 in the stub."""
+    """Represent a name that nothing defines where it is used; `line` counts from 1 in the stub."""
 
     name: str
     line: int
 
 
 def undefined_names(stub: Sequence[ast.stmt], known: frozenset[str]) -> tuple[UndefinedName, ...]:
-    """Return each name the stub uses in a type, base class or decorator that nothing defines.
+    """Return each undefined name that the stub uses in a type, base class or decorator.
 
-    `known` are names that the module has from elsewhere: its source or earlier stubs. A star
-    import may bring in any name: then none is told.
+    `known` are names that the module has from elsewhere: its source or earlier stubs. The result is
+    empty where the stub has a star import, which may bring in any name.
     """
     if any(_is_star(node) for each in stub for node in ast.walk(each)):
         return ()
@@ -50,7 +50,7 @@ def _used(body: Sequence[ast.stmt], scope: frozenset[str]) -> Iterator[Undefined
                 args = statement.args
                 every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
                 types = [each.annotation for each in every if each] + [statement.returns]
-                # Bodies and defaults are no part of the contract.
+                # Bodies and defaults are not part of the contract.
                 for part in (*statement.decorator_list, *types):
                     yield from _names_in(part, inner)
             case ast.ClassDef():
@@ -70,7 +70,7 @@ def _used(body: Sequence[ast.stmt], scope: frozenset[str]) -> Iterator[Undefined
 
 
 def _type_parameters(node: _Scoped) -> frozenset[str]:
-    """Return the names in `[T, *Ts]`, which Python has since 3.12."""
+    """Return the names in a type parameter list `[T, *Ts]`, which Python has since 3.12."""
     return frozenset(each.name for each in getattr(node, "type_params", ()))
 
 
@@ -87,7 +87,7 @@ def _names_in(node: ast.expr | None, scope: frozenset[str]) -> Iterator[Undefine
                 yield UndefinedName(found.name, node.lineno)
         case ast.Subscript(value=value, slice=inner):
             yield from _names_in(value, scope)
-            # What `Literal` lists are values, and `Annotated` may hold any text.
+            # `Literal` lists values, and `Annotated` may hold any text after the type.
             if _name_of(value) == "Annotated" and isinstance(inner, ast.Tuple):
                 yield from _names_in(inner.elts[0], scope)
             elif _name_of(value) != "Literal":

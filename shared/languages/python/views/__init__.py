@@ -1,1 +1,1 @@
-"""What modules offer at each point of a plan."""
+"""Shows which names modules have at each point of a plan."""

@@ -1,4 +1,4 @@
-"""One Python file, as far as it is known before it is written: by its source and its contracts."""
+"""Represents one Python file by its source and its contracts, before any order writes it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ ANYTHING: Final = "from typing import Any\ndef __getattr__(name: str) -> Any: ..
 
 @dataclass(frozen=True)
 class Module:
-    """A file at one point of the chain.
+    """Represent a file at one point of the chain of orders.
 
-    `contract` has what interfaces declare of it, `loose` the qualified names that an order says it
-    changes without saying how. `is_written` says that an order wrote to it without declaring what:
-    it may have more names than are known, and what only the source tells may have changed.
+    `contract` has the statements that interfaces declare for the file. `loose` has the qualified
+    names that an order changes without declaring how. `is_written` is true once an order wrote to
+    the file without declaring anything: the file may then have more names than are known, and
+    names known from the source alone may have changed.
     """
 
     path: str
@@ -33,13 +34,13 @@ class Module:
     is_written: bool = False
 
     def declare(self, stub: Sequence[ast.stmt]) -> Module:
-        """Return the file after an order that declares `stub` of it."""
+        """Return the file after an order that declares `stub` for it."""
         contract = tuple(merge(self.contract or (), stub))
-        told = qualified(declarations(stub))
-        return replace(self, contract=contract, loose=self.loose - told)
+        names = qualified(declarations(stub))
+        return replace(self, contract=contract, loose=self.loose - names)
 
     def loosen(self, names: frozenset[str]) -> Module:
-        """Return the file after an order that changes these names, or takes them away."""
+        """Return the file after an order that changes or removes `names`."""
         return replace(self, loose=self.loose | names)
 
     def write(self) -> Module:
@@ -48,7 +49,7 @@ class Module:
 
     @cached_property
     def body(self) -> Sequence[ast.stmt] | None:
-        """The statements known of it; `None` where nothing is."""
+        """Return the known statements of the file; `None` where nothing is known of it."""
         parsed = self.source.parsed if self.source else None
         source = parsed.body if isinstance(parsed, ast.Module) else None
         if source is None and self.contract is None:
@@ -58,23 +59,23 @@ class Module:
 
     @cached_property
     def declared(self) -> dict[str, Declaration]:
-        """All names that are known of it."""
+        """Return the declarations of all known names of the file."""
         return declarations(self.body or ())
 
     @cached_property
     def contracted(self) -> frozenset[str]:
-        """The qualified names that a contract declares."""
+        """Return the qualified names that a contract declares, except loose ones."""
         return qualified(declarations(self.contract or ())) - self.loose
 
     @cached_property
     def is_open(self) -> bool:
-        """True where it may have names beyond those that are known."""
+        """Return whether the file may have names beyond the known ones."""
         dynamic = self.source is not None and self.source.is_dynamic
         return self.body is None or self.is_written or dynamic or "__getattr__" in self.declared
 
     @cached_property
     def imports(self) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
-        """Level, module and names of each import in it; a plain import has no names."""
+        """Return level, module and names of each import in the file; `import a` has no names."""
         found: list[tuple[int, str, tuple[str, ...]]] = []
         for statement in self.body or ():
             for node in ast.walk(statement):
@@ -89,20 +90,20 @@ class Module:
 
     @property
     def problem(self) -> CodeProblem | None:
-        """Why its source cannot be read, where it cannot."""
+        """Return why the source cannot be read; `None` where it can or there is no source."""
         parsed = self.source.parsed if self.source else None
         return parsed if isinstance(parsed, CodeProblem) else None
 
     @property
     def checked_path(self) -> str:
-        """Where a type checker reads it: as a stub, unless there is source to keep."""
+        """Return the path for a type checker: that of a stub, unless there is readable source."""
         if self.source is not None and isinstance(self.source.parsed, ast.Module):
             return self.path
         return self.path.removesuffix(".pyi").removesuffix(".py") + ".pyi"
 
     @cached_property
     def text(self) -> str:
-        """What a type checker reads there."""
+        """Return the text for a type checker at `checked_path`."""
         if self.body is None:
             return ANYTHING
         if self.source is not None and self.contract is None and not self.loose:
@@ -114,7 +115,7 @@ class Module:
 def render_stub(body: Sequence[ast.stmt]) -> str:
     """Return stub code in which each import is visible from outside.
 
-    PEP 484 hides `from .a import f` in a stub, whereas the module it stands for will have `f`.
+    PEP 484 hides `from .a import f` in a stub, although the module behind the stub has `f`.
     """
     return _unparse([_visible(each) for each in body])
 

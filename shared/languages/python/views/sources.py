@@ -1,4 +1,4 @@
-"""A source file, read as far as it can be without running it."""
+"""Reads a source file without running it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from typing import Final
 from shared.languages.python.code import CodeProblem, parse_as_here, parse_code
 from shared.languages.python.stubs.stubs import depth_exceeds
 
-# Deeper than any code a person writes, and shallow enough for recursive visitors.
+# This is deeper than any code that a person writes, and shallow enough for recursive visitors.
 _MAX_DEPTH: Final = 200
 _DYNAMIC_CALLS: Final = frozenset({"globals", "vars", "locals", "exec"})
 
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a Python file that is there already.
+    """Represent the text of an existing Python file.
 
-    One that is `portable` is read alike by every Python; others as the running Python reads them.
+    Where it is `portable`, every Python reads it alike, as the oldest supported one does. Else it
+    is read as the running Python reads it.
     """
 
     text: str
@@ -27,7 +28,7 @@ class Source:
 
     @cached_property
     def parsed(self) -> ast.Module | CodeProblem:
-        """The syntax tree, or why there is none."""
+        """Return the syntax tree, or why there is none."""
         tree = parse_code(self.text) if self.portable else parse_as_here(self.text)
         if isinstance(tree, ast.Module) and depth_exceeds(tree, _MAX_DEPTH):
             return CodeProblem("it is nested too deep", False)
@@ -35,7 +36,7 @@ class Source:
 
     @cached_property
     def is_dynamic(self) -> bool:
-        """Say whether it may have names that cannot be read off it."""
+        """Return whether the file may have names that its syntax tree does not show."""
         parsed = self.parsed
         return isinstance(parsed, CodeProblem) or any(map(_makes_names, ast.walk(parsed)))
 
@@ -45,7 +46,7 @@ def _makes_names(node: ast.AST) -> bool:
         case ast.FunctionDef(name="__getattr__"):
             return True
         case ast.Call(func=ast.Name(id=name), args=arguments):
-            # `vars(thing)` is that thing's own.
+            # `vars(thing)` is about the names of `thing`, not about those of the module.
             return name in _DYNAMIC_CALLS and (name == "exec" or not arguments)
         case ast.ImportFrom(names=[ast.alias(name="*")]):
             return True

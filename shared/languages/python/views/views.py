@@ -1,4 +1,4 @@
-"""A project's Python after each order of a plan, before any of it is written."""
+"""Works out a project's Python files after each order of a plan, before any order runs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from shared.languages.python.stubs.declarations import declarations, qualified
 from shared.languages.python.views.modules import Module
 from shared.languages.python.views.sources import Source
 
-# The folders that imports start from: the root of the repo, and a `src` layout's.
+# The folders in which imports are looked up: the root of the repo, and that of a `src` layout.
 ROOTS: Final = ("", "src/")
-# What can be checked in a second or two. What is further away counts as unknown.
+# So many files can be checked in a second or two. Files beyond them count as unknown.
 MAX_VIEW_FILES: Final = 300
-# Of one file. Each is laid over all before it.
+# The limit for one file, because each declaration is merged over all those before it.
 MAX_DECLARATIONS: Final = 50
 
 _ENDINGS: Final = ("/__init__.pyi", "/__init__.py", ".pyi", ".py")
@@ -24,10 +24,11 @@ _ENDINGS: Final = ("/__init__.pyi", "/__init__.py", ".pyi", ".py")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one order does to the project's Python.
+    """Hold what one order does to the project's Python files.
 
-    `writes` are the files it may write, `stubs` what it declares by path, `changed` the names that
-    it says it changes; one that it does not declare anew is no longer known.
+    `writes` has the paths that the order may write, `stubs` its declarations by path, and `changed`
+    the names that it says it changes. A changed name that the order does not declare anew is no
+    longer known.
     """
 
     writes: Collection[str] = ()
@@ -36,7 +37,7 @@ class Change:
 
 
 class ModuleHistory:
-    """The project's Python files after each order; position 0 is the repo itself."""
+    """Hold the project's Python files after each order; position 0 is the repo itself."""
 
     def __init__(
         self,
@@ -46,10 +47,11 @@ class ModuleHistory:
         *,
         portable: bool = False,
     ) -> None:
-        """Fold `changes` along the chain, the first at position 1.
+        """Apply `changes` in order, the first at position 1.
 
-        `files` lists the repo, `sources` has the texts that could be read; it is asked only for
-        what is needed. Where it is to be `portable`, every Python reads the same of them.
+        `files` has the paths of the repo, and `sources` the texts that could be read. Only the
+        texts that are needed are looked up in `sources`. With `portable`, every Python reads them
+        alike.
         """
         self._portable = portable
         self._files = files if isinstance(files, dict | set | frozenset) else frozenset(files)
@@ -67,7 +69,7 @@ class ModuleHistory:
                         versions.append((position, (before or Module(path)).write()))
 
     def module(self, path: str, after: int) -> Module | None:
-        """Return the file at `path` as it is after the order at `after`, if it is there."""
+        """Return the file at `path` after the order at position `after`; `None` for no file."""
         for position, module in reversed(self._versions.get(path, ())):
             if position <= after:
                 return module
@@ -79,7 +81,7 @@ class ModuleHistory:
         return self._repo[path]
 
     def find(self, name: str, after: int, roots: Sequence[str] = ROOTS) -> Module | None:
-        """Return the file behind a dotted module name, a package's being its `__init__`."""
+        """Return the file behind a dotted module name; for a package that is its `__init__`."""
         stem = name.replace(".", "/")
         for root in roots:
             for ending in _ENDINGS:
@@ -88,7 +90,7 @@ class ModuleHistory:
         return None
 
     def provided_later(self, name: str, after: int, roots: Sequence[str] = ROOTS) -> int | None:
-        """Return the position of the first order behind `after` that brings a dotted module."""
+        """Return the position of the first order after `after` that writes a new module `name`."""
         stems = [f"{root}{name.replace('.', '/')}{ending}" for root in roots for ending in _ENDINGS]
         found = [
             position
@@ -99,14 +101,14 @@ class ModuleHistory:
         return min(found, default=None)
 
     def declared_later(self, path: str, name: str, after: int) -> int | None:
-        """Return the position of the first order behind `after` that declares `name` there."""
+        """Return the position of the first order after `after` that declares `name` in `path`."""
         for position, module in self._versions.get(path, ()):
             if position > after and name in module.contracted:
                 return position
         return None
 
     def declared_by(self, path: str, name: str, after: int) -> int | None:
-        """Return the position whose declaration of `name` is in force, if an order's is."""
+        """Return the position of an order whose declaration of `name` holds at `after`, if any."""
         found: int | None = None
         for position, module in self._versions.get(path, ()):
             if position > after or name not in module.contracted:
@@ -127,27 +129,27 @@ def _changed(before: Module | None, path: str, change: Change) -> Module:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The files that some code can reach by its imports, by dotted name."""
+    """Hold the files that some code can reach by its imports, by dotted name."""
 
     modules: Mapping[str, Module]
     roots: tuple[str, ...]
 
     @property
     def is_known(self) -> bool:
-        """True where anything is known of any of the files."""
+        """Return whether anything is known of any of the files."""
         return any(each.body is not None for each in self.modules.values())
 
     @property
     def files(self) -> dict[str, str]:
-        """The text of each file, by the path that a type checker reads it from."""
+        """Return the text of each file, by the path at which a type checker reads it."""
         return {each.checked_path: each.text for each in self.modules.values()}
 
 
 def reachable(history: ModuleHistory, imported: Iterable[str], after: int) -> View:
-    """Return what is known of the own modules that `imported` lead to.
+    """Return the project's modules that the dotted names `imported` lead to, also indirectly.
 
-    A file must not be reached under two names, as `src.app` and `app`: where it would be, only
-    the root of the repo is looked in.
+    A file must not be reached under two names, as `src.app` and `app`. Where a module is imported
+    by a name in `src`, modules are looked up in the root of the repo alone.
     """
     names = sorted(set(imported))
     found = _reach(history, names, after, ROOTS)
@@ -184,7 +186,7 @@ def _with_parents(name: str) -> Iterator[str]:
 
 
 def imports_of(module: Module, name: str) -> list[str]:
-    """Return the dotted names that a module may import, its package's own made absolute."""
+    """Return the dotted names that a module may import, with relative imports made absolute."""
     is_package = module.path.endswith(("/__init__.py", "/__init__.pyi"))
     package = name.split(".") if is_package else name.split(".")[:-1]
     found: dict[str, None] = {}
