@@ -143,7 +143,8 @@ class Scenario:
 
     @property
     def result(self) -> Json:
-        return json.loads((self.folder / "result.json").read_text())
+        result: Json = json.loads((self.folder / "result.json").read_text())
+        return result
 
     @property
     def account(self) -> list[str]:

@@ -50,7 +50,7 @@ class World:
         self.received = server.bodies
         return said
 
-    def run(self, *commands: str, acts: tuple[Act, ...] = (), **fields: object) -> Said:
+    def run(self, *commands: str, acts: tuple[Act, ...] = (), **fields: Any) -> Said:
         """Run an order with these acceptance commands; the requests are in `received`."""
         if commands:
             fields["acceptance_commands"] = list(commands)

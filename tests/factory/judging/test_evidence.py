@@ -38,7 +38,7 @@ WEAK = [
 
 def declaring(*commands: str, **changes: Any) -> Json:
     interfaces = [{"path": "calc.py", "stub": STUB}]
-    fields = {"interfaces": interfaces, "acceptance_commands": list(commands)} | changes
+    fields: Json = {"interfaces": interfaces, "acceptance_commands": list(commands)} | changes
     return writing("calc.py", **fields)
 
 
@@ -113,7 +113,7 @@ def test_what_commands_do_to_the_baseline_is_undone_before_anything_is_written(
 ) -> None:
     litter = "mkdir -p build; echo x > build/left.txt; rm README.md; echo y > src/app.py; exit 1"
     commit_all(factory.repo, {"litter.sh": litter})
-    seen = []
+    seen: list[object] = []
     factory.at_stage("apply", lambda tree: seen.append(fingerprint(tree)))
     document = order(acceptance_commands=["bash litter.sh", "test -f hello.txt"])
     factory.run(document, [GOOD], max_attempts=1)
@@ -206,7 +206,7 @@ def test_of_a_file_that_is_there_only_what_is_declared_is_emptied(factory: Facto
 def test_an_interface_of_what_the_order_may_not_write_makes_no_file(
     factory: Factory, path: str
 ) -> None:
-    seen = []
+    seen: list[Path] = []
     factory.at_stage("apply", lambda tree: seen.extend(tree.parents[2].rglob("*escaped*")))
     interfaces = [{"path": path, "stub": STUB}]
     factory.run(order(interfaces=interfaces, acceptance_commands=["true"]), [GOOD], max_attempts=1)

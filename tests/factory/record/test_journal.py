@@ -36,6 +36,7 @@ from factory.record.status import StateFile
 from shared.errors import Busy, CommandFailed
 from shared.llm.record.earlier import Earlier
 from shared.run_record import Ending
+from tests.harness import Json
 
 # Lone surrogates are how Python holds a path that is not UTF-8; titles come from a model.
 texts = st.text(st.characters(codec=None), max_size=20)
@@ -91,7 +92,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(RunConcluded, st.none() | st.sampled_from(Ending)),
 )
 
-USAGE = {
+USAGE: Json = {
     "calls": 1,
     "input_tokens": 100,
     "cached_tokens": 0,
@@ -101,7 +102,7 @@ USAGE = {
     "replayed_calls": 0,
 }
 # As the version before these types wrote them: a plan's first order failed twice.
-OLDER = [
+OLDER: list[Json] = [
     {
         "step": "run_begun",
         "run_id": "01M815000000000000000000AA",

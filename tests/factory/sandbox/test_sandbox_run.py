@@ -151,8 +151,8 @@ def test_a_killed_warden_ends_no_command_and_is_replaced(sandbox: Sandbox, tmp_p
         )
         os.mkfifo(tmp_path / "workspace" / "go")
         assert wait_until(started.exists)
-        os.kill(WARDEN.pid, signal.SIGKILL)
-        os.waitid(os.P_PID, WARDEN.pid, os.WEXITED | os.WNOWAIT)
+        os.kill(warden_pid(), signal.SIGKILL)
+        os.waitid(os.P_PID, warden_pid(), os.WEXITED | os.WNOWAIT)
         with (tmp_path / "workspace" / "go").open("w") as go:
             go.write("on\n")
         assert running.result().stdout.text == "end\n"
@@ -166,8 +166,8 @@ def test_a_killed_supervisor_takes_its_command_with_it(sandbox: Sandbox, tmp_pat
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(run, sandbox, tmp_path, "sh", "-c", both, marker)
         assert wait_until((tmp_path / "workspace" / "begun").exists)
-        assert wait_until(lambda: len(_children_of(WARDEN.pid).split()) == 1)
-        supervisor = _children_of(WARDEN.pid)
+        assert wait_until(lambda: len(_children_of(warden_pid()).split()) == 1)
+        supervisor = _children_of(warden_pid())
         os.kill(int(supervisor), signal.SIGKILL)
         ended = running.result()
     assert wait_until(lambda: not processes_with(marker))
@@ -184,7 +184,12 @@ def test_commands_leave_no_descriptor_and_no_zombie_behind(
         run(sandbox, tmp_path, "sh", "-c", "sleep 0 & true")
         run(sandbox, tmp_path, "no-such-program")
     assert sorted(Path("/proc/self/fd").iterdir()) == before
-    assert wait_until(lambda: not _children_of(WARDEN.pid))
+    assert wait_until(lambda: not _children_of(warden_pid()))
+
+
+def warden_pid() -> int:
+    assert WARDEN.pid is not None
+    return WARDEN.pid
 
 
 def _children_of(pid: int) -> str:

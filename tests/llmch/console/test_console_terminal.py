@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -195,8 +196,13 @@ def test_the_region_shows_what_is_going_on_and_leaves_nothing_behind() -> None:
 
 def test_colour_is_used_sparingly_and_can_be_refused() -> None:
     outputs = {}
-    for name, environ in {"auto": {}, "no": {"NO_COLOR": "1"}, "never": {"NEVER": "1"}}.items():
-        with at_terminal(ORDER, **environ) as terminal:
+    refusals: dict[str, dict[str, Any]] = {
+        "auto": {},
+        "no": {"NO_COLOR": "1"},
+        "never": {"NEVER": "1"},
+    }
+    for name, variables in refusals.items():
+        with at_terminal(ORDER, **variables) as terminal:
             terminal.go_on()
             terminal.go_on()
             outputs[name] = terminal.read_all()

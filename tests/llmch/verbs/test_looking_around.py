@@ -14,6 +14,7 @@ import pytest
 from tests.harness import commit_all, git, manifest, write_plan, writing
 from tests.llmch.command_line import (
     Say,
+    Words,
     model_server,
     own_environment,
     snapshot,
@@ -69,7 +70,7 @@ def test_a_repo_that_nothing_has_run_on(say: Say, repo: Path) -> None:
 
 def test_the_status_while_another_process_runs(say: Say, repo: Path, workdir: Path) -> None:
     with scripted_server(Silence()) as server:
-        command = ["run-all", "--repo", repo, "--workdir", workdir]
+        command: Words = ["run-all", "--repo", repo, "--workdir", workdir]
         with start(*command, cwd=workdir, OPENAI_BASE_URL=server.base_url) as process:
             assert process.stdout is not None
             next(line for line in process.stdout if "ask" in line)
@@ -113,7 +114,7 @@ def test_an_interrupted_run_is_told_from_one_that_ended(
     say: Say, repo: Path, workdir: Path
 ) -> None:
     with scripted_server(write_reply({"stray.txt": "text\n"}), Silence()) as server:
-        command = ["run-all", "--repo", repo, "--workdir", workdir, "--reply-format", "json"]
+        command: Words = ["run-all", "--repo", repo, "--workdir", workdir, "--reply-format", "json"]
         with start(*command, cwd=workdir, OPENAI_BASE_URL=server.base_url) as process:
             assert process.stdout is not None
             asked = (line for line in process.stdout if " ask " in line)
@@ -133,7 +134,7 @@ def test_an_interrupted_run_is_told_from_one_that_ended(
 
 def test_what_a_killed_run_leaves_is_told(say: Say, repo: Path, workdir: Path) -> None:
     with scripted_server(Silence()) as server:
-        command = ["run-all", "--repo", repo, "--workdir", workdir]
+        command: Words = ["run-all", "--repo", repo, "--workdir", workdir]
         with start(*command, cwd=workdir, OPENAI_BASE_URL=server.base_url) as process:
             assert process.stdout is not None
             next(line for line in process.stdout if "ask" in line)

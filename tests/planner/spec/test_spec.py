@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from planner.spec import document as spec_document
 from planner.spec.document import SpecDocument, parse_spec_document, render_schema
-from planner.spec.read import Requirement, Spec, read_spec
+from planner.spec.read import Spec, read_spec
+from planner.spec.requirements import Requirement
 from planner.spec.syntax import parse_spec_json, parse_spec_yaml
 from shared.errors import ExitCode, InvalidInput
 
