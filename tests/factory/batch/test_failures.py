@@ -95,7 +95,7 @@ def test_orders_before_the_one_that_ends_the_run_still_land(factory: Factory) ->
     met = threading.Event()
 
     def slow(request: Request) -> str:
-        assert met.wait(timeout=30)
+        assert met.wait(timeout=60)
         return answer(wrote(1), request)
 
     def at_once(request: Request) -> str:

@@ -216,7 +216,7 @@ def test_the_canary_sings_where_git_is_not_told_otherwise(
     git(target.repo, "config", "alias.status-of-mine", "!" + canary(target))
     ada = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
     subprocess.run(
-        ["git", *ada, *command.split()], cwd=target.repo, capture_output=True, timeout=30
+        ["git", *ada, *command.split()], cwd=target.repo, capture_output=True, timeout=120
     )
     assert (target.scratch / "ran").exists()
 

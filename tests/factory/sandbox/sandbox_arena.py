@@ -141,20 +141,20 @@ class Arena:
         self.opened = self.driver.ask({"backend": self.backend, "policy": policy})
         return self.opened
 
-    def request(self, argv: list[str], timeout: float = 20) -> dict[str, Any]:
+    def request(self, argv: list[str], timeout: float = 120) -> dict[str, Any]:
         if not self.opened:
             self.open()
         self.runs += 1
         log = self.base / "logs" / f"run{self.runs}"
         return {"sandbox": self.opened["sandbox"], "argv": argv, "timeout": timeout, "log": log}
 
-    def run(self, *argv: str, timeout: float = 20) -> SimpleNamespace:
+    def run(self, *argv: str, timeout: float = 120) -> SimpleNamespace:
         reply = self.driver.ask(self.request(list(argv), timeout))
         for stream in ("stdout", "stderr"):
             reply[stream] = SimpleNamespace(**reply[stream])
         return SimpleNamespace(**reply)
 
-    def python(self, code: str, *arguments: object, timeout: float = 20) -> SimpleNamespace:
+    def python(self, code: str, *arguments: object, timeout: float = 120) -> SimpleNamespace:
         return self.run("python", "-c", code, *map(str, arguments), timeout=timeout)
 
     def holds(self, guarantee: Guarantee) -> bool:
@@ -219,7 +219,7 @@ def processes_with(marker: str) -> list[int]:
     return found
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 10) -> bool:
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> bool:
     """Whether `condition` came true in time."""
     end = time.monotonic() + seconds
     while not condition():

@@ -24,7 +24,7 @@ import pytest
 import llmch
 from tests import processes
 
-DEADLINE_SECONDS = 30.0
+DEADLINE_SECONDS = 120.0
 
 # The child goes on with the next step when a line arrives on its standard input.
 PRELUDE = """

@@ -69,7 +69,7 @@ def living_processes() -> Iterator[str]:
 
 def wait_for(command: str) -> None:
     """Return when a process of that command is there: none tells when an unjudged one starts."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while not any(command in each for each in living_processes()):
         assert time.monotonic() < until, f"{command} was never run"
         time.sleep(0.05)
@@ -154,7 +154,7 @@ def test_an_interrupt_ends_the_type_checker_too(repo: Path, cwd: Path) -> None:
             "work",
         ]
         with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
-            until = time.monotonic() + 60
+            until = time.monotonic() + 120
             while not (checkers := list(type_checkers_of(process.pid))):
                 assert time.monotonic() < until, "no type checker was ever started"
                 time.sleep(0.05)

@@ -77,7 +77,7 @@ def test_the_status_while_another_process_runs(say: Say, repo: Path, workdir: Pa
             document = say("status", "--repo", repo, "--json").document
             refused = say("reset", "--repo", repo, "--yes", "--json")
             process.terminate()
-            process.communicate(timeout=30)
+            process.communicate(timeout=120)
     after = say("status", "--repo", repo).out
     assert "interrupted; the same command again goes on from there" in after
     assert "stopped at: propose" in after and "now:" not in after
@@ -101,7 +101,7 @@ def test_watching_begins_before_anything_has_run(
                 *("run-all", "--repo", repo, "--workdir", workdir, "--sandbox", "off"),
                 *("--reply-format", "json"),
             )
-        out, err = watching.communicate(timeout=60)
+        out, err = watching.communicate(timeout=120)
     assert done.code == 0, done.err
     assert watching.returncode == 0, err
     if form:
@@ -120,7 +120,7 @@ def test_an_interrupted_run_is_told_from_one_that_ended(
             asked = (line for line in process.stdout if " ask " in line)
             assert len([next(asked), next(asked)]) == 2  # the second time, after a failure
             process.terminate()
-            process.communicate(timeout=30)
+            process.communicate(timeout=120)
     document = say("status", "--repo", repo, "--json").document
     assert (process.returncode, document["state"]) == (130, "interrupted")
     one, two = document["orders"]
@@ -139,7 +139,7 @@ def test_what_a_killed_run_leaves_is_told(say: Say, repo: Path, workdir: Path) -
             assert process.stdout is not None
             next(line for line in process.stdout if "ask" in line)
             process.kill()
-            process.communicate(timeout=30)
+            process.communicate(timeout=120)
     status = say("status", "--repo", repo).out
     assert "cut off; the same command again goes on from there" in status
     assert "stopped at: propose" in status
@@ -195,7 +195,7 @@ def test_reset_does_what_a_person_answers(half_done: Path, answer: str, code: in
         stderr=theirs,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
     os.close(theirs)
     asked = os.read(ours, 10_000).decode()
