@@ -32,7 +32,7 @@ from factory.record.journal_entries import (
 )
 from factory.record.journal_format import parse_entry, render_entry
 from factory.record.projection import Activity, IllegalTransition, Projection, project
-from factory.record.status import StateFile
+from factory.record.status import StateFile, read_status
 from shared.errors import Busy, CommandFailed
 from shared.llm.record.earlier import Earlier
 from shared.run_record import Ending
@@ -183,6 +183,16 @@ def test_what_is_no_record_is_refused_in_words(tmp_path: Path, document: Any, sa
         read_journal(path)
     assert f"{path}, line 2 cannot be understood: " in refused.value.message
     assert said in refused.value.message
+    assert "llmch reset" in refused.value.hint
+
+
+def test_a_journal_of_what_cannot_be_is_refused_in_words(tmp_path: Path) -> None:
+    path = journal_path(tmp_path)
+    path.parent.mkdir(parents=True)
+    path.write_text(render_entry(OrderLanded("WO-01", "1" * 40, False)) + "\n")
+    with pytest.raises(Busy) as refused:
+        read_status(tmp_path)
+    assert str(path) in refused.value.message
     assert "llmch reset" in refused.value.hint
 
 

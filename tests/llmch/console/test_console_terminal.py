@@ -25,6 +25,8 @@ import llmch
 from tests import processes
 
 DEADLINE_SECONDS = 120.0
+# With these, `make coverage` measures the process as well.
+MEASURED = {name: each for name, each in os.environ.items() if name.startswith("COVERAGE_")}
 
 # The child goes on with the next step when a line arrives on its standard input.
 PRELUDE = """
@@ -128,6 +130,7 @@ def at_terminal(script: str, *, columns: int = 80, **environ: str) -> Iterator[T
             "PYTHONPATH": str(Path(llmch.__file__).parents[1]),
             "PYTHONIOENCODING": "utf-8",
             "TERM": "xterm-256color",
+            **MEASURED,
             **environ,
         },
         stdin=subprocess.PIPE,
