@@ -315,6 +315,13 @@ def test_a_verification_that_overstays_is_ended_and_told_so(factory: Factory) ->
     assert re.fullmatch(r"The command was ended after [\d.]+ seconds\.\nbegun", said(summary))
 
 
+def test_a_verification_that_a_signal_ends_is_told_with_the_signal(factory: Factory) -> None:
+    verified_by(factory, "kill -SEGV $$\n")
+    summary = factory.run(order(), [GOOD], max_attempts=1)
+    assert stages(summary) == [Stage.VERIFY_FAILED]
+    assert "SIGSEGV" in said(summary)
+
+
 def test_without_a_script_the_project_is_compiled_and_its_tests_are_run(factory: Factory) -> None:
     (factory.repo / "scripts/verify.sh").unlink()
     commit_all(factory.repo)

@@ -76,6 +76,7 @@ def test_the_status_while_another_process_runs(say: Say, repo: Path, workdir: Pa
             next(line for line in process.stdout if "ask" in line)
             document = say("status", "--repo", repo, "--json").document
             refused = say("reset", "--repo", repo, "--yes", "--json")
+            checked = say("doctor", "--repo", repo).out
             process.terminate()
             process.communicate(timeout=120)
     after = say("status", "--repo", repo).out
@@ -85,6 +86,7 @@ def test_the_status_while_another_process_runs(say: Say, repo: Path, workdir: Pa
     assert document["elapsed_seconds"] >= 0
     assert (refused.code, refused.error["name"]) == (8, "BUSY")
     assert str(process.pid) in refused.error["message"]
+    assert f"a run holds the repo (pid {process.pid})" in checked
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
@@ -144,6 +146,12 @@ def test_what_a_killed_run_leaves_is_told(say: Say, repo: Path, workdir: Path) -
     assert "cut off; the same command again goes on from there" in status
     assert "stopped at: propose" in status
     assert "1 working tree of a run" in say("doctor", "--repo", repo).out
+    workspaces = Path(os.environ["LLMCH_WORKSPACES"])
+    assert list(workspaces.rglob("README.md"))
+    assert say("reset", "--repo", repo, "--yes").code == 0
+    assert not list(workspaces.rglob("README.md"))
+    assert "working tree of a run" not in say("doctor", "--repo", repo).out
+    assert len(git(repo, "worktree", "list", "--porcelain").split("\n\n")) == 1
 
 
 def test_a_state_that_cannot_be_read_is_never_guessed(say: Say, half_done: Path) -> None:
@@ -260,6 +268,16 @@ def test_the_doctor_sees_a_repo_that_is_not_ready(say: Say, repo: Path) -> None:
     findings = say("doctor", "--repo", repo, "--json").document["findings"]
     (detail,) = [each["detail"] for each in findings if each["name"] == "repo"]
     assert "uncommitted changes" in detail
+
+
+def test_the_doctor_names_filters_that_do_not_run(say: Say, repo: Path) -> None:
+    git(repo, "config", "filter.shout.clean", "tr a-z A-Z")
+    commit_all(repo, {".gitattributes": "*.txt filter=shout\n"})
+    findings = say("doctor", "--repo", repo, "--json").document["findings"]
+    (found,) = [each for each in findings if "filters that" in each["detail"]]
+    assert (found["name"], found["health"]) == ("repo", "limited")
+    assert found["detail"].endswith(": shout")
+    assert "--allow-repo-filters" in found["remedy"]
 
 
 def test_the_older_name_of_a_findings_detail_stays(say: Say) -> None:
