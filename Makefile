@@ -35,7 +35,7 @@ check: $(READY)
 
 # Measures which branches the tests take, in the processes they start as well, and prints the
 # twenty files with the least coverage and the total. The report follows a failed test too. Takes
-# about half as long again as `make test`; `coverage html` (in the environment) shows the lines.
+# about half as long again as `make test`; `.venv/bin/coverage html` then shows the lines.
 COVERED ?= tests
 coverage: $(READY)
 	rm -rf build/coverage && mkdir -p build/coverage
