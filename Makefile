@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 JOBS   ?= auto
 
-.PHONY: demo test test-kill test-live record check bench format lock clean
+.PHONY: demo test test-kill test-live record check coverage bench format lock clean
 
 demo: $(READY)
 	$(BIN)/llmch demo $(NAME)
@@ -32,6 +32,16 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Measures which branches the tests take, in the processes they start as well, and prints the
+# twenty files with the least coverage and the total. The report follows a failed test too. Takes
+# about half as long again as `make test`; `.venv/bin/coverage html` then shows the lines.
+COVERED ?= tests
+coverage: $(READY)
+	rm -rf build/coverage && mkdir -p build/coverage
+	$(BIN)/coverage run -m pytest -n $(JOBS) $(COVERED); outcome=$$?; \
+	$(BIN)/coverage combine --quiet && \
+	$(BIN)/coverage report --sort=cover | sed -n '1,22p;$$p'; exit $$outcome
 
 bench: $(READY)
 	$(BIN)/python -m tests.bench

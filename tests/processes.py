@@ -9,19 +9,37 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from factory.sandbox.commands.supervision import WARDEN
 
 _PR_SET_CHILD_SUBREAPER = 36
-_PATIENCE_SECONDS = 20.0  # a process that was killed needs a moment, on a loaded machine a long one
+_PATIENCE_SECONDS = 60.0  # a process that was killed needs a moment, on a loaded machine a long one
 _LOOK_EVERY_SECONDS = 0.005
+
+# The shortest first: a machine at rest starts a command in a few milliseconds.
+_DEADLINES_SECONDS = (0.3, 2.0, 10.0, 60.0)
+
+Ended = TypeVar("Ended")
 
 lasting: set[int] = set()
 """The processes that several tests share: the fixture that started one ends it."""
+
+
+def ended_by_its_deadline(run: Callable[[float], Ended], begun: Callable[[], bool]) -> Ended:
+    """Return what came of a command that never ends by itself and had begun before its deadline.
+
+    `run` runs it with a deadline in seconds, and `begun` says whether it got as far as it should:
+    on a loaded machine only a later deadline gives it the time.
+    """
+    for seconds in _DEADLINES_SECONDS:
+        ended = run(seconds)
+        if begun():
+            return ended
+    raise AssertionError(f"the command did not begin within {_DEADLINES_SECONDS[-1]} seconds")
 
 
 def start(arguments: Sequence[str | Path], **options: Any) -> subprocess.Popen[Any]:

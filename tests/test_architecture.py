@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -23,15 +24,21 @@ class Module:
     name: str
     tree: ast.Module
 
-    def imports(self, *, at_work: bool = True) -> Iterator[str]:
-        """Yield the full names it imports; with `at_work` also those inside functions."""
-        nodes = ast.walk(self.tree) if at_work else _at_import(self.tree)
-        for node in nodes:
-            if isinstance(node, ast.Import):
-                yield from (alias.name for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
-                assert node.level == 0, f"{self.name} imports by relative name"
-                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    def imports(self, *, at_work: bool = True) -> tuple[str, ...]:
+        """Return the full names it imports; with `at_work` also those inside functions."""
+        return _imports(self, at_work)
+
+
+@cache
+def _imports(module: Module, at_work: bool) -> tuple[str, ...]:
+    found: list[str] = []
+    for node in ast.walk(module.tree) if at_work else _at_import(module.tree):
+        if isinstance(node, ast.Import):
+            found += (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module.name} imports by relative name"
+            found += (f"{node.module}.{alias.name}" for alias in node.names)
+    return tuple(found)
 
 
 def _at_import(tree: ast.AST) -> Iterator[ast.AST]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,13 @@ COMMAND = re.compile(r"`llmch ([\w-]+)(?: ([^`]*))?`")
 PLACES = {"VERB", "--help"}
 
 
-def messages() -> Iterator[tuple[str, str]]:
-    """Yield each text of the program that is no docstring, and where it stands."""
+@cache
+def messages() -> tuple[tuple[str, str], ...]:
+    """Return each text of the program that is not a docstring, and where it stands."""
+    return tuple(_messages())
+
+
+def _messages() -> Iterator[tuple[str, str]]:
     for floor in FLOORS:
         for path in sorted((ROOT / floor).rglob("*.py")):
             tree = ast.parse(path.read_text("utf-8"))

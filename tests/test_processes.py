@@ -51,7 +51,7 @@ def test_a_test_that_leaves_a_process_fails_and_the_process_is_killed() -> None:
     ):
         left = subprocess.Popen(["sleep", "600"])
         comes_true(lambda: is_named(left.pid, "sleep"))
-    assert left.wait(20) != 0
+    assert left.wait(60) != 0
 
 
 def test_a_process_whose_own_parent_has_ended_is_found_as_well() -> None:

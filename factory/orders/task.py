@@ -10,7 +10,6 @@ from factory.orders.identity import OrderIdentity, describe_commit, identify
 from factory.orders.read import LoadedOrder
 from factory.orders.verdict import Verdict
 from shared.git.client import CommitFacts
-from shared.work_order.hashing import order_key, sha256_text
 from shared.work_order.schemas import WorkOrder
 
 
@@ -45,11 +44,6 @@ class OrderTask:
     def commit_facts(self) -> CommitFacts:
         """Return message, author and date of the order's commit."""
         return describe_commit(self.order, self.identity, self.date)
-
-    @property
-    def key(self) -> str:
-        """Return a key that is equal for equal work on an equal base."""
-        return sha256_text(f"{order_key(self.order)} {self.base}")
 
 
 @dataclass(frozen=True, slots=True)

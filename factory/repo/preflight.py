@@ -10,7 +10,7 @@ from pathlib import Path
 from factory.repo.path_names import name_paths
 from shared.errors import CommandFailed, InvalidInput, PreflightRefused
 from shared.git.answers import Changes, Checkout
-from shared.git.client import NO_COMMIT, Git
+from shared.git.client import Git
 from shared.git.config import ConfigEntry, repo_filters, without_repo_filters
 
 _UNDER_WAY = {
@@ -72,15 +72,6 @@ class TargetBranch:
     branch: str
     tip: str
     exists: bool
-
-    @property
-    def ref(self) -> str:
-        return f"refs/heads/{self.branch}"
-
-    @property
-    def expected(self) -> str:
-        """Return the value that the ref must have for the first landing."""
-        return self.tip if self.exists else NO_COMMIT
 
 
 def find_repo(folder: Path, *, allow_repo_filters: bool = False) -> RepoPlace:

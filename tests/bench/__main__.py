@@ -22,7 +22,7 @@ from tests.bench.setting import Bench, open_bench
 from tests.bench.side_by_side import measure_side_by_side
 from tests.bench.start import measure_start
 
-_SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
+SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "start": measure_start,
     "planning": measure_planning,
     "contracts": measure_contracts,
@@ -39,15 +39,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="the smallest run that shows each row")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of a table")
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"{', '.join(_SECTIONS)}")
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"{', '.join(SECTIONS)}")
     args = parser.parse_args(argv)
-    unknown = [each for each in args.sections if each not in _SECTIONS]
+    unknown = [each for each in args.sections if each not in SECTIONS]
     if unknown:
-        parser.error(f"no section {unknown[0]!r}: there are {', '.join(_SECTIONS)}")
+        parser.error(f"no section {unknown[0]!r}: there are {', '.join(SECTIONS)}")
     started = time.perf_counter()
     sections = []
     with open_bench(quick=args.quick) as bench:
-        for name, measure in _SECTIONS.items():
+        for name, measure in SECTIONS.items():
             if not args.sections or name in args.sections:
                 sys.stderr.write(f"{name} ...\n")
                 sections.append(measure(bench))

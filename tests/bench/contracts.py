@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from planner.judging.validation import Report, judge
 from planner.plan.plan import parse_plan
+from shared.files.strict_json import JsonValue
 from shared.languages.python.checker.checker import TypeChecker
 from tests.bench.measure import Samples, interleave, run_child, seconds_of
 from tests.bench.rows import Aim, Row, Section
@@ -68,7 +69,7 @@ def _judge(seed: int, checker: TypeChecker | None) -> Report:
     return report
 
 
-def _orders(seed: int) -> list[dict[str, Any]]:
+def _orders(seed: int) -> list[JsonValue]:
     return [_order(number, seed) for number in range(1, _ORDERS + 1)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from factory.orders.documents import AttemptStage, UsageRecord
@@ -52,7 +53,7 @@ def measure_looking(bench: Bench) -> Section:
     def seconds(argv: Sequence[str]) -> float:
         return run_child(argv, bench.environment).seconds
 
-    cases = {name: (lambda argv=argv: seconds(argv)) for name, argv in commands.items()}
+    cases = {name: partial(seconds, argv) for name, argv in commands.items()}
     for case in cases.values():
         case()
     taken = interleave(cases, bench.rounds(9))

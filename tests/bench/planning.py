@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from planner.compile.model import PlannerModel
 from planner.compile.options import PlanOptions
 from planner.judging.validation import judge
+from planner.plan.plan import Plan
 from planner.plan.response import read_reply
 from planner.run import run_plan
 from shared.events import ignore
@@ -36,8 +38,8 @@ def _plan(bench: Bench) -> list[Row]:
     texts = {size: json.dumps(plan_document(size)) for size in sizes}
     cases: dict[str, Callable[[], float]] = {}
     for size, text in texts.items():
-        cases[f"plan {size}"] = lambda text=text: seconds_of(lambda: _compile(bench, spec, text))
-        cases[f"floor {size}"] = lambda size=size: seconds_of(lambda: _write_plainly(bench, size))
+        cases[f"plan {size}"] = partial(seconds_of, partial(_compile, bench, spec, text))
+        cases[f"floor {size}"] = partial(seconds_of, partial(_write_plainly, bench, size))
     for case in cases.values():
         case()
     taken = interleave(cases, bench.rounds(11))
@@ -102,6 +104,10 @@ def _syncs(bench: Bench, spec: Path, text: str) -> int:
     return counts.syncs
 
 
+def _read(text: str) -> Plan:
+    return read_reply(text).plan
+
+
 def _judge(bench: Bench) -> list[Row]:
     sizes = (20, 100) if bench.quick else (100, 1000)
     texts = {size: json.dumps(plan_document(size)) for size in sizes}
@@ -109,9 +115,9 @@ def _judge(bench: Bench) -> list[Row]:
     cases: dict[str, Callable[[], float]] = {}
     for size in sizes:
         text, plan = texts[size], plans[size]
-        cases[f"read {size}"] = lambda text=text: cpu_seconds_of(lambda: read_reply(text).plan)
-        cases[f"judge {size}"] = lambda plan=plan: cpu_seconds_of(lambda: judge(plan))
-        cases[f"floor {size}"] = lambda text=text: cpu_seconds_of(lambda: json.loads(text))
+        cases[f"read {size}"] = partial(cpu_seconds_of, partial(_read, text))
+        cases[f"judge {size}"] = partial(cpu_seconds_of, partial(judge, plan))
+        cases[f"floor {size}"] = partial(cpu_seconds_of, partial(json.loads, text))
     for case in cases.values():
         case()
     taken = interleave(cases, bench.rounds(15))

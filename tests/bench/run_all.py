@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from factory.attempt.graph import prepare_graph
@@ -56,6 +57,8 @@ class _Watch:
                 self.elsewhere.append(0.0)
             case CommandEnded(seconds=seconds) | CommandTried(seconds=seconds):
                 self.elsewhere[-1] += seconds
+            case _:
+                pass
 
     def own_seconds(self) -> list[float]:
         """Return the harness's own time for each order but the first and the last."""
@@ -165,9 +168,7 @@ def run_options(bench: Bench, repo: Path) -> RunOptions:
 def _floor_seconds(repo: Path, orders: int) -> list[float]:
     """Return what so many commits take by git alone, each with a record and a journal synced."""
     start = git(repo, "rev-parse", "HEAD")
-    taken = [
-        seconds_of(lambda number=number: _bare_order(repo, number)) for number in range(orders)
-    ]
+    taken = [seconds_of(partial(_bare_order, repo, number)) for number in range(orders)]
     git(repo, "reset", "--hard", "--quiet", start)
     return taken[1:]
 

@@ -85,7 +85,7 @@ def _command_seconds(run: ChildCost) -> float:
     document: Any = json.loads(run.stdout)
     records = json.loads((Path(document["run_dir"]) / "run_summary.json").read_text())
     return sum(
-        command["duration_seconds"]
+        float(command["duration_seconds"])
         for attempt in records["attempt_records"]
         for phase in ("verify", "acceptance")
         for command in attempt[phase]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from factory.sandbox import Backend, Policy, Sandbox, open_sandbox
@@ -25,7 +26,7 @@ def measure_sandboxes(bench: Bench) -> Section:
     cases: dict[str, Callable[[], float]] = {"bare": lambda: seconds_of(lambda: _spawn(repo))}
     for backend, sandbox in opened.items():
         if not isinstance(sandbox, str):
-            cases[backend] = lambda sandbox=sandbox: seconds_of(lambda: _run(sandbox, bench))
+            cases[backend] = partial(seconds_of, partial(_run, sandbox, bench))
     for case in cases.values():
         case()
     taken = interleave(cases, bench.rounds(31))

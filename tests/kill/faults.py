@@ -85,7 +85,7 @@ def _guard_calls(guard: Faults) -> None:
 
         return call
 
-    os.open, os.write = guarded_open, guarded_write  # type: ignore[assignment]
+    os.open, os.write = guarded_open, guarded_write
     for name in ("replace", "rename", "mkdir", "fsync"):
         setattr(os, name, guarded(name))
 
@@ -111,7 +111,7 @@ def _guard_files(guard: Faults) -> None:
         buffer = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)
         return buffer if "b" in mode else io.TextIOWrapper(buffer, encoding="utf-8", newline="")
 
-    io.open = builtins.open = guarded_open  # type: ignore[assignment]
+    io.open = builtins.open = guarded_open
 
 
 def _name(file: Any) -> str:

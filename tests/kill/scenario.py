@@ -35,7 +35,7 @@ RIGHT = {
 ORDERS = tuple(RIGHT)
 CALLS = {f"{name} {attempt}" for name in RIGHT for attempt in range(1, len(RIGHT[name]) + 1)}
 DOUBT = re.compile(r"the call of factory (?P<order>\S+) attempt (?P<attempt>\d+) was begun")
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 60.0
 Files: TypeAlias = dict[str, tuple[str, int, str]]
 
 
@@ -143,7 +143,8 @@ class Scenario:
 
     @property
     def result(self) -> Json:
-        return json.loads((self.folder / "result.json").read_text())
+        result: Json = json.loads((self.folder / "result.json").read_text())
+        return result
 
     @property
     def account(self) -> list[str]:

@@ -10,13 +10,20 @@ from typing import Any
 
 import pytest
 
-from llmch.verbs.demo.examples import Example, find_example
+from llmch.verbs.demo.examples import Example
 from shared.llm.record.transcript import Transcript
 from tests.live.model_server import KEY, MODEL, URL, named_server
 from tests.live.record import record
 from tests.llmch.command_line import ROOT, own_environment
+from tests.planner.plans import creating, plan, requiring
 from tests.shared.llm.edge import chat_document
 from tests.shared.llm.scripted_server import Act, Send, scripted_server
+
+PLAN = plan(
+    creating(1, "scripts/verify.sh", acceptance_commands=["sh -n scripts/verify.sh"]),
+    verify_contract=requiring("scripts/verify.sh"),
+)
+RIGHT = "The verification.\n\n```scripts/verify.sh\ntrue\n```\n"
 
 
 def factory_replies(transcript: Path) -> list[str]:
@@ -34,17 +41,22 @@ def factory_replies(transcript: Path) -> list[str]:
 
 
 @pytest.fixture
-def hello() -> Example:
-    return find_example("hello")
+def example(tmp_path: Path) -> Example:
+    """An example of one order, which verifies itself by a script that it writes."""
+    folder = tmp_path / "example"
+    (folder / "replies").mkdir(parents=True)
+    (folder / "spec.md").write_text("# A script\n\nWrite a verification.\n")
+    (folder / "replies/plan-1.json").write_text(json.dumps(PLAN))
+    return Example("script", "A script", "the recorder", folder, run=())
 
 
-def test_what_the_server_replies_goes_on_record(hello: Example, tmp_path: Path) -> None:
-    replies = factory_replies(hello.transcript)
+def test_what_the_server_replies_goes_on_record(example: Example, tmp_path: Path) -> None:
+    replies = ["I cannot do that.", RIGHT]
     acts: list[Act] = [Send(chat_document(text)) for text in replies]
     with scripted_server(*acts) as http:
         server = named_server({URL: http.base_url, MODEL: "a-model"})
         assert server is not None
-        assert record(hello, server, tmp_path / "made.jsonl", "a server 1.0")
+        assert record(example, server, tmp_path / "made.jsonl", "a server 1.0")
         assert {body["model"] for body in http.bodies} == {"a-model"}
     assert factory_replies(tmp_path / "made.jsonl") == replies
     with Transcript.read(tmp_path / "made.jsonl") as made:
@@ -53,13 +65,13 @@ def test_what_the_server_replies_goes_on_record(hello: Example, tmp_path: Path) 
 
 
 def test_a_model_that_does_not_build_the_example_records_nothing(
-    hello: Example, tmp_path: Path
+    example: Example, tmp_path: Path
 ) -> None:
     acts: list[Act] = [Send(chat_document("I cannot do that."))] * 20
     with scripted_server(*acts) as http:
         server = named_server({URL: http.base_url, MODEL: "a-model"})
         assert server is not None
-        assert not record(hello, server, tmp_path / "made.jsonl")
+        assert not record(example, server, tmp_path / "made.jsonl")
     assert not (tmp_path / "made.jsonl").exists()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import pytest
 
@@ -44,6 +44,10 @@ class Said:
         assert self.document["error"].keys() == {"code", "name", "message", "hint"}
         assert self.document["error"]["code"] == self.code
         return self.document["error"]
+
+
+Words: TypeAlias = list[str | Path]
+"""A command line, the program left out."""
 
 
 class Say(Protocol):
@@ -119,7 +123,7 @@ def write_reply(files: Mapping[str, str], **changes: Any) -> Act:
     return chat_stream(json.dumps({"summary": "as scripted", "writes": writes} | changes))
 
 
-def snapshot(repo: Path) -> object:
+def snapshot(repo: Path) -> tuple[object, ...]:
     """Return all of a repo that a user could miss: files, refs, HEAD, index, working trees."""
     return (
         fingerprint(repo),

@@ -17,7 +17,8 @@ from tests.shared.llm.scripted_server import scripted_server
 
 def head_of(cwd: Path, kind: str) -> Json:
     (path,) = (cwd / "artifacts" / kind).glob("*/run.json")
-    return json.loads(path.read_text())
+    head: Json = json.loads(path.read_text())
+    return head
 
 
 def with_credentials(url: str) -> str:

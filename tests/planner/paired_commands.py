@@ -669,6 +669,13 @@ PAIRS: Final[dict[str, list[tuple[str, str]]]] = {
 
 # More that is right: the types that a checker infers are not those that the values have.
 RIGHT: Final = [
+    "from shop.stock import Stock\nn = Stock().size\nfor n in ('a', 'b'):\n    pass\n"
+    "assert n.upper()",
+    "from shop.stock import Stock\nn = Stock().size\nwith open('setup.cfg') as n:\n    pass\n"
+    "assert n.closed",
+    "from shop.stock import Stock; n = Stock().size; assert (n := 'a').upper()",
+    "from shop.stock import split; w = split('a b'); w[0], *w[1:] = 1, 2; assert w[0] + 1 == 2",
+    "from shop.stock import split; w = split('a b'); [w[0], w[1]] = [1, 2]; assert w[0] + 1 == 2",
     "from shop.stock import Stock; n: int = Stock().size; n = str(n); assert n.upper()",
     "from shop.stock import split; w: list = split('a'); w = len(w); assert w + 1",
     "from shop.stock import Stock; c: dict[str, int] = Stock().counts(); c = sorted(c); "

@@ -9,6 +9,8 @@ import pytest
 
 from shared.health import Health, check_folder, check_git
 from shared.llm.wire.health import check_model
+from tests.shared.llm.edge import error_answer
+from tests.shared.llm.scripted_server import Send, scripted_server
 
 
 def install_git(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
@@ -67,6 +69,33 @@ def test_a_model_without_a_key_is_broken(monkeypatch: pytest.MonkeyPatch) -> Non
     found = check_model("planner", "some-model", None, online=True)
     assert found.health is Health.BROKEN
     assert "OPENAI_API_KEY" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("listed", "health", "words"),
+    [
+        ({"data": [{"id": "other"}, {"id": "some-model"}]}, Health.WELL, "answers"),
+        ({"data": [{"id": "b"}, {"id": "a"}, {"id": 3}, "x"]}, Health.LIMITED, "lists a, b"),
+        ({"data": []}, Health.LIMITED, "lists no models"),
+        (["some-model"], Health.LIMITED, "lists no models"),
+    ],
+)
+def test_a_server_is_asked_for_its_models(listed: object, health: Health, words: str) -> None:
+    with scripted_server(Send(listed)) as server:
+        found = check_model("planner", "some-model", server.base_url, online=True)
+    assert found.health is health
+    assert words in f"{found.detail}; {found.remedy}"
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [(401, "OPENAI_API_KEY"), (404, "OPENAI_BASE_URL"), (500, "")]
+)
+def test_a_server_that_refuses_to_list_its_models_is_broken(status: int, words: str) -> None:
+    with scripted_server(*[error_answer(status, "no")] * 9) as server:
+        found = check_model("planner", "some-model", server.base_url, online=True)
+    assert found.health is Health.BROKEN
+    assert found.detail.startswith(f"some-model at {server.base_url}: ")
+    assert words in f"{found.detail}; {found.remedy}"
 
 
 def test_a_server_that_does_not_answer_is_broken() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,9 +81,9 @@ class Copy:
 
     trap: Path
     root: Path
-    before: Mapping[str, tuple[str, int, str]] = field(default_factory=dict)
+    before: dict[str, tuple[str, int, str]] = field(default_factory=dict)
 
-    def fresh(self) -> Mapping[str, tuple[str, int, str]]:
+    def fresh(self) -> dict[str, tuple[str, int, str]]:
         if not self.before or everything(self.root) != self.before:
             shutil.rmtree(self.root, ignore_errors=True)
             copy_tree(self.trap, self.root)
@@ -97,7 +96,7 @@ def sprung(trap: Path, tmp_path: Path) -> Copy:
     return Copy(trap, tmp_path / "copy")
 
 
-def everything(root: Path) -> Mapping[str, tuple[str, int, str]]:
+def everything(root: Path) -> dict[str, tuple[str, int, str]]:
     """Like `fingerprint`, git's folder included."""
     found = dict(fingerprint(root))
     for folder in root.rglob(".git"):

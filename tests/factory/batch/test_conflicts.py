@@ -22,7 +22,7 @@ from tests.factory.batch.batching import (
     wrong,
     wrote,
 )
-from tests.fakes import proposal
+from tests.fakes import Reply, proposal
 from tests.harness import Factory, blob, commit_all, git, manifest, stages
 
 # Both files may be there only where the second knows of the first.
@@ -96,7 +96,7 @@ def test_both_makings_of_an_order_are_on_record(either_or: Factory) -> None:
 def test_what_lacked_an_undeclared_file_lands_once_it_is_there(factory: Factory) -> None:
     """Nothing says that 2 needs 1: neither the order nor the words of its command."""
     needing = step(2, acceptance_commands=["python -c \"open('1' + '.txt')\""])
-    replies = {"WO-01": [wrote(1)], "WO-02": [wrote(2), wrong]}
+    replies: dict[str, list[Reply]] = {"WO-01": [wrote(1)], "WO-02": [wrote(2), wrong]}
     summary = factory.run_all(manifest([step(1), needing]), replies, max_attempts=2)
     assert states(summary) == ["landed", "landed"]
     assert sent_back(factory) == [
@@ -107,7 +107,7 @@ def test_what_lacked_an_undeclared_file_lands_once_it_is_there(factory: Factory)
 
 
 def test_what_fails_for_a_reason_of_its_own_is_not_paid_for_twice(factory: Factory) -> None:
-    replies = {"WO-01": [wrote(1)], "WO-02": [wrong, wrong]}
+    replies: dict[str, list[Reply]] = {"WO-01": [wrote(1)], "WO-02": [wrong, wrong]}
     summary = factory.run_all(manifest([step(1), step(2)]), replies, max_attempts=2, jobs=2)
     assert states(summary) == ["landed", "failed"]
     assert counted(factory) == {"WO-01": 1, "WO-02": 2}

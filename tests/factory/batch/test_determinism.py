@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from itertools import islice, permutations
 
 import pytest
@@ -129,15 +128,3 @@ def test_as_many_orders_as_jobs_are_made_at_once(factory: Factory) -> None:
     replies = {f"WO-{number:02d}": [when_all_are_asked(number)] for number in numbers}
     summary = factory.run_all(manifest([step(number) for number in numbers]), replies, jobs=8)
     assert states(summary) == ["landed"] * 8
-
-
-def test_eight_orders_side_by_side_take_little_more_than_one(factory: Factory) -> None:
-    """Against the critical path, which is one call long; one after the other would be eight."""
-    latency = 1.2
-    numbers = range(1, 9)
-    replies = {f"WO-{number:02d}": [after(latency, wrote(number))] for number in numbers}
-    started = time.monotonic()
-    summary = factory.run_all(manifest([step(number) for number in numbers]), replies, jobs=8)
-    seconds = time.monotonic() - started
-    assert summary.verdict == "PASS"
-    assert seconds < 0.75 * len(numbers) * latency

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from factory.orders.order_state import OrderState
 from shared.errors import BudgetReached, ModelUnavailable
 from shared.llm.client import Request
 from tests.factory.batch.batching import (
@@ -49,7 +50,7 @@ def test_with_keep_going_all_that_does_not_need_the_failed_order_lands(
     assert states(summary) == ["failed", "blocked", "landed", "blocked", "blocked", "landed"]
     assert landed_on(factory.repo) == ["WO-03", "WO-06"]
     assert counted(factory) == {"WO-01": 1, "WO-03": 1, "WO-06": 1}
-    blocked = [each for each in summary.orders if each.state == "blocked"]
+    blocked = [each for each in summary.orders if each.state == OrderState.BLOCKED]
     assert [each.warnings for each in blocked] == [("blocked by WO-01",)] * 3
     assert summary.verdict == "FAIL"
 
@@ -94,7 +95,7 @@ def test_orders_before_the_one_that_ends_the_run_still_land(factory: Factory) ->
     met = threading.Event()
 
     def slow(request: Request) -> str:
-        assert met.wait(timeout=30)
+        assert met.wait(timeout=60)
         return answer(wrote(1), request)
 
     def at_once(request: Request) -> str:

@@ -81,7 +81,7 @@ def test_a_file_that_is_missing_or_no_file_is_refused(tmp_path: Path) -> None:
     assert "not UTF-8" in refusal(tmp_path / "latin.json")
 
 
-FIELDS = {
+FIELDS: Json = {
     "id": "1",
     "title": 3,
     "allowed_files": "hello.txt",

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ def write(path: str, content: str = "x\n", base: str = EMPTY_SHA256) -> dict[str
     return {"path": path, "base_sha256": base, "content": content}
 
 
-def refused(factory: Factory, *writes: dict[str, str], **changes: object) -> str:
+def refused(factory: Factory, *writes: dict[str, str], **changes: Any) -> str:
     """Have these writes refused, then good ones pass; return what was said of the first."""
     seen: list[object] = []
 
@@ -257,7 +258,7 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_odd_names_that_are_allowed_are_written_as_they_are(factory: Factory, name: str) -> None:
     document = order(allowed_files=[name], acceptance_commands=["true"])
-    reply = json.dumps({"summary": "s", "writes": [write(name, "odd\n")]})
+    reply: Reply = json.dumps({"summary": "s", "writes": [write(name, "odd\n")]})
     if name == ".gitignore":
         reply = proposal({name: "odd\n"})
     assert factory.run(document, [reply]).verdict == "PASS"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -42,6 +43,40 @@ def read(reply: str, asked: ReplyFormat, allowed: Sequence[str] = ("hello.py",))
 
 def written(parsed: ParsedReply) -> dict[str, str]:
     return {write.path: write.content for write in parsed.proposal.writes}
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "kept"),
+    [
+        ("hello.py", "```python\nx = 1\n```\n", "x = 1\n"),
+        ("hello.py", "```\nx = 1\n```", "x = 1\n"),
+        ("hello.py", "```\nx = 1\n```\nand\n```\ny = 2\n```\n", None),
+        ("hello.py", "```\nx = 1\n", None),
+        ("page.md", "```\nx = 1\n```\n", None),
+    ],
+)
+def test_a_fence_around_a_files_content_is_taken_off(
+    path: str, content: str, kept: str | None
+) -> None:
+    parsed = read(document({path: content}), ReplyFormat.JSON, (path,))
+    assert written(parsed) == {path: content if kept is None else kept}
+    repair = f"a fence around the content of {path} was taken off"
+    assert (repair in parsed.repairs) is (kept is not None)
+
+
+def test_only_the_first_problems_of_a_reply_are_named() -> None:
+    writes = [{"path": number} for number in range(20)]
+    with pytest.raises(ProposalInvalid) as refused:
+        read(json.dumps({"summary": "s", "writes": writes}), ReplyFormat.JSON)
+    head, *shown, rest = str(refused.value).splitlines()
+    assert head == "the JSON object is no proposal:"
+    assert [each.partition(":")[0] for each in shown[:3]] == [
+        "writes.0.path",
+        "writes.0.base_sha256",
+        "writes.0.content",
+    ]
+    assert len(shown) == 5
+    assert re.fullmatch(r"and \d\d more", rest)
 
 
 def fenced(text: str, info: str = "json") -> str:

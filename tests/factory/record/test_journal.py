@@ -32,10 +32,11 @@ from factory.record.journal_entries import (
 )
 from factory.record.journal_format import parse_entry, render_entry
 from factory.record.projection import IllegalTransition, OrderActivity, RunProjection, project
-from factory.record.status import StateFile
+from factory.record.status import StateFile, read_status
 from shared.errors import Busy, CommandFailed
 from shared.llm.record.earlier import EarlierRun
 from shared.run_record import Ending
+from tests.harness import Json
 
 # Lone surrogates are how Python holds a path that is not UTF-8; titles come from a model.
 texts = st.text(st.characters(codec=None), max_size=20)
@@ -91,7 +92,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(RunConcluded, st.none() | st.sampled_from(Ending)),
 )
 
-USAGE = {
+USAGE: Json = {
     "calls": 1,
     "input_tokens": 100,
     "cached_tokens": 0,
@@ -101,7 +102,7 @@ USAGE = {
     "replayed_calls": 0,
 }
 # As the version before these types wrote them: a plan's first order failed twice.
-OLDER = [
+OLDER: list[Json] = [
     {
         "step": "run_begun",
         "run_id": "01M815000000000000000000AA",
@@ -148,8 +149,8 @@ def test_every_step_has_a_record() -> None:
     assert {each.step for each in Entry.__args__} == set(JournalStep)
 
 
-@pytest.mark.parametrize("step", Step)
-def test_a_record_of_any_step_is_read_or_refused_in_words(step: Step) -> None:
+@pytest.mark.parametrize("step", JournalStep)
+def test_a_record_of_any_step_is_read_or_refused_in_words(step: JournalStep) -> None:
     with contextlib.suppress(ValueError):
         parse_entry(line({"format": 1, "step": step}))
 
@@ -188,6 +189,16 @@ def test_what_is_no_record_is_refused_in_words(tmp_path: Path, document: Any, sa
         read_journal(path)
     assert f"{path}, line 2 cannot be understood: " in refused.value.message
     assert said in refused.value.message
+    assert "llmch reset" in refused.value.hint
+
+
+def test_a_journal_of_what_cannot_be_is_refused_in_words(tmp_path: Path) -> None:
+    path = journal_path(tmp_path)
+    path.parent.mkdir(parents=True)
+    path.write_text(render_entry(OrderLanded("WO-01", "1" * 40, False)) + "\n")
+    with pytest.raises(Busy) as refused:
+        read_status(tmp_path)
+    assert str(path) in refused.value.message
     assert "llmch reset" in refused.value.hint
 
 

@@ -43,7 +43,7 @@ def test_at_the_end_of_a_run_it_is_the_projection_of_the_journal(factory: Factor
 def test_while_a_run_goes_on_it_is_written_without_being_asked_again(tmp_path: Path) -> None:
     (tmp_path / "llmch").mkdir()
     StateFile(tmp_path)(_BEGUN)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not state_path(tmp_path).exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert json.loads(state_path(tmp_path).read_text())["run_id"] == "01RUN"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.record.journal_entries import LandingBegun, RunBegun
+from factory.record.journal_entries import Entry, LandingBegun, RunBegun
 from factory.record.journal_format import render_entry
 from shared.errors import LlmchError, PreflightRefused
 from tests.fakes import proposal
@@ -216,7 +216,7 @@ def test_the_canary_sings_where_git_is_not_told_otherwise(
     git(target.repo, "config", "alias.status-of-mine", "!" + canary(target))
     ada = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
     subprocess.run(
-        ["git", *ada, *command.split()], cwd=target.repo, capture_output=True, timeout=30
+        ["git", *ada, *command.split()], cwd=target.repo, capture_output=True, timeout=120
     )
     assert (target.scratch / "ran").exists()
 
@@ -236,7 +236,7 @@ def test_clearing_up_after_a_crash_starts_nothing_either(target: Factory) -> Non
     (target.repo / "src/app.py").write_text("half checked out\n")
     folder = target.repo / ".git/llmch"
     folder.mkdir()
-    steps = [
+    steps: list[Entry] = [
         RunBegun("01X", 1, "", Path("/none"), (), "work", head, Path("/none")),
         LandingBegun("WO-01", "work", head, head[:-1] + "0"),
     ]

@@ -83,13 +83,19 @@ def test_a_detached_head(factory: Factory) -> None:
     assert "HEAD of" in refused(factory)
 
 
+def touch(path: Path) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    return path
+
+
 DIRT: dict[str, Callable[[Path], object]] = {
     "src/app.py": lambda repo: (repo / "src/app.py").write_text("changed"),
     "new.txt": lambda repo: (repo / "new.txt").write_text("new"),
-    "new/": lambda repo: [(repo / "new").mkdir(), (repo / "new/file").touch()],
+    "new/": lambda repo: touch(repo / "new/file"),
     "README.md": lambda repo: (repo / "README.md").unlink(),
     "scripts/verify.sh": lambda repo: (repo / "scripts/verify.sh").chmod(0o755),
-    "staged": lambda repo: [(repo / "staged").touch(), git(repo, "add", "staged")],
+    "staged": lambda repo: (touch(repo / "staged"), git(repo, "add", "staged")),
     "'\\udcff\\n'": lambda repo: (repo / "\udcff\n").touch(),
 }
 

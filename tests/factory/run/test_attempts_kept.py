@@ -37,7 +37,8 @@ def raising(error: BaseException) -> Callable[[Request], str]:
 def status_of(factory: Factory) -> Json:
     status = read_status(factory.repo / ".git")
     assert status is not None
-    return json.loads(json.dumps(status_document(status, factory.repo / ".git")))
+    read: Json = json.loads(json.dumps(status_document(status, factory.repo / ".git")))
+    return read
 
 
 @pytest.mark.parametrize(

@@ -54,12 +54,12 @@ def driver_of(new_driver: DriverOf) -> DriverOf:
 
 @pytest.fixture(params=list(User))
 def user(request: pytest.FixtureRequest) -> User:
-    return request.param
+    return User(request.param)
 
 
 @pytest.fixture(params=[Backend.BWRAP, Backend.LANDLOCK])
 def backend(request: pytest.FixtureRequest) -> Backend:
-    return request.param
+    return Backend(request.param)
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ class Driver:
         )
         self.uid = nobody.pw_uid if other else os.geteuid()
         self.python = python
-        self.process = processes.start(
+        process = processes.start(
             [python, sources / "sandbox_driver.py"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -54,23 +54,27 @@ class Driver:
             start_new_session=True,
             **self.identity,
         )
-        processes.lasting.add(self.process.pid)
+        assert process.stdin and process.stdout
+        self.process, self.requests, self.replies = process, process.stdin, process.stdout
+        self.sources = sources
+        processes.lasting.add(process.pid)
 
     def send(self, request: dict[str, Any]) -> None:
-        self.process.stdin.write(json.dumps(request, default=str) + "\n")
-        self.process.stdin.flush()
+        self.requests.write(json.dumps(request, default=str) + "\n")
+        self.requests.flush()
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         self.send(request)
-        reply = self.process.stdout.readline()
-        assert reply, "the driver died"
-        return json.loads(reply)
+        line = self.replies.readline()
+        assert line, "the driver died"
+        reply: dict[str, Any] = json.loads(line)
+        return reply
 
     def close(self) -> None:
         """End it; one that a test has killed is only reaped."""
         with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.close()
-        self.process.stdout.close()
+            self.requests.close()
+        self.replies.close()
         self.process.wait()
 
 
@@ -137,26 +141,26 @@ class Arena:
         self.opened = self.driver.ask({"backend": self.backend, "policy": policy})
         return self.opened
 
-    def request(self, argv: list[str], timeout: float = 20) -> dict[str, Any]:
+    def request(self, argv: list[str], timeout: float = 120) -> dict[str, Any]:
         if not self.opened:
             self.open()
         self.runs += 1
         log = self.base / "logs" / f"run{self.runs}"
         return {"sandbox": self.opened["sandbox"], "argv": argv, "timeout": timeout, "log": log}
 
-    def run(self, *argv: str, timeout: float = 20) -> SimpleNamespace:
+    def run(self, *argv: str, timeout: float = 120) -> SimpleNamespace:
         reply = self.driver.ask(self.request(list(argv), timeout))
         for stream in ("stdout", "stderr"):
             reply[stream] = SimpleNamespace(**reply[stream])
         return SimpleNamespace(**reply)
 
-    def python(self, code: str, *arguments: object, timeout: float = 20) -> SimpleNamespace:
+    def python(self, code: str, *arguments: object, timeout: float = 120) -> SimpleNamespace:
         return self.run("python", "-c", code, *map(str, arguments), timeout=timeout)
 
     def holds(self, guarantee: Guarantee) -> bool:
         if not self.opened:
             self.open()
-        return self.opened["guarantees"][guarantee]
+        return bool(self.opened["guarantees"][guarantee])
 
     def check(self, guarantee: Guarantee, harmed: bool) -> None:
         """No harm where the guarantee holds; where it does not, the record says so."""
@@ -215,7 +219,7 @@ def processes_with(marker: str) -> list[int]:
     return found
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 10) -> bool:
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> bool:
     """Whether `condition` came true in time."""
     end = time.monotonic() + seconds
     while not condition():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
@@ -17,6 +16,7 @@ import pytest
 
 from factory.sandbox import Backend, Guarantee
 from factory.sandbox.commands.capture import LOG_BYTES
+from tests import processes
 from tests.factory.sandbox.sandbox_arena import (
     KEY,
     Arena,
@@ -271,7 +271,7 @@ for _ in range(int(sys.argv[1])):
     try:
         if os.fork() == 0:
             os.setsid()
-            time.sleep(60)
+            time.sleep(600)
             os._exit(0)
         count += 1
     except OSError:
@@ -287,7 +287,7 @@ def test_a_fork_bomb_is_bounded_and_leaves_nothing(arena: Arena) -> None:
     forked = int((arena.workspace / "forked").read_text())
     arena.check(Guarantee.PROCESS_LIMIT, harmed=forked > 20)
     arena.check(Guarantee.SURVIVORS, harmed=bool(processes_with(marker)))
-    assert ended.duration_seconds < 10
+    assert ended.duration_seconds < 300
 
 
 DAEMON = """
@@ -312,9 +312,11 @@ def test_a_daemon_does_not_outlive_a_normal_end(arena: Arena) -> None:
 
 def test_a_daemon_that_holds_the_output_does_not_outlive_the_deadline(arena: Arena) -> None:
     marker = uuid4().hex
-    started = time.monotonic()
-    ended = arena.python(DAEMON, marker, 60, timeout=0.5)
-    assert time.monotonic() - started < 1.5
+    ended = processes.ended_by_its_deadline(
+        lambda timeout: arena.python(DAEMON, marker, 600, timeout=timeout),
+        lambda: (arena.workspace / "started").exists(),
+    )
+    assert ended.duration_seconds < 300
     assert ended.cause == "timed_out"
     arena.check(Guarantee.SURVIVORS, harmed=bool(processes_with(marker)))
 

@@ -45,7 +45,7 @@ def test_what_is_declared_is_installed_once(tmp_path: Path, environ: dict[str, s
     (tree / "requirements.txt").write_text("lib>=1  # the answer\n")
     python = prepare_dependencies(tree, Path(sys.executable), cache, environ)
     answer = [str(python), "-c", "import lib, pytest, sys; print(lib.answer, sys.prefix)"]
-    done = run_tool(answer, cwd=tmp_path, env={}, timeout_seconds=30)
+    done = run_tool(answer, cwd=tmp_path, env={}, timeout_seconds=120)
     assert done.stdout.decode().split() == ["42", str(python.parent.parent)], done.stderr
     assert python.is_relative_to(cache)
     without_index = {"PATH": os.defpath, "PIP_NO_INDEX": "1"}

@@ -28,7 +28,7 @@ def target(request: pytest.FixtureRequest, driver_of: Callable[[User], Driver]) 
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A virtual environment with a `pytest` and a `pip` of its own."""
     folder = tmp_path_factory.mktemp("template") / "virtual"
-    create = [sys.executable, "-m", "venv", "--without-pip", "--symlinks", folder]
+    create = [sys.executable, "-m", "venv", "--without-pip", "--symlinks", str(folder)]
     subprocess.run(create, check=True)
     for name in ("pytest", "pip"):
         package = site(folder) / name
@@ -65,7 +65,7 @@ def write(folder: Path, **modules: str) -> None:
 
 def printed(target: Arena, code: str) -> str:
     ended = target.python(code)
-    return ended.stdout.text or ended.stderr.text
+    return str(ended.stdout.text or ended.stderr.text)
 
 
 def test_the_usual_names_mean_the_chosen_environment(target: Arena, virtual: Path) -> None:
@@ -119,7 +119,7 @@ def test_what_is_no_interpreter_is_refused(target: Arena) -> None:
 def test_a_target_may_use_the_names_of_llmch_s_packages(
     target: Arena, virtual: Path, layout: str
 ) -> None:
-    sources = Path(target.driver.process.args[1]).parent
+    sources = target.driver.sources
     (site(virtual) / "llmch.pth").write_text(f"{sources}\n")
     root = target.workspace / "src" if layout == "in src" else target.workspace
     write(root, shared__errors="print('target')")
@@ -132,7 +132,7 @@ def test_a_target_may_use_the_names_of_llmch_s_packages(
 def test_llmch_s_packages_do_not_exist_for_a_target_without_such(
     target: Arena, virtual: Path
 ) -> None:
-    sources = Path(target.driver.process.args[1]).parent
+    sources = target.driver.sources
     (site(virtual) / "llmch.pth").write_text(f"{sources}\n")
     use(target, virtual, read=[str(sources)])
     assert "No module named 'shared'" in printed(target, "import shared.errors")

@@ -40,12 +40,14 @@ def verdict(program: bytes, architecture: int, number: int, *arguments: int) -> 
                 at += if_true if accumulator >= operand else if_false
             case 0x06:
                 return ALLOWED if operand == 0x7FFF0000 else operand & 0xFFFF
+            case _:
+                raise AssertionError(f"the filter holds the instruction {code:#x}")
 
 
 @pytest.fixture(params=["x86_64", "aarch64"])
 def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(platform, "machine", lambda: request.param)
-    return request.param
+    return str(request.param)
 
 
 def ask(machine: str, program: bytes, call: str, *arguments: int) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,8 +12,8 @@ from factory.sandbox import Backend, find_backends
 from shared.errors import PreflightRefused
 from shared.events import CommandTried, Warned
 from shared.settings.settings import SandboxSettings
-from tests.fakes import proposal
-from tests.harness import Factory, commit_all, fingerprint, git, manifest, order
+from tests.fakes import Reply, proposal
+from tests.harness import Factory, Json, commit_all, fingerprint, git, manifest, order
 
 GOOD = proposal({"hello.txt": "hello\n"})
 SHOWN = "test -f .venv/lib/thing.py"
@@ -39,7 +40,7 @@ def checkout(factory: Factory) -> Path:
     return factory.repo
 
 
-def accepting(*commands: str, **changes: object) -> dict[str, object]:
+def accepting(*commands: str, **changes: Any) -> Json:
     return order(acceptance_commands=list(commands), **changes)
 
 
@@ -135,8 +136,10 @@ def test_a_folder_whose_lock_differs_on_the_branch_is_reported_and_not_shown(
 def test_a_lock_that_an_order_lands_ends_the_showing(factory: Factory, checkout: Path) -> None:
     relock = order(1, allowed_files=["uv.lock"], acceptance_commands=[SHOWN], title="Lock again")
     after = order(2, acceptance_commands=[f"sh -c '! {SHOWN}'"])
-    base = {"base": "one\n"}
-    replies = {"WO-01": [_rewriting("uv.lock", base["base"], "two\n")], "WO-02": [GOOD]}
+    replies: dict[str, list[Reply]] = {
+        "WO-01": [_rewriting("uv.lock", "one\n", "two\n")],
+        "WO-02": [GOOD],
+    }
     summary = factory.run_all(manifest([relock, after]), replies)
     assert summary.verdict == "PASS"
     assert len(warnings_of(factory)) == 1

@@ -10,7 +10,7 @@ from factory.workbench.side_by_side import side_by_side
 
 
 def test_both_run_at_the_same_time() -> None:
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2, timeout=60)
     assert sorted(side_by_side(meeting.wait, meeting.wait)) == [0, 1]
 
 
@@ -32,7 +32,7 @@ def test_the_other_is_over_when_one_fails() -> None:
         done.set()
 
     def here() -> None:
-        begun.wait(10)
+        assert begun.wait(60)
         raise ValueError
 
     with pytest.raises(ValueError):

@@ -13,6 +13,7 @@ from shared.events import (
     AttemptStarted,
     BatchEnded,
     BatchStarted,
+    Channel,
     CommandEnded,
     CommandFlagged,
     CommandStarted,
@@ -220,7 +221,7 @@ GOLDEN: list[tuple[Event, str]] = [
 # Shown only where a person asks for everything.
 GOLDEN_VERBOSE: list[tuple[Event, str]] = [
     (StageStarted("WO-02", 1, "apply"), "  WO-02    apply     begins\n"),
-    (ModelTextArrived("reasoning", "first\nsecond"), "    │ first\n"),
+    (ModelTextArrived(Channel.REASONING, "first\nsecond"), "    │ first\n"),
     (
         CommandTried("WO-02", "baseline", "test -f a.py", 1, 0.2),
         "  WO-02    baseline  test -f a.py: exit 1  (0.2s)\n",
@@ -328,9 +329,9 @@ def test_many_files_and_long_commands_are_cut() -> None:
 def test_reasoning_is_told_by_whole_lines_and_the_reply_not_at_all() -> None:
     text = told(
         ModelCallStarted("p", "m"),
-        ModelTextArrived("reasoning", "let me "),
-        ModelTextArrived("reasoning", "think\nand"),
-        ModelTextArrived("text", '{"summary": "x"}\n'),
+        ModelTextArrived(Channel.REASONING, "let me "),
+        ModelTextArrived(Channel.REASONING, "think\nand"),
+        ModelTextArrived(Channel.TEXT, '{"summary": "x"}\n'),
         ModelCallEnded("p", "m", 1.0, 1, 1, False),
         verbosity=Verbosity.VERBOSE,
     )
@@ -339,15 +340,15 @@ def test_reasoning_is_told_by_whole_lines_and_the_reply_not_at_all() -> None:
 
 
 def test_reasoning_without_any_break_is_told_all_the_same() -> None:
-    text = told(*[ModelTextArrived("reasoning", "x" * 500)] * 5, verbosity=Verbosity.VERBOSE)
+    text = told(*[ModelTextArrived(Channel.REASONING, "x" * 500)] * 5, verbosity=Verbosity.VERBOSE)
     assert text.count("x") > 1900
 
 
 def test_reasoning_that_was_cut_off_is_not_mixed_with_the_next_reply() -> None:
     text = told(
-        ModelTextArrived("reasoning", "half a"),
+        ModelTextArrived(Channel.REASONING, "half a"),
         ModelCallStarted("p", "m"),
-        ModelTextArrived("reasoning", "new\n"),
+        ModelTextArrived(Channel.REASONING, "new\n"),
         verbosity=Verbosity.VERBOSE,
     )
     assert "    │ new\n" in text

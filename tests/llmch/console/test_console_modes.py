@@ -176,7 +176,7 @@ def test_a_command_that_runs_long_is_named_again_until_it_ends() -> None:
     )  # fmt: skip
     console(OrderStarted("WO-01", "Title", "b", COMMIT, 5))
     console(CommandStarted("WO-01", "verify", "pytest -q"))
-    assert told.wait(20)
+    assert told.wait(60)
     console(CommandEnded("WO-01", "verify", "pytest -q", 0, 1.0))
     console.close()
     assert "  WO-01    verify    $ pytest -q  (still running after 0s)\n" in out.getvalue()

@@ -15,7 +15,14 @@ from llmch.console.clean import cell_width, clean, shorten
 from llmch.console.document import Conclusion, Paragraph, Rows
 from llmch.console.figures import cost, count, duration, listed, ticking
 from llmch.console.table import render_table
-from shared.events import AttemptFailed, CommandEnded, ModelTextArrived, Warned, WritesApplied
+from shared.events import (
+    AttemptFailed,
+    Channel,
+    CommandEnded,
+    ModelTextArrived,
+    Warned,
+    WritesApplied,
+)
 from tests.llmch.answers import Answer
 
 HOSTILE = [
@@ -89,8 +96,8 @@ def test_an_escape_sequence_in_two_pieces_is_still_taken_out() -> None:
         verbosity=Verbosity.VERBOSE, color=Color.AUTO, output=Format.TEXT, stdout=out, stderr=None,
         environ={},
     ) as console:  # fmt: skip
-        console(ModelTextArrived("reasoning", "a\x1b[3"))
-        console(ModelTextArrived("reasoning", "1mb\n"))
+        console(ModelTextArrived(Channel.REASONING, "a\x1b[3"))
+        console(ModelTextArrived(Channel.REASONING, "1mb\n"))
     assert out.getvalue() == "    │ ab\n"
 
 
@@ -105,8 +112,8 @@ def test_a_secret_is_masked_wherever_it_turns_up(secret: str, output: Format) ->
         console(Warned(f"key {secret}"))
         console(AttemptFailed("WO-01", 1, "s", f"c {secret}", 1, f"x\n{secret}\n", secret))
         if "\n" not in secret:  # reasoning is told line by line while it comes
-            console(ModelTextArrived("reasoning", secret[:5]))
-            console(ModelTextArrived("reasoning", f"{secret[5:]}\n"))
+            console(ModelTextArrived(Channel.REASONING, secret[:5]))
+            console(ModelTextArrived(Channel.REASONING, f"{secret[5:]}\n"))
         console.say(Paragraph((f"said {secret}",)), Rows(((secret, "b"),)))
         shown = Conclusion("plan", secret, ok=True)
         console.show(Answer({"a": [secret, {secret: (secret,)}]}, shown))

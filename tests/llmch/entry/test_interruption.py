@@ -16,7 +16,14 @@ from typing import IO
 import pytest
 
 from tests.harness import commit_all, manifest, order, write_plan, writing
-from tests.llmch.command_line import own_environment, plan_reply, snapshot, start, write_reply
+from tests.llmch.command_line import (
+    Words,
+    own_environment,
+    plan_reply,
+    snapshot,
+    start,
+    write_reply,
+)
 from tests.planner.plans import creating, plan
 from tests.shared.llm.scripted_server import Silence, scripted_server
 
@@ -62,7 +69,7 @@ def living_processes() -> Iterator[str]:
 
 def wait_for(command: str) -> None:
     """Return when a process of that command is there: none tells when an unjudged one starts."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while not any(command in each for each in living_processes()):
         assert time.monotonic() < until, f"{command} was never run"
         time.sleep(0.05)
@@ -74,7 +81,7 @@ def test_an_interrupt_while_the_model_is_asked_leaves_nothing(
 ) -> None:
     before = snapshot(repo)
     with scripted_server(Silence()) as server:
-        command = ["run", "--repo", repo, "--work-order", order_file, "--branch", "work"]
+        command: Words = ["run", "--repo", repo, "--work-order", order_file, "--branch", "work"]
         with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
             read_until(process.stdout, "ask")
             _, err = interrupt(process, number)
@@ -93,7 +100,7 @@ def test_an_interrupt_while_a_command_runs_ends_the_command_too(
     commit_all(repo, {"scripts/verify.sh": f"{sleep}\n"})
     before = snapshot(repo)
     with scripted_server(GOOD) as server:
-        command = ["run", "--repo", repo, "--work-order", order_file, "--branch", "work"]
+        command: Words = ["run", "--repo", repo, "--work-order", order_file, "--branch", "work"]
         with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
             read_until(process.stdout, "$ bash scripts/verify.sh")
             interrupt(process, number)
@@ -114,7 +121,15 @@ def test_an_interrupt_while_acceptance_is_tried_on_the_baseline_ends_it_too(
     (cwd.parent / "WO-01.json").write_text(json.dumps(document))
     before = snapshot(repo)
     with scripted_server(Silence()) as server:
-        command = ["run", "--repo", repo, "--work-order", "../WO-01.json", "--branch", "work"]
+        command: Words = [
+            "run",
+            "--repo",
+            repo,
+            "--work-order",
+            "../WO-01.json",
+            "--branch",
+            "work",
+        ]
         flags = ["--strict-acceptance"] if strict else []
         with start(*command, *flags, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
             wait_for(sleep)
@@ -129,9 +144,17 @@ def test_an_interrupt_ends_the_type_checker_too(repo: Path, cwd: Path) -> None:
     document = order(allowed_files=["hello.py"], interfaces=interfaces)
     (cwd.parent / "WO-01.json").write_text(json.dumps(document))
     with scripted_server(Silence()) as server:
-        command = ["run", "--repo", repo, "--work-order", "../WO-01.json", "--branch", "work"]
+        command: Words = [
+            "run",
+            "--repo",
+            repo,
+            "--work-order",
+            "../WO-01.json",
+            "--branch",
+            "work",
+        ]
         with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
-            until = time.monotonic() + 60
+            until = time.monotonic() + 120
             while not (checkers := list(type_checkers_of(process.pid))):
                 assert time.monotonic() < until, "no type checker was ever started"
                 time.sleep(0.05)
@@ -155,7 +178,7 @@ def test_an_interrupt_ends_what_is_tried_for_orders_side_by_side(repo: Path, cwd
     orders = [writing(f"{n}.txt", n, acceptance_commands=[sleep, sleep]) for n in (1, 2)]
     write_plan(cwd.parent / "plan", manifest(orders))
     with scripted_server(Silence()) as server:
-        command = ["run-all", "--repo", repo, "--workdir", "../plan", "--jobs", "2"]
+        command: Words = ["run-all", "--repo", repo, "--workdir", "../plan", "--jobs", "2"]
         with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
             wait_for(sleep)
             interrupt(process, signal.SIGINT)
@@ -167,7 +190,7 @@ def test_a_reply_is_not_paid_for_again_after_an_interrupt(
     repo: Path, cwd: Path, order_file: Path
 ) -> None:
     commit_all(repo, {"scripts/verify.sh": "sleep 300\n"})
-    command = ["run", "--repo", repo, "--work-order", order_file, "--branch", "work"]
+    command: Words = ["run", "--repo", repo, "--work-order", order_file, "--branch", "work"]
     with scripted_server(GOOD) as server:
         for _ in range(2):
             with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
@@ -180,7 +203,7 @@ def test_a_reply_is_not_paid_for_again_after_an_interrupt(
 def test_an_interrupted_plan_says_so_in_its_records(cwd: Path, number: signal.Signals) -> None:
     (cwd / "spec.md").write_text("# Say hello\n")
     with scripted_server(Silence()) as server:
-        command = ["plan", "--spec", "spec.md", "--outdir", "plan", "--json"]
+        command: Words = ["plan", "--spec", "spec.md", "--outdir", "plan", "--json"]
         with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
             read_until(process.stderr, "ask")
             out, _ = interrupt(process, number)
@@ -196,7 +219,7 @@ def test_an_interrupted_plan_says_so_in_its_records(cwd: Path, number: signal.Si
 def test_an_interrupted_plan_with_a_transcript_goes_on_from_its_replies(cwd: Path) -> None:
     (cwd / "spec.md").write_text("# Say hello\n")
     with scripted_server(plan_reply("no plan"), Silence(), Silence()) as server:
-        command = ["plan", "--spec", "spec.md", "--transcript", "kept.jsonl"]
+        command: Words = ["plan", "--spec", "spec.md", "--transcript", "kept.jsonl"]
         for seen in ("attempt   2", "(replayed)"):
             with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
                 read_until(process.stdout, seen)

@@ -107,6 +107,23 @@ def test_a_setting_that_nobody_knows_is_refused(say: Say, monkeypatch: pytest.Mo
     assert "LLMCH_COLOUR" in said.error["message"]
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--jobs=0",
+        "--jobs=x",
+        "--jobs=1000",
+        "--jobs=\u0661",
+        "--retry-flaky=-1",
+        "--retry-flaky=1.5",
+    ],
+)
+def test_a_number_that_is_none_is_refused(say: Say, option: str) -> None:
+    said = say("run-all", "--repo", ".", "--workdir", ".", option, "--json")
+    assert (said.code, said.error["name"]) == (2, "INVALID")
+    assert option.partition("=")[0] in said.error["message"]
+
+
 # In processes of their own
 
 HEAVY = {"openai", "langgraph", "rich", "yaml", "mypy"}

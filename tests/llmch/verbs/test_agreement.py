@@ -27,7 +27,7 @@ BASE = plan(
     schema_version="1.0",
 )
 
-values = st.one_of(
+values: st.SearchStrategy[object] = st.one_of(
     st.sampled_from(
         [
             *(None, True, 0, 7, -1, 1.5, 10**30, "", " ", [], {}, [[]], [{}], [None]),
@@ -70,6 +70,8 @@ def mutated_plans(draw: st.DrawFn) -> dict[str, Any]:
                 holder.append(copy.deepcopy(holder[last]))
             case _ if isinstance(holder, dict):
                 holder[draw(st.text(max_size=5))] = copy.deepcopy(draw(values))
+            case _:
+                pass  # a list gets no key
         if not places(document):
             break
     return document

@@ -14,6 +14,7 @@ import pytest
 from tests.harness import commit_all, git, manifest, write_plan, writing
 from tests.llmch.command_line import (
     Say,
+    Words,
     model_server,
     own_environment,
     snapshot,
@@ -69,14 +70,15 @@ def test_a_repo_that_nothing_has_run_on(say: Say, repo: Path) -> None:
 
 def test_the_status_while_another_process_runs(say: Say, repo: Path, workdir: Path) -> None:
     with scripted_server(Silence()) as server:
-        command = ["run-all", "--repo", repo, "--workdir", workdir]
+        command: Words = ["run-all", "--repo", repo, "--workdir", workdir]
         with start(*command, cwd=workdir, OPENAI_BASE_URL=server.base_url) as process:
             assert process.stdout is not None
             next(line for line in process.stdout if "ask" in line)
             document = say("status", "--repo", repo, "--json").document
             refused = say("reset", "--repo", repo, "--yes", "--json")
+            checked = say("doctor", "--repo", repo).out
             process.terminate()
-            process.communicate(timeout=30)
+            process.communicate(timeout=120)
     after = say("status", "--repo", repo).out
     assert "interrupted; the same command again goes on from there" in after
     assert "stopped at: propose" in after and "now:" not in after
@@ -84,6 +86,7 @@ def test_the_status_while_another_process_runs(say: Say, repo: Path, workdir: Pa
     assert document["elapsed_seconds"] >= 0
     assert (refused.code, refused.error["name"]) == (8, "BUSY")
     assert str(process.pid) in refused.error["message"]
+    assert f"a run holds the repo (pid {process.pid})" in checked
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
@@ -100,7 +103,7 @@ def test_watching_begins_before_anything_has_run(
                 *("run-all", "--repo", repo, "--workdir", workdir, "--sandbox", "off"),
                 *("--reply-format", "json"),
             )
-        out, err = watching.communicate(timeout=60)
+        out, err = watching.communicate(timeout=120)
     assert done.code == 0, done.err
     assert watching.returncode == 0, err
     if form:
@@ -113,13 +116,13 @@ def test_an_interrupted_run_is_told_from_one_that_ended(
     say: Say, repo: Path, workdir: Path
 ) -> None:
     with scripted_server(write_reply({"stray.txt": "text\n"}), Silence()) as server:
-        command = ["run-all", "--repo", repo, "--workdir", workdir, "--reply-format", "json"]
+        command: Words = ["run-all", "--repo", repo, "--workdir", workdir, "--reply-format", "json"]
         with start(*command, cwd=workdir, OPENAI_BASE_URL=server.base_url) as process:
             assert process.stdout is not None
             asked = (line for line in process.stdout if " ask " in line)
             assert len([next(asked), next(asked)]) == 2  # the second time, after a failure
             process.terminate()
-            process.communicate(timeout=30)
+            process.communicate(timeout=120)
     document = say("status", "--repo", repo, "--json").document
     assert (process.returncode, document["state"]) == (130, "interrupted")
     one, two = document["orders"]
@@ -133,16 +136,22 @@ def test_an_interrupted_run_is_told_from_one_that_ended(
 
 def test_what_a_killed_run_leaves_is_told(say: Say, repo: Path, workdir: Path) -> None:
     with scripted_server(Silence()) as server:
-        command = ["run-all", "--repo", repo, "--workdir", workdir]
+        command: Words = ["run-all", "--repo", repo, "--workdir", workdir]
         with start(*command, cwd=workdir, OPENAI_BASE_URL=server.base_url) as process:
             assert process.stdout is not None
             next(line for line in process.stdout if "ask" in line)
             process.kill()
-            process.communicate(timeout=30)
+            process.communicate(timeout=120)
     status = say("status", "--repo", repo).out
     assert "cut off; the same command again goes on from there" in status
     assert "stopped at: propose" in status
     assert "1 working tree of a run" in say("doctor", "--repo", repo).out
+    workspaces = Path(os.environ["LLMCH_WORKSPACES"])
+    assert list(workspaces.rglob("README.md"))
+    assert say("reset", "--repo", repo, "--yes").code == 0
+    assert not list(workspaces.rglob("README.md"))
+    assert "working tree of a run" not in say("doctor", "--repo", repo).out
+    assert len(git(repo, "worktree", "list", "--porcelain").split("\n\n")) == 1
 
 
 def test_a_state_that_cannot_be_read_is_never_guessed(say: Say, half_done: Path) -> None:
@@ -194,7 +203,7 @@ def test_reset_does_what_a_person_answers(half_done: Path, answer: str, code: in
         stderr=theirs,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
     os.close(theirs)
     asked = os.read(ours, 10_000).decode()
@@ -259,6 +268,16 @@ def test_the_doctor_sees_a_repo_that_is_not_ready(say: Say, repo: Path) -> None:
     findings = say("doctor", "--repo", repo, "--json").document["findings"]
     (detail,) = [each["detail"] for each in findings if each["name"] == "repo"]
     assert "uncommitted changes" in detail
+
+
+def test_the_doctor_names_filters_that_do_not_run(say: Say, repo: Path) -> None:
+    git(repo, "config", "filter.shout.clean", "tr a-z A-Z")
+    commit_all(repo, {".gitattributes": "*.txt filter=shout\n"})
+    findings = say("doctor", "--repo", repo, "--json").document["findings"]
+    (found,) = [each for each in findings if "filters that" in each["detail"]]
+    assert (found["name"], found["health"]) == ("repo", "limited")
+    assert found["detail"].endswith(": shout")
+    assert "--allow-repo-filters" in found["remedy"]
 
 
 def test_the_older_name_of_a_findings_detail_stays(say: Say) -> None:

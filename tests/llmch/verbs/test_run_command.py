@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness import blob, commit_all, git, manifest, order, write_plan
+from tests.harness import Json, blob, commit_all, git, manifest, order, write_plan
 from tests.llmch.command_line import Said, Say, model_server, snapshot, write_reply
 from tests.shared.llm.edge import chat_stream, error_answer
 from tests.shared.llm.scripted_server import ScriptedServer
@@ -110,7 +110,7 @@ def test_strict_acceptance_refuses_an_order_whose_commands_prove_nothing(
     run: Run, order_file: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     interfaces = [{"path": "hello.py", "stub": "def hello() -> str: ...\n"}]
-    weak = {"acceptance_commands": ["test -f hello.py"], "interfaces": interfaces}
+    weak: Json = {"acceptance_commands": ["test -f hello.py"], "interfaces": interfaces}
     order_file.write_text(json.dumps(order(allowed_files=["hello.py"], **weak)))
     if how == "variable":
         monkeypatch.setenv("LLMCH_STRICT_ACCEPTANCE", "true")

@@ -70,7 +70,8 @@ def test_what_a_model_writes_of_exemption_is_overwritten() -> None:
 
 
 def test_without_a_contract_or_requirements_no_order_is_exempt() -> None:
-    for contract in (None, {}, {"requires": []}, "bash scripts/verify.sh"):
+    contracts: tuple[object, ...] = (None, {}, {"requires": []}, "bash scripts/verify.sh")
+    for contract in contracts:
         document = plan(order(1, verify_exempt=True), verify_contract=contract)
         assert exemptions(document) == [False]
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from shared.work_order.schemas import order_id
@@ -215,9 +217,7 @@ def test_every_field_at_fault_has_one_finding() -> None:
         ({"provenance": 3}, "provenance"),
     ],
 )
-def test_what_does_not_fit_the_schema_names_its_field(
-    fields: dict[str, object], field: str
-) -> None:
+def test_what_does_not_fit_the_schema_names_its_field(fields: dict[str, Any], field: str) -> None:
     assert findings(plan(order(**fields))) == [f"E005 WO-01 {field}"]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from planner.judging.validation import judge
 from planner.plan.plan import parse_plan
-from planner.rules.model import Finding
+from planner.steps.findings import Finding
 from shared.languages.python.checker.checker import TypeChecker
 from tests.planner import everyday_commands
 from tests.planner.paired_commands import CONTRACTS, PAIRS, RIGHT, SOURCES

@@ -121,6 +121,35 @@ def test_every_kind_of_declaration_can_be_imported_and_used(tmp_path: Path) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        ("Literal['a', 'b']", "'a'"),
+        ("Optional[int]", "None"),
+        ("Union[int, str]", "0"),
+        ("Annotated[int, 'metres']", "0"),
+        ("Required[str]", "''"),
+        ("tuple[int, str]", "(0, '')"),
+        ("tuple[int, ...]", "()"),
+        ("Row", "{}"),
+        ("Shape", "None"),
+        ("'dict[str, Row]'", "{}"),
+        ("pkg.make()", "None"),
+    ],
+)
+def test_a_function_that_does_nothing_returns_the_emptiest_value(
+    tmp_path: Path, annotation: str, value: str
+) -> None:
+    stub = (
+        "from typing import Annotated, Literal, Optional, Protocol, Required, TypedDict, Union\n"
+        "class Row(TypedDict):\n    name: str\n"
+        "class Shape(Protocol):\n    def area(self) -> float: ...\n"
+        f"def f() -> {annotation}: ...\n"
+    )
+    write(tmp_path, build_skeleton(interfaces({"a.py": stub})))
+    assert passes(tmp_path, f"from a import f; assert f() == {value}, f()")
+
+
 def test_modules_may_need_each_other(tmp_path: Path) -> None:
     stubs = {
         "p/a.py": "from .b import B\nclass A:\n    def b(self) -> B: ...",

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, Protocol
 
+SILENCE_SECONDS = 600  # at most: the end of the server ends it
+
 
 @dataclass(frozen=True)
 class Received:
@@ -70,7 +72,7 @@ class Stream:
         if self.end == "reset":
             _reset(handler)
         elif self.end == "silence":
-            stop.wait(10)
+            stop.wait(SILENCE_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Partial:
         if self.end == "reset":
             _reset(handler)
         elif self.end == "silence":
-            stop.wait(10)
+            stop.wait(SILENCE_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class Silence:
     """No answer: the connection stays open, and nothing comes."""
 
     def play(self, handler: BaseHTTPRequestHandler, stop: threading.Event) -> None:
-        stop.wait(10)
+        stop.wait(SILENCE_SECONDS)
         handler.close_connection = True
 
 

@@ -41,7 +41,7 @@ class Mock:
     port: int
 
     def call(self, method: str, path: str, body: object = None) -> Any:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             payload = None if body is None else json.dumps(body)
             connection.request(method, path, payload, {"content-type": "application/json"})
@@ -90,7 +90,7 @@ def mock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mock]:
         yield Mock(port)
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(60)
 
 
 def _listens(port: int) -> bool:

@@ -145,11 +145,12 @@ def test_polling_slows_down_and_bears_with_a_server_in_trouble() -> None:
             ReplyFailed,
             "failed to make the reply: flagged",
         ),
+        (response_document("incomplete", "par"), ReplyFailed, "for no stated reason"),
         (response_document("cancelled"), ReplyFailed, "cancelled on the server"),
         (response_document(refusal="I won't."), ReplyFailed, "the model refused: I won't."),
         (response_document(), ReplyFailed, "empty"),
     ],
-    ids=["length", "filter", "server error", "bad prompt", "cancelled", "refusal", "empty"],
+    ids=["length", "filter", "server", "prompt", "no reason", "cancelled", "refusal", "empty"],
 )
 @pytest.mark.parametrize("way", ["streamed", "whole", "polled"])
 def test_each_terminal_state_says_what_it_is_and_what_it_took(

@@ -122,7 +122,7 @@ def test_without_a_responses_api_chat_is_not_streamed_either() -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_what_may_pass_is_waited_out_without_streams_too(way: Way) -> None:
-    trouble = [error_answer(429, "slow down", retry_after="7"), Reset()]
+    trouble: list[Act] = [error_answer(429, "slow down", retry_after="7"), Reset()]
     with edge(UNVERIFIED, *trouble, *reply(way)) as it:
         assert it.client.complete(request(way)).text == "hello"
         assert it.waits == [7.0, 2.0]

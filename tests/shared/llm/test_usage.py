@@ -161,14 +161,14 @@ def test_calls_under_way_count_with_their_worst_case() -> None:
     class Slow:
         def complete(self, request: Request) -> Completion:
             entered.set()
-            assert leave.wait(10)
+            assert leave.wait(60)
             return Completion("x", request.model, Usage(1, 10, 0, 10))
 
     client = CappedClient(Slow(), SharedBudget(Budget(max_tokens=1_500)), PRICES)
     request = chat_request(max_output_tokens=900)
     first = threading.Thread(target=lambda: client.complete(request))
     first.start()
-    assert entered.wait(10)
+    assert entered.wait(60)
     with pytest.raises(BudgetReached):
         client.complete(request)
     leave.set()
