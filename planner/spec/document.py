@@ -36,7 +36,7 @@ class RequirementEntry(BaseModel):
             description="Unique in the spec: letters, digits, dot, dash, underscore; at most 64.",
         ),
     ]
-    text: Annotated[NonBlank, Field(description="What must hold, in words that can be tested.")]
+    text: Annotated[NonBlank, Field(description="A demand in words that can be tested.")]
 
 
 class SpecDocument(BaseModel):
@@ -44,11 +44,11 @@ class SpecDocument(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, title="llmch product specification")
 
-    name: Annotated[NonBlank, Field(max_length=200, description="What the product is called.")]
-    summary: Annotated[NonBlank, Field(description="What the product is, for whom, and why.")]
+    name: Annotated[NonBlank, Field(max_length=200, description="The name of the product.")]
+    summary: Annotated[NonBlank, Field(description="The product, its users and its purpose.")]
     requirements: Annotated[
         list[RequirementEntry],
-        Field(min_length=1, max_length=MAX_LISTED, description="What the product must do."),
+        Field(min_length=1, max_length=MAX_LISTED, description="All that the product must do."),
     ]
     constraints: Annotated[
         list[NonBlank],
