@@ -26,7 +26,7 @@ def read_reply(text: str) -> Reply:
     """Return the plan in a model's reply, whatever prose, fence or reasoning surrounds it.
 
     Never raises: a reply without exactly one JSON document gives a plan with that as its problem.
-    A JSON array is a document too, although it is no plan.
+    A JSON array is a document too, although it is not a plan.
     """
     try:
         source = extract_json_object(text)

@@ -20,7 +20,7 @@ from shared.files.text_input import read_text_input
 SPEC_PLACE = "PRODUCT_SPEC"
 PLACES = (SPEC_PLACE, "DOCTRINE", "REPO_HINTS", "REQUIREMENTS")
 
-# What a reply of the default output budget can hold: 64,000 tokens of about four characters.
+# A reply of the default output budget can hold this much: 64,000 tokens of about four characters.
 # A model with a smaller context cannot have written more than it can read again.
 MAX_REPLY_CHARACTERS = 256_000
 # This holds one to two hundred findings. A plan with more repeats faults that the first ones show.
