@@ -1,4 +1,4 @@
-"""`python -m planner compile ...`: another name for `llmch plan ...`."""
+"""Runs `python -m planner compile ...`, which is another name for `llmch plan ...`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def main(arguments: list[str]) -> int:
     """Run `compile` and return its exit code."""
     match arguments:
         case ["compile", *rest]:
-            # By name, at run time: the planner's code knows nothing of the command line above it.
+            # Imported by name at run time: the planner may not depend on the command line above it.
             code: int = import_module("llmch.cli").main(["plan", *rest])
             return code
         case _:

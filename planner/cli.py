@@ -1,4 +1,4 @@
-"""The flags of `plan`, and what they mean to the planner."""
+"""Declares the flags of `plan` and turns them into the planner's options."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from shared.settings.settings import RoleSettings, Settings
 
 
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add everything that says what to plan and how."""
+    """Add the flags that say what to plan and how to plan it."""
     parser.add_argument("--spec", type=Path, required=True, metavar="FILE", help="what to build")
-    parser.add_argument("--repo", type=Path, metavar="DIR", help="the repo it is built in")
+    parser.add_argument("--repo", type=Path, metavar="DIR", help="the repo that the plan is for")
     parser.add_argument("--outdir", type=Path, metavar="DIR", help="also write the plan here")
     parser.add_argument("--overwrite", action="store_true", help="replace the plan in --outdir")
     parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
@@ -28,30 +28,30 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_acceptance_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what a plan has to pass beside the rules: coverage, and the review of a valid one."""
+    """Add the flags for what a plan must pass besides the rules: coverage, and a review."""
     parser.add_argument(
-        "--require-coverage", action="store_true", help="each requirement needs an order"
+        "--require-coverage", action="store_true", help="demand an order for each requirement"
     )
     parser.add_argument(
         "--review", action=argparse.BooleanOptionalAction, default=None,
-        help="have a valid plan reviewed by a model (yes; in a replay, where it is on record)",
+        help="have a model review a valid plan (default: yes; in a replay, if on record)",
     )  # fmt: skip
     add_setting_flags(parser, FlagGroup.REVIEW)
 
 
 def add_planner_flags(parser: argparse.ArgumentParser) -> None:
-    """Add what says which model plans."""
+    """Add the flags that choose and configure the planning model."""
     add_setting_flags(parser, FlagGroup.PLANNER)
 
 
 def plan_options(args: argparse.Namespace, settings: Settings, *, review: bool) -> PlanOptions:
-    """Return what `plan` is asked for, by the flags that are no settings and by the settings."""
+    """Return the options of `plan`, from its flags and from the settings."""
     options = compile_options(args, settings, review=review)
     return replace(options, outdir=args.outdir, overwrite=args.overwrite)
 
 
 def compile_options(args: argparse.Namespace, settings: Settings, *, review: bool) -> PlanOptions:
-    """Return what is to be compiled and how, wherever the plan goes."""
+    """Return the options of a compilation that is not exported to a folder."""
     return PlanOptions(
         spec=args.spec,
         artifacts=settings.artifacts_dir,
@@ -71,5 +71,5 @@ def allowed_by(settings: Settings) -> Allowed:
 
 
 def planning_model(role: RoleSettings) -> PlannerModel:
-    """Return the model that plans or reviews, as it is configured."""
+    """Return the planner's or the reviewer's model, as the settings of its role configure it."""
     return PlannerModel(role.model, role.reasoning_effort, role.max_output_tokens, role.temperature)

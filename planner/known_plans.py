@@ -18,7 +18,11 @@ from shared.work_order.hashing import canonical_json, sha256_bytes
 
 @dataclass(frozen=True, slots=True)
 class BuildPlan:
-    """The folder of a valid plan, and the result of making it where it was made now."""
+    """Hold the folder of a valid plan, and the result of the run that made it.
+
+    `folder` is `None` if that run made no valid plan. `result` is `None` if the plan is an earlier
+    one.
+    """
 
     folder: Path | None
     result: PlanResult | None = None
@@ -33,7 +37,7 @@ def plan_once(options: PlanOptions, common_dir: Path, source: ModelSource, emit:
     identity = plan_identity(options)
     known = _read(_path(common_dir)).get(identity)
     if known and (Path(known) / MANIFEST_NAME).is_file():
-        emit(Noted(f"going on with the plan in {known}"))
+        emit(Noted(f"continuing with the plan in {known}"))
         return BuildPlan(Path(known))
     result = run_plan(options, source, emit)
     if result.output_dir is not None:
@@ -44,12 +48,12 @@ def plan_once(options: PlanOptions, common_dir: Path, source: ModelSource, emit:
 
 
 def plan_identity(options: PlanOptions) -> str:
-    """Return the hash of what decides whether a plan on file is the one that is asked for now.
+    """Return the hash that a plan on file must have to serve these options.
 
-    That is what it was compiled from, and what it had to pass beside the rules. The repo does not
-    count, because it changes as the plan's orders land. The review does not count either: a plan
-    that was accepted without one stays accepted. Raises `InvalidInput` where the spec or the
-    template cannot be used.
+    The hash covers what the plan is compiled from, and what it must pass besides the rules. The
+    repo does not count, because it changes as the plan's orders land. The review does not count
+    either: a plan that was accepted without one stays accepted. Raises `InvalidInput` where the
+    spec or the template cannot be used.
     """
     return sha256_bytes(
         canonical_json(
@@ -68,7 +72,7 @@ def _path(common_dir: Path) -> Path:
 
 
 def _read(path: Path) -> dict[str, str]:
-    """Return the plans on file. A file that cannot be read counts as empty: it is made again."""
+    """Return the plans on file. A file that cannot be read counts as empty and is replaced."""
     try:
         document = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):

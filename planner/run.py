@@ -1,4 +1,4 @@
-"""Plans a spec. `run_plan` shows the whole walk, stage by stage:
+"""Plans a spec. `run_plan` goes through all stages:
 
 spec -> prompt -> reply -> plan -> report -> revision -> review -> manifest -> folder.
 
@@ -39,7 +39,7 @@ from shared.work_order.schemas import Manifest
 
 @dataclass(frozen=True, slots=True)
 class PlanResult:
-    """A valid plan, or the report of why there is none."""
+    """Hold the outcome of a planning run: where the valid plan is, or why there is none."""
 
     ok: bool
     attempts: int
@@ -50,14 +50,14 @@ class PlanResult:
     report: Report
     tally: Tally
     error: LlmchError | None
-    """What ends the command where the model's replies could not even be judged."""
+    """The error that ends the command where the model's last reply could not even be judged."""
 
 
 def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResult:
-    """Compile the spec and return what came of it.
+    """Compile the spec and return the outcome.
 
     Raises `InvalidInput` before any model call where an input or the export cannot be used, and
-    what the model layer raises where asking again would not help.
+    the model layer's errors where asking again would not help.
     """
     inputs = gather_inputs(options)
     if options.outdir is not None:
@@ -70,7 +70,7 @@ def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResul
         recording.emit(PlanStarted(str(options.spec), folder.run_id, options.max_attempts))
         attempts = _compile(options, inputs, model.client, recording)
         outcome = chosen(attempts)
-        assert outcome is not None, "one attempt at least is made"
+        assert outcome is not None, "at least one attempt is made"
         manifest = _manifest(outcome, inputs, folder.run_id)
         output = _write(manifest, options, folder.path)
         recording.results.update(_identities(manifest))
@@ -110,7 +110,7 @@ def plan_document(result: PlanResult) -> dict[str, Any]:
 def _compile(
     options: PlanOptions, inputs: CompileInputs, client: LlmClient, recording: Recording
 ) -> Sequence[Judged]:
-    """Return all attempts. However they end, the run's folder says how and why."""
+    """Return all attempts. The run's folder records how they ended, also where an error did."""
     folder = recording.folder.path
     record = CompileRecord(make_folder(folder / "compile"), recording.emit)
     with summarised(folder, settings_document(options)) as attempts, TypeChecker() as checker:
@@ -128,7 +128,7 @@ def _compile(
             record=record,
             max_attempts=options.max_attempts,
         )
-        attempts.extend(compile_plan(compilation))  # an error keeps the attempts before it
+        attempts.extend(compile_plan(compilation))  # the list keeps the attempts before an error
     return attempts
 
 
@@ -141,7 +141,7 @@ def _manifest(outcome: Judged, inputs: CompileInputs, run_id: str) -> Manifest |
 
 
 def _write(manifest: Manifest | None, options: PlanOptions, run_dir: Path) -> Path | None:
-    """Write the plan into the run's folder and export it; return the folder to go on with."""
+    """Write the plan into the run's folder, export it, and return the folder to continue with."""
     if manifest is None:
         return None
     output = run_dir / "output"
@@ -153,10 +153,10 @@ def _write(manifest: Manifest | None, options: PlanOptions, run_dir: Path) -> Pa
 
 
 def _error(outcome: Judged, run_dir: Path) -> LlmchError | None:
-    """Return what ends the command where the model's last reply could not even be judged."""
+    """Return the error that ends the command where the last reply could not even be judged."""
     if outcome.failure:
         return ModelUnavailable(
-            f"the model gave no usable reply: {outcome.failure}", f"what was asked is in {run_dir}"
+            f"the model gave no usable reply: {outcome.failure}", f"the prompts are in {run_dir}"
         )
     if outcome.plan is not None and not outcome.plan.is_json:
         return ReplyUnparseable(
@@ -174,7 +174,7 @@ def _ended(result: PlanResult, manifest: Manifest | None) -> PlanEnded:
 
 
 def _identities(manifest: Manifest | None) -> Mapping[str, Any]:
-    """Return what `run.json` says of a valid plan: its hash, and the key of each order."""
+    """Return the entries of `run.json` on a valid plan: its hash, and the key of each order."""
     if manifest is None or manifest.provenance is None:
         return {}
     return {
@@ -184,7 +184,7 @@ def _identities(manifest: Manifest | None) -> Mapping[str, Any]:
 
 
 def _head(options: PlanOptions, inputs: CompileInputs, source: ModelSource) -> Mapping[str, Any]:
-    """Return what `run.json` says from the start of the run."""
+    """Return the entries that `run.json` has from the start of the run."""
     reviewer, reviewer_url = options.reviewer, source.reviewer_base_url or source.base_url
     return {
         "command": "plan",
@@ -202,7 +202,7 @@ def _head(options: PlanOptions, inputs: CompileInputs, source: ModelSource) -> M
 
 
 def _model_settings(model: PlannerModel, source: ModelSource, base_url: str) -> dict[str, Any]:
-    """Return how a model is asked, as a request says it."""
+    """Return the settings that a request to the model carries."""
     request = model.request("", 1)
     return ModelSettings(
         models=(request.model,),

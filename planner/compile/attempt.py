@@ -1,6 +1,7 @@
-"""Makes of a model's reply a plan that is judged: bootstrap orders left out, faults repaired. Pure.
+"""Turns a model's reply into a judged plan. Pure.
 
-A fault with one certain remedy is repaired here without asking the model again.
+Bootstrap orders are left out. A fault with one certain remedy is repaired here, without asking
+the model again.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from planner.repair.repair import Fix, mend
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The outcome of one attempt: the plan as far as it could be read, and what the rules say.
+    """Hold the outcome of one attempt: the plan as far as it could be read, and its report.
 
     `plan` is `None` where there was no reply at all; `failure` then has the model layer's words.
-    `reply` is what the next attempt is shown of this one. `left_out` has a sentence for each order
-    that sets up what the repo already has.
+    `reply` is the text that the next prompt shows as this attempt's reply. `left_out` has a
+    sentence for each order that sets up what the repo already has.
     """
 
     attempt: int
@@ -58,7 +59,7 @@ def judge_reply(
     kept = skip_bootstrap(reply.plan, inputs.repo.files)
     mended = mend(_traced(kept, inputs), judge)
     if dropped or mended.fixes:
-        # The findings speak of the plan that is judged, so the model has to see that plan.
+        # The findings refer to the plan that is judged, so the model has to see that plan.
         text = json.dumps(mended.plan.document, indent=1, ensure_ascii=False)
     return Judged(
         attempt,
@@ -71,9 +72,9 @@ def judge_reply(
 
 
 def _traced(plan: Plan, inputs: CompileInputs) -> Plan:
-    """Return the plan with the requirements that it is held to, whatever the model wrote there.
+    """Return the plan with the spec's requirements, whatever the model wrote there.
 
-    Derived ids count only where the plan uses them, or has to.
+    Derived ids count only where the plan uses them, or where coverage is required.
     """
     uses_ids = any(draft.order and draft.order.covers for draft in plan.drafts)
     counts = inputs.spec.ids_given or inputs.require_coverage or uses_ids

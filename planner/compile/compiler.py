@@ -1,4 +1,4 @@
-"""The compile loop: prompt -> reply -> plan -> report -> revision, then the review of a valid plan.
+"""Runs the compile loop: prompt -> reply -> plan -> report -> revision, then the review.
 
 `planner.run` has the stages before the loop and after it.
 """
@@ -24,7 +24,7 @@ from shared.llm.record.clients import NotOnRecord
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """What stays the same from attempt to attempt; `judge` applies all rules to a plan."""
+    """Hold what stays the same from attempt to attempt; `judge` applies all rules to a plan."""
 
     inputs: CompileInputs
     model: PlannerModel
@@ -38,9 +38,10 @@ class Compilation:
 def compile_plan(compilation: Compilation) -> Iterator[Judged]:
     """Ask for a plan until one is valid or the attempts are used up; yield each attempt's outcome.
 
-    A valid plan is read by the reviewer, if there is one, and revised where the claims count:
-    `planner.compile.attempt.chosen` says which attempt's plan is the one. Raises what the model
-    layer raises where asking again would not help; but not for a plan that is valid already.
+    The reviewer, if there is one, reads a valid plan, and the model revises the plan where claims
+    count. `planner.compile.attempt.chosen` returns the attempt whose plan is used. Raises the
+    model layer's errors where asking again would not help; once a plan is valid, raises only
+    `Interrupted` and `NotOnRecord`.
     """
     first = first_prompt(compilation.inputs)
     last: Judged | None = None
@@ -53,9 +54,10 @@ def compile_plan(compilation: Compilation) -> Iterator[Judged]:
 def _until_valid(
     compilation: Compilation, first: str, prompt: str, number: int
 ) -> Iterator[Judged]:
-    """Make attempts from `number` on, one at least, until one is valid.
+    """Make at least one attempt, numbered from `number`, until one is valid or none is left.
 
-    They begin with `prompt`; a revision repeats the `first` prompt of all.
+    The first of these attempts sends `prompt`. A revision prompt repeats `first`, the prompt of
+    attempt 1.
     """
     for attempt in range(number, max(compilation.max_attempts, number) + 1):
         judged = _attempt(compilation, prompt, attempt)
@@ -86,9 +88,9 @@ def _attempt(compilation: Compilation, prompt: str, attempt: int) -> Judged:
 def _reviewed(
     compilation: Compilation, reviewer: PlannerModel, first: str, valid: Judged
 ) -> Iterator[Judged]:
-    """Have a valid plan reviewed and revised, and yield the attempts that this takes.
+    """Have a valid plan reviewed and revised, and yield the attempts that the revisions take.
 
-    Whatever goes wrong here leaves the valid plan as it is.
+    An error here leaves the valid plan as it is.
     """
     attempt = valid.attempt
     try:
@@ -105,7 +107,7 @@ def _reviewed(
                 compilation.record.keep_plan("its revision is not valid")
                 return
             if _same_plan(valid, revised):
-                return  # the claims were not accepted, and would only be made again
+                return  # the model did not accept the claims; the reviewer would only repeat them
             valid = revised
     except (Interrupted, NotOnRecord):
         raise

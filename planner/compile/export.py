@@ -12,7 +12,7 @@ from shared.work_order.schemas import Manifest
 
 
 def check_export(outdir: Path, *, overwrite: bool, repo: Path | None = None) -> None:
-    """Raise `InvalidInput` where an export to `outdir` cannot be made, or is against the flags.
+    """Raise `InvalidInput` where a plan cannot be exported to `outdir`, or the flags forbid it.
 
     `repo` is the root of the repo that the plan is for: the plan may not be written into it. The
     check comes before any model is asked, so that nobody pays for a plan that cannot be written.
@@ -27,19 +27,19 @@ def check_export(outdir: Path, *, overwrite: bool, repo: Path | None = None) -> 
     if not place.is_dir():
         raise InvalidInput(f"{named}: {place} is not a directory", "name a new or existing folder")
     if not os.access(place, os.W_OK | os.X_OK):
-        raise InvalidInput(f"{named}: {place} may not be written", "name another folder")
+        raise InvalidInput(f"{named}: {place} is not writable", "name another folder")
     if repo is not None and outdir.resolve().is_relative_to(repo.resolve()):
         raise InvalidInput(f"{named} is inside the target repo", "choose a folder outside of it")
     present = list_plan_files(outdir) if outdir.is_dir() else ()
     if present and not overwrite:
         raise InvalidInput(
-            f"{named} holds a plan already ({present[-1]})",
+            f"{named} already holds a plan ({present[-1]})",
             "name another folder, or replace that plan with --overwrite",
         )
 
 
 def export_plan(outdir: Path, manifest: Manifest, output: Path) -> None:
-    """Put a plan's files into `outdir`, in the place of the plan there.
+    """Write a plan's files to `outdir`, and replace the plan there.
 
     Raises `CommandFailed` where the disk refuses; the error says that `output` holds the plan.
     """

@@ -21,10 +21,10 @@ HINT_CHARACTERS: Final = 24_000  # about 6,000 tokens: a tenth of what a plan's 
 
 @dataclass(frozen=True, slots=True)
 class RepoInputs:
-    """The repo that a plan is for: its root, its files as git lists them, and what is in them.
+    """Hold the repo that a plan is for: its root, its files as git lists them, and their texts.
 
     `sources` has the texts that rules read, and `hints` is the repo as the prompt shows it.
-    Without a repo, all of it is empty.
+    Without a repo, all fields are empty.
     """
 
     root: Path | None = None
@@ -35,7 +35,10 @@ class RepoInputs:
 
 @dataclass(frozen=True, slots=True)
 class CompileInputs:
-    """Everything a plan is made from; `compile_hash` names it, without the repo."""
+    """Hold everything that a plan is made from.
+
+    `compile_hash` covers the spec, the template, the model and its reasoning effort.
+    """
 
     spec: Spec
     template: Template
@@ -47,7 +50,7 @@ class CompileInputs:
 
 
 def gather_inputs(options: PlanOptions) -> CompileInputs:
-    """Return what the plan is made from. Raises `InvalidInput` where something cannot be used."""
+    """Return the inputs of the plan. Raises `InvalidInput` where one of them cannot be used."""
     spec, template = read_spec(options.spec), load_template(options.template)
     return CompileInputs(
         spec=spec,

@@ -1,4 +1,4 @@
-"""How the planner asks: the Responses API, with reasoning and room for a whole plan."""
+"""Builds the planner's requests: to the Responses API, with reasoning and room for a plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shared.llm.client import Api, CallPlace, Request, Role
 
 @dataclass(frozen=True, slots=True)
 class PlannerModel:
-    """Say which model plans or reviews and how it is asked.
+    """Hold which model plans or reviews, and the parameters of its requests.
 
     `max_output_tokens` includes reasoning. `None` leaves a parameter to the server.
     """
@@ -22,8 +22,9 @@ class PlannerModel:
     def request(self, prompt: str, attempt: int, role: Role = Role.PLANNER) -> Request:
         """Return the request of one attempt, or of one round of a review.
 
-        No schema goes along: a plan's shape is judged by rules that say what is wrong in words
-        the model can act on, and a bound reply of this size fails on more servers than it helps.
+        The request carries no schema. Rules judge a plan's shape, and say what is wrong in words
+        that the model can act on. A reply of this size that is bound to a schema fails on more
+        servers than it helps.
         """
         return Request(
             api=Api.RESPONSES,

@@ -1,4 +1,4 @@
-"""How a plan is asked for."""
+"""Defines the options of a planning run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.plan.target import NOTHING_MORE, Allowed
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What to plan, with which model, and where to put it."""
+    """Hold what to plan, with which model, and where to write the plan."""
 
     spec: Path
     artifacts: Path
@@ -25,11 +25,11 @@ class PlanOptions:
     require_coverage: bool = False
     allowed: Allowed = NOTHING_MORE
     reviewer: PlannerModel | None = None
-    """The model that reviews a valid plan; none does where this is `None`."""
+    """The model that reviews a valid plan; `None` for no review."""
 
 
 def settings_document(options: PlanOptions) -> dict[str, Any]:
-    """Return what `run.json` and `compile_summary.json` say of the settings."""
+    """Return the settings as `run.json` and `compile_summary.json` record them."""
     return {
         "model": options.model.model,
         "reasoning_effort": options.model.reasoning_effort,

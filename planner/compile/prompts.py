@@ -1,4 +1,4 @@
-"""The planner's prompts, each made from the stage before it: the inputs, a report, or claims."""
+"""Makes the planner's prompts, each from the stage before it: the inputs, a report, or claims."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def first_prompt(inputs: CompileInputs) -> str:
 
 
 def revision_prompt(first: str, refused: Judged) -> str:
-    """Return the prompt that shows the model its refused plan and what the rules say of it."""
+    """Return the prompt that shows the model its refused plan and the findings on it."""
     findings = tuple(_with_remedy(each) for each in refused.report.findings)
     return render_revision(first, refused.reply, findings, refused.attempt)
 
 
 def review_revision_prompt(first: str, valid: Judged, claims: Sequence[Claim]) -> str:
-    """Return the prompt that shows the model its valid plan and what the reviewer says of it."""
+    """Return the prompt that shows the model its valid plan and the reviewer's claims."""
     rendered = tuple(each.render() for each in claims)
     return render_review_revision(first, valid.reply, rendered, valid.attempt)
 

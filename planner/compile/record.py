@@ -23,7 +23,7 @@ _KEPT = "the plan stays as it was before the review"
 
 @dataclass(frozen=True, slots=True)
 class CompileRecord:
-    """Writes what each stage makes to the files in `folder`, and reports it as events."""
+    """Write the results of each stage to the files in `folder`, and report them as events."""
 
     folder: Path
     emit: Emit
@@ -46,7 +46,7 @@ class CompileRecord:
     def end_attempt(self, judged: Judged) -> None:
         """Record how an attempt ended."""
         if judged.plan is None:
-            self.emit(Warned(f"attempt {judged.attempt} brought no reply: {judged.failure}"))
+            self.emit(Warned(f"attempt {judged.attempt} got no reply: {judged.failure}"))
             return
         for sentence in judged.left_out:
             self.emit(Warned(sentence))
@@ -70,7 +70,7 @@ class CompileRecord:
         self._write(f"reviewer_prompt{_suffix(number)}.txt", prompt)
 
     def add_review_reply(self, number: int, completion: Completion) -> None:
-        """Record a reviewer's reply as it was given."""
+        """Record a reviewer's reply as the model gave it."""
         reply = {"text": completion.text, "reasoning": completion.reasoning}
         path = self.folder / f"reviewer_response{_suffix(number)}.json"
         write_json(path, reply, sync=False)
@@ -83,7 +83,7 @@ class CompileRecord:
         self.emit(PlanReviewed(number, rendered, len(review.dismissed), review.failure))
 
     def keep_plan(self, reason: str) -> None:
-        """Report why the review changes nothing of the plan."""
+        """Report why the review leaves the plan unchanged."""
         self.emit(Warned(f"{_KEPT}: {reason}"))
 
     def _write(self, name: str, text: str) -> None:
@@ -92,7 +92,7 @@ class CompileRecord:
 
 @contextlib.contextmanager
 def summarised(folder: Path, settings: Mapping[str, Any]) -> Iterator[list[Judged]]:
-    """Give a list for the attempts; however the block ends, `folder` says how and why.
+    """Yield a list for the attempts, and record in `folder` how and why the block ends.
 
     `compile_summary.json` is always written, and `validation_errors.json` where there is no valid
     plan.

@@ -1,4 +1,4 @@
-"""The review of a valid plan by a second model: what it is asked, and which of its claims count.
+"""Asks a second model to review a valid plan, and decides which of its claims count.
 
 A reviewer may be wrong or talk nonsense. So a claim counts only where it names an order, quotes
 something that really stands in that order, and gives a command word for word.
@@ -20,13 +20,13 @@ MAX_ROUNDS: Final = 2
 # A plan with more contradictions than this shows the same misunderstanding over and over.
 MAX_CLAIMS: Final = 30
 MAX_CLAIM_CHARACTERS: Final = 600
-# Shorter quotes stand in nearly every order, and so prove nothing.
+# Nearly every order contains shorter quotes, so they prove nothing.
 MIN_EVIDENCE_CHARACTERS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a reviewer says is wrong: with which order and command, and by what evidence."""
+    """Represent a fault that a reviewer claims: the order, its command, and the evidence."""
 
     work_order: str
     command: str | None
@@ -41,7 +41,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Dismissed:
-    """A claim that does not count, as it was given, and why."""
+    """Represent a claim that does not count: the claim as given, and the reason."""
 
     claim: JsonValue
     reason: str
@@ -49,7 +49,10 @@ class Dismissed:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What came of one round: `failure` says why there is nothing to go by, where that is so."""
+    """Hold the outcome of one round of review.
+
+    `failure` says why the reply could not be used; it is empty where the reply could be used.
+    """
 
     claims: tuple[Claim, ...] = ()
     dismissed: tuple[Dismissed, ...] = ()
@@ -65,16 +68,16 @@ class Review:
 
 
 def review_prompt(spec_text: str, plan: Plan) -> str:
-    """Return what the reviewer is asked: the spec, the plan, and the form of a claim."""
+    """Return the reviewer's prompt: the spec, the plan, and the form of a claim."""
     orders: list[JsonValue] = [dict(draft.raw) for draft in plan.drafts]
     shown = {"system_overview": list(plan.overview), "work_orders": orders}
     return render_review(spec_text, json.dumps(shown, indent=1, ensure_ascii=False))
 
 
 def read_review(text: str, plan: Plan) -> Review:
-    """Return which claims of a reviewer's reply count for `plan`. Never raises.
+    """Return the review in a reviewer's reply: which claims count for `plan`. Never raises.
 
-    The list of findings may stand in an object, as the prompt asks for it, or by itself: the
+    The list of findings may be in an object, as the prompt asks, or may be the whole reply: the
     prompt says that `[]` is a good answer.
     """
     review = _read_object(text, plan)
@@ -98,7 +101,7 @@ def _read_object(text: str, plan: Plan) -> Review:
 
 
 def _read_array(text: str, plan: Plan) -> Review | None:
-    """Return the review in a reply that is the list itself; `None` where it holds no list."""
+    """Return the review in a reply that is the list itself; `None` where the reply has no list."""
     try:
         document = parse_json(extract_json_array(text))
     except (ReplyMalformed, JsonProblem):
@@ -116,12 +119,13 @@ def _sifted(found: list[JsonValue], plan: Plan) -> Review:
             counted[claim] = None
         else:
             dismissed.append(Dismissed(entry, reason or ""))
-    dismissed += [Dismissed(each, "is one too many") for each in found[MAX_CLAIMS:][:MAX_CLAIMS]]
+    beyond = f"comes after the first {MAX_CLAIMS} claims"
+    dismissed += [Dismissed(each, beyond) for each in found[MAX_CLAIMS:][:MAX_CLAIMS]]
     return Review(tuple(counted), tuple(dismissed))
 
 
 def parse_claim(entry: JsonValue) -> Claim | None:
-    """Return a finding as a claim; `None` where it is not of the form."""
+    """Return a reviewer's finding as a claim; `None` where it does not have the form of one."""
     match entry:
         case {
             "work_order": str(order),
@@ -146,12 +150,12 @@ def dismissal(claim: Claim, plan: Plan) -> str | None:
     if len(quote) < MIN_EVIDENCE_CHARACTERS:
         return f"quotes fewer than {MIN_EVIDENCE_CHARACTERS} characters"
     if not any(quote in _one_line(text) for text in _texts(draft)):
-        return "quotes what does not stand in the order"
+        return "quotes a text that is not in the order"
     return None
 
 
 def _texts(draft: Draft) -> Iterator[str]:
-    """Yield what can be quoted from an order: each of its texts, and its JSON as it was shown."""
+    """Yield the texts that can be quoted from an order: its JSON, and each text in it."""
     yield json.dumps(draft.raw, ensure_ascii=False)
     yield json.dumps(draft.raw, indent=1, ensure_ascii=False)
     pending: list[JsonValue] = [dict(draft.raw)]

@@ -1,4 +1,4 @@
-"""What a compilation leaves behind, however it ended: the documents of its records. Pure."""
+"""Renders the documents that record a compilation, however it ended. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planner.repair.repair import Fix
 
 
 def last_report(attempts: Sequence[Judged]) -> Report:
-    """Return what the rules said last: of the plan that counts, else of the latest reply."""
+    """Return the report on the plan that counts, else on the latest reply."""
     if (last := chosen(attempts)) is not None and last.ok:
         return last.report
     judged = (each.report for each in reversed(attempts) if each.plan is not None)
@@ -21,7 +21,7 @@ def last_report(attempts: Sequence[Judged]) -> Report:
 def summary_document(
     attempts: Sequence[Judged], error: str | None, seconds: float, defaults: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return `compile_summary.json`; `error` is what ended the compilation before its time."""
+    """Return `compile_summary.json`; `error` is the message that ended the compilation early."""
     report = last_report(attempts)
     return {
         "success": succeeded(attempts) and error is None,
@@ -38,7 +38,7 @@ def summary_document(
 
 
 def errors_document(attempts: Sequence[Judged], error: str | None) -> dict[str, Any]:
-    """Return `validation_errors.json`: why there is no plan."""
+    """Return `validation_errors.json`, which says why there is no plan."""
     failure = error or (attempts[-1].failure if attempts else "") or None
     return {**last_report(attempts).to_json(), "ok": False, "error": failure}
 
@@ -50,7 +50,7 @@ def succeeded(attempts: Sequence[Judged]) -> bool:
 
 
 def _fixes(attempts: Sequence[Judged]) -> tuple[Fix, ...]:
-    """Return what was repaired, without a model, in the plan that counts."""
+    """Return the repairs, made without a model, in the plan that counts."""
     last = chosen(attempts)
     return last.fixes if last else ()
 

@@ -1,4 +1,4 @@
-"""Judging a plan: every rule over every order, and one report."""
+"""Judges a plan by every rule over every order, and makes one report."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _MAX_FINDINGS = 1000
 
 @dataclass(frozen=True, slots=True)
 class ShownFinding:
-    """A finding as all commands show it, as text or as JSON, with its rule's remedy.
+    """Represent a finding as all commands show it, as text or as JSON, with its rule's remedy.
 
-    `work_order` and `field` are `None` where none is meant.
+    `work_order` is `None` where the finding is about the whole plan, and `field` is `None` where
+    it is about no single field.
     """
 
     code: str
@@ -41,7 +42,7 @@ class ShownFinding:
 
 
 class ReportDocument(TypedDict):
-    """A report as `check --json` prints it."""
+    """Represent a report as `check --json` prints it."""
 
     ok: bool
     errors: int
@@ -51,7 +52,10 @@ class ReportDocument(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the rules say of a plan, sorted by order, code and field: equal plan, equal report."""
+    """Hold the findings on a plan, sorted by order, code and field.
+
+    Equal plans give equal reports.
+    """
 
     findings: tuple[Finding, ...]
 
@@ -65,7 +69,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """True where no error is left; warnings stop nothing."""
+        """Return whether the report has no error; warnings do not make a plan invalid."""
         return not self.errors
 
     def to_json(self) -> ReportDocument:
@@ -106,12 +110,13 @@ def judge(
     allowed: Allowed = NOTHING_MORE,
     checker: TypeChecker | None = None,
 ) -> Report:
-    """Return what all rules say of `plan`, on a repo that holds `repo_files`.
+    """Return the report of all rules on `plan`, for a repo that holds `repo_files`.
 
     Paths in `repo_files` are as git lists them, and `sources` has the texts of those that rules
-    read (see `planner.plan.target`). A `checker` that is given stays warm for the next plan; else
-    one is started where the plan needs it, and ended. Never raises, whatever a model wrote. Of one
-    code the first thousand findings count: more show nothing that these do not.
+    read (see `planner.plan.target`). A `checker` that is given stays warm for the next plan.
+    Without one, a checker is started where the plan needs it, and ended afterwards. Never raises,
+    whatever a model wrote. The report has at most the first thousand findings of each code, since
+    more would show nothing new.
     """
     target = TargetRepo(frozenset(repo_files), sources or {}, allowed)
     chain = project(plan.drafts, target.files)

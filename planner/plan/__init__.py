@@ -1,1 +1,1 @@
-"""A plan: parsed, projected onto the repository's files, sealed as a manifest."""
+"""Parses a plan, projects it onto the repository's files, and seals it as a manifest."""

@@ -1,4 +1,4 @@
-"""Leaving out the orders that set up what the repo already has."""
+"""Leaves out the orders that set up what the repo already has."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def skip_bootstrap(plan: Plan, repo_files: Collection[str]) -> Plan:
     """Return the plan without the orders that create a `scripts/verify.sh` the repo has.
 
     The orders after them move up: ids, and the ids in `depends_on`, are renumbered in the plan's
-    document. Each number falls by the count of dropped orders below it, so that a gap or a
-    duplicate stays to be found.
+    document. Each number falls by the count of dropped orders below it, so that the rules still
+    find a gap or a duplicate.
     """
     dropped = left_out(plan, repo_files)
     if not dropped or not isinstance(plan.document, dict):
@@ -45,16 +45,16 @@ def left_out(plan: Plan, repo_files: Collection[str]) -> tuple[Draft, ...]:
 
 
 def render_left_out(draft: Draft) -> str:
-    """Return a sentence on an order that is left out, with the files that go with it."""
+    """Return a sentence on an order that is left out; it names the files left out with it."""
     title = f" ({draft.order.title})" if draft.order else ""
     files = draft.order.allowed_files if draft.order else ()
     others = ", ".join(sorted({*files} - {VERIFY_SCRIPT}))
     sentence = f"{draft.label}{title} is left out: it creates {VERIFY_SCRIPT}, which the repo has"
-    return f"{sentence}; not written either: {others}" if others else sentence
+    return f"{sentence}; these files are not written either: {others}" if others else sentence
 
 
 def _creates_verify_script(draft: Draft) -> bool:
-    """Say whether the order takes the script for new: it neither requires nor reads it."""
+    """Say whether the order creates the script: it promises it, but does not require or read it."""
     if draft.order is None:
         return False
     known = VERIFY_SCRIPT in draft.order.context_files or any(

@@ -1,4 +1,4 @@
-"""Reads a plan's folder the way `check` judges it: a document at fault becomes a finding."""
+"""Reads a plan's folder as `check` judges it: a malformed document becomes a finding."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from shared.plan_folder.read import FileMalformed, read_stored_plan
 def read_plan_folder(folder: Path) -> Plan:
     """Return the plan in `folder`: its manifest's orders, else those of its `WO-NN.json` files.
 
-    Raises `InvalidInput` where there is nothing to judge, a file cannot be read, an order stands
-    in the file of another one, or the manifest and the order files disagree.
+    Raises `InvalidInput` where there is nothing to judge, a file cannot be read, an order is in
+    the file of another order, or the manifest and the order files disagree.
     """
     try:
         return parse_plan(read_stored_plan(folder).document)

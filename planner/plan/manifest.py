@@ -20,14 +20,14 @@ from shared.work_order.schemas import (
 
 @dataclass(frozen=True, slots=True)
 class PlanOrigin:
-    """Which run made a plan, and the hash of what it was made from."""
+    """Hold the id of the run that made a plan, and the hash of the plan's inputs."""
 
     planner_run_id: str
     compile_hash: str
 
 
 def compile_hash(*, spec: str, template: str, model: str, reasoning_effort: str | None) -> str:
-    """Return the hash that names a compilation: equal inputs, equal hash.
+    """Return the hash that identifies a compilation: equal inputs give an equal hash.
 
     `spec` and `template` are the hashes of their texts.
     """
@@ -41,11 +41,11 @@ def compile_hash(*, spec: str, template: str, model: str, reasoning_effort: str 
 
 
 def build_manifest(plan: Plan, repo_files: Collection[str], origin: PlanOrigin) -> Manifest:
-    """Return a valid plan's manifest, whose hash recomputes from the file that it is written to.
+    """Return a valid plan's manifest, with a hash that recomputes from the manifest's file.
 
-    It lists the requirements that the orders are traced to, where there are any. On a repo that
-    holds `repo_files`, an order is exempt from verification where that is not possible yet; such
-    an order is marked as bootstrap.
+    The manifest lists the requirements that the orders are traced to, where there are any. An
+    order is exempt from verification where a repo that holds `repo_files` cannot be verified yet
+    after it; such an order is marked as bootstrap.
     """
     orders = exempted_orders(plan, repo_files)
     manifest = Manifest(
@@ -60,13 +60,13 @@ def build_manifest(plan: Plan, repo_files: Collection[str], origin: PlanOrigin) 
 
 
 def reseal(document: JsonObject, exempt: Sequence[bool]) -> JsonObject:
-    """Return a manifest as it was read, with other exemptions and with a hash that recomputes.
+    """Return a manifest with new exemptions and a hash that recomputes.
 
-    `exempt` says it order by order. All else stays as it is written there; what has no provenance
-    gets none.
+    `exempt` has one entry for each order. All other keys stay as they are in `document`. An order
+    or manifest without provenance gets none.
     """
     orders = document["work_orders"]
-    assert isinstance(orders, list), "`exempt` has one entry for each"
+    assert isinstance(orders, list), "a manifest has orders"
     marked = [_marked(*each) for each in zip(orders, exempt, strict=True)]
     whole = {**document, "work_orders": marked}
     return _sealed(_attesting(whole, bootstrap=any(exempt)))
@@ -107,7 +107,7 @@ def _sealed(document: JsonObject) -> JsonObject:
 
 
 def _attesting(document: JsonObject, **attested: JsonValue) -> JsonObject:
-    """Return an order or a manifest whose provenance, if it has one, says this as well."""
+    """Return an order or a manifest with `attested` added to its provenance, if it has one."""
     provenance = document.get("provenance")
     if not isinstance(provenance, dict):
         return document

@@ -1,4 +1,4 @@
-"""A plan as a model wrote it: parsed as far as it goes, not yet judged.
+"""Parses a plan as a model wrote it, as far as possible, and does not judge it.
 
 Each order keeps its raw fields beside the parsed order, so that a rule can still read the rest of
 an order that has one field at fault.
@@ -39,12 +39,12 @@ RawOrder = Mapping[str, JsonValue]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One entry of `work_orders`, at `position` (from 1).
+    """Represent one entry of `work_orders`, at `position` (from 1).
 
-    `label` names it in findings: its id where that has the right form, else `#3`. `raw` is empty
-    where the entry is no object; `order` is None where it does not fit the schema, and `problems`
-    then say why. `globs` are the paths with glob characters, with their fields; `unknown` the
-    keys that no schema has.
+    `label` names the entry in findings: its id where that has the right form, else `#3`. `raw` is
+    empty where the entry is not an object. `order` is `None` where the entry does not fit the
+    schema, and `problems` then say why. `globs` are the paths with glob characters, with their
+    fields. `unknown` are the keys that no schema has.
     """
 
     position: int
@@ -57,7 +57,7 @@ class Draft:
     unknown: tuple[FieldPath, ...] = ()
 
     def commands(self) -> Iterator[tuple[int, str]]:
-        """Return index and text of each acceptance command that can be read."""
+        """Return the index and text of each acceptance command that can be read."""
         if self.order is not None:
             return enumerate(self.order.acceptance_commands)
         return islice(strings(self.raw.get("acceptance_commands")), MAX_COMMANDS)
@@ -65,11 +65,11 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan document, as it was written in `document` and as far as it could be read.
+    """Represent a plan: `document` as it was written, and its parts as far as they could be read.
 
     `problems` are faults of the document itself, by field. `is_json` is false where the plan was
-    to be read from a text that held no JSON document. `requirements` are those of the specification
-    that the plan is traced to; with `require_coverage` each of them has to be covered.
+    to be read from a text that held no JSON document. `requirements` are the specification's
+    requirements that the plan is traced to; with `require_coverage` each of them has to be covered.
     """
 
     document: JsonValue
@@ -84,12 +84,12 @@ class Plan:
 
 
 def unreadable_plan(problem: str) -> Plan:
-    """Return the plan that a text holds which is no JSON document: none, and why."""
+    """Return the empty plan of a text that holds no JSON document, with that as its problem."""
     return Plan(None, problems=(SchemaProblem(at(), problem),), is_json=False)
 
 
 def parse_plan(document: JsonValue) -> Plan:
-    """Return the plan in a JSON document. Never raises: what is at fault becomes a problem."""
+    """Return the plan in a JSON document. Never raises: each fault becomes a problem."""
     if not isinstance(document, dict):
         return Plan(document, problems=(SchemaProblem(at(), "the document is no JSON object"),))
     contract, contract_problems = _parse_contract(document.get("verify_contract"))
@@ -123,7 +123,7 @@ def _read_entries(document: RawOrder) -> tuple[list[JsonValue], tuple[SchemaProb
 
 
 def parse_draft(position: int, entry: JsonValue) -> Draft:
-    """Return the entry of `work_orders` at `position`, parsed as far as it goes."""
+    """Return the entry of `work_orders` at `position`, parsed as far as possible."""
     if not isinstance(entry, dict):
         return Draft(position, f"#{position}", {}, False, None)
     label, unknown = _label(position, entry), _unknown_in_order(entry)
@@ -143,7 +143,7 @@ def _label(position: int, raw: RawOrder) -> str:
 
 
 def _overview(value: JsonValue) -> tuple[str, ...]:
-    """Read one paragraph or several. An overview is for people: no fault is made of its form."""
+    """Return the paragraphs of an overview. It is for people, so its form is never a fault."""
     if isinstance(value, str):
         return (value,)
     return tuple(text for _, text in strings(value))
@@ -214,19 +214,19 @@ def _readable_paths(raw: RawOrder) -> Iterator[tuple[FieldPath, str]]:
 
 
 def strings(value: JsonValue) -> Iterator[tuple[int, str]]:
-    """Yield index and text of each string in what should be a list of strings."""
+    """Yield the index and text of each string in a value that should be a list of strings."""
     for index, each in enumerate(_first_of(value)):
         if isinstance(each, str):
             yield index, each
 
 
 def condition_paths(value: JsonValue) -> Iterator[tuple[int, str]]:
-    """Yield index and path of each condition in what should be a list of conditions."""
+    """Yield the index and path of each condition in a value that should be a list of conditions."""
     for index, each in enumerate(_first_of(value)):
         if isinstance(each, dict) and isinstance(path := each.get("path"), str):
             yield index, path
 
 
 def _first_of(value: JsonValue) -> list[JsonValue]:
-    """Return as much of a list as the schema lets it hold; nothing of anything else."""
+    """Return at most `MAX_LISTED` entries of a list, as the schema allows; none if not a list."""
     return value[:MAX_LISTED] if isinstance(value, list) else []

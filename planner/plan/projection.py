@@ -1,6 +1,6 @@
-"""The repo's files, as they will be before and after each order of a plan.
+"""Projects which files a repo will have before and after each order of a plan.
 
-Orders only ever add files, so one table says it all: the position of the order that first
+Orders only add files, so one table is enough: it has the position of the order that first
 provides a path. Position 0 is the repo itself.
 """
 
@@ -15,18 +15,18 @@ from planner.plan.plan import Draft, Plan
 from planner.plan.promise import promise_of
 from shared.work_order.schemas import Condition, VerifyContract, WorkOrder
 
-# Glob characters are a fault of their own; matching them only keeps its consequences quiet.
+# A rule reports glob characters by themselves; matching them only avoids further findings.
 _MAX_PATTERNS: Final = 100
 _MAX_PATTERN: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """When each path comes to be.
+    """Hold the position from which each path exists.
 
-    `first` has every path that is provided for certain, `possible` and `folders` also what only
-    may be. `patterns` are promised paths with glob characters. From `blind_from` on, more may
-    exist than could be read.
+    `first` has the paths that are certainly provided, and `possible` those that only may be;
+    `folders` has the folders of both. `patterns` are promised paths with glob characters, each
+    with its position. From the order at `blind_from` on, more files may exist than could be read.
     """
 
     first: dict[str, int]
@@ -36,24 +36,24 @@ class Projection:
     blind_from: int | None
 
     def provider(self, path: str) -> int | None:
-        """Return the position that first provides `path`: 0 for the repo, None for nobody."""
+        """Return the position that first provides `path`: 0 for the repo, `None` for no order."""
         return self.first.get(path)
 
     def exists(self, path: str, after: int) -> bool:
-        """Say whether `path` is there once the orders up to position `after` are done."""
+        """Say whether `path` exists once the orders up to position `after` are done."""
         return self.first.get(path, after + 1) <= after
 
     def may_exist(self, path: str, after: int) -> bool:
-        """Say whether `path` is there by then, or an order without promises may have written it."""
+        """Say whether `path` exists by then, or an order without promises may have written it."""
         return self.exists(path, after) or self.possible.get(path, after + 1) <= after
 
     def is_unread(self, path: str, after: int) -> bool:
-        """Say whether something that could not be read may have meant to provide `path`."""
+        """Say whether an unreadable order, or a path with globs, may be meant to provide `path`."""
         blind = self.blind_from is not None and self.blind_from <= after
         return blind or matches_any(path, [each for at, each in self.patterns if at <= after])
 
     def may_be_folder(self, path: str, after: int) -> bool:
-        """Say whether some file in the folder `path` is there or may be."""
+        """Say whether a file in the folder `path` exists or may exist."""
         return self.folders.get(path, after + 1) <= after
 
     def holds(self, condition: Condition, after: int) -> bool:
@@ -62,7 +62,7 @@ class Projection:
 
 
 def project(drafts: Iterable[Draft], repo_files: Collection[str]) -> Projection:
-    """Fold the file state along the chain, from the repo's listing on."""
+    """Return the file state along the chain of orders, which starts from the repo's listing."""
     first = dict.fromkeys(repo_files, 0)
     possible: dict[str, int] = {}
     patterns: list[tuple[int, str]] = []
@@ -92,9 +92,9 @@ def _folders(*tables: dict[str, int]) -> dict[str, int]:
 
 
 def matches_any(path: str, patterns: Sequence[str]) -> bool:
-    """Say whether a path with glob characters may have been meant to cover `path`.
+    """Say whether one of `patterns`, paths with glob characters, may be meant to cover `path`.
 
-    Where there are too many of them, or monstrous ones, to try in reasonable time, it may.
+    The answer is yes where the patterns are too many, or too long, to try in reasonable time.
     """
     if len(patterns) > _MAX_PATTERNS or any(len(each) > _MAX_PATTERN for each in patterns):
         return True
@@ -102,15 +102,15 @@ def matches_any(path: str, patterns: Sequence[str]) -> bool:
 
 
 def satisfied(contract: VerifyContract, projection: Projection, after: int) -> bool:
-    """Say whether all that verification requires is there after the order at `after`."""
+    """Say whether the verify contract's requirements are met after the order at `after`."""
     return all(projection.holds(each, after) for each in contract.requires)
 
 
 def exempted_orders(plan: Plan, repo_files: Collection[str]) -> tuple[WorkOrder, ...]:
     """Return the plan's orders with `verify_exempt` computed, whatever the model wrote there.
 
-    An order is exempt where the verify contract is not yet satisfied after it; without a contract
-    none is. Orders that do not parse are left out.
+    An order is exempt where the verify contract is not yet satisfied after it. Without a contract
+    no order is exempt. Orders that do not parse are left out.
     """
     projection = project(plan.drafts, repo_files)
     return tuple(

@@ -1,4 +1,4 @@
-"""What an order of a plan leaves behind for the ones after it."""
+"""Reads which files an order of a plan leaves behind for the orders after it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _PROMISING_FIELDS = ("postconditions", "allowed_files")
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What an order leaves behind, as far as it can be read.
+    """Hold the files that an order leaves behind, as far as they can be read.
 
-    `files` will be there; `possible` may be; `patterns` are paths with glob characters, which may
-    stand for any file they match. `readable` is false where more was meant than could be read.
+    `files` will exist and `possible` may exist. `patterns` are paths with glob characters, which
+    may stand for any file that they match. `readable` is false where some paths could not be read.
     """
 
     files: Sequence[str]
@@ -28,9 +28,9 @@ class Promise:
 def promise_of(draft: Draft) -> Promise:
     """Return what the order promises.
 
-    A valid order promises its postconditions, and may create what it is allowed to where it has
-    none. Of an order with a fault, every path that can be read counts as promised: the fault has
-    its own finding, and its consequences must not have more.
+    A valid order promises its postconditions; where it has none, it may create any of its allowed
+    files. An order with a fault promises every path that can be read: the fault has its own
+    finding, and its consequences must not have more.
     """
     if draft.order is None:
         return _promise_of_raw(draft)

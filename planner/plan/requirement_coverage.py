@@ -13,7 +13,7 @@ from shared.work_order.schemas import WorkOrder
 
 
 def no_commits(order: WorkOrder) -> tuple[str, ...]:
-    """Return the commits of an order where no repo was given: none."""
+    """Return no commits, for any order; this serves where no repo was given."""
     return ()
 
 
@@ -23,7 +23,7 @@ def coverage_of_plan(
     """Return the requirements of the plan in `folder`, first those that its manifest lists.
 
     `commits_of` returns the commits that landed an order. Raises `InvalidInput` where there is no
-    plan, or not all of it can be read.
+    plan, or where a part of the plan cannot be read.
     """
     plan = read_plan_folder(folder)
     if plan.problems or any(draft.order is None for draft in plan.drafts):

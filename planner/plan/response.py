@@ -13,7 +13,7 @@ from shared.work_order.schemas import SchemaProblem
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's reply: the JSON document's own text in it, and the plan that this text holds.
+    """Hold the text of the JSON document in a model's reply, and the plan in that text.
 
     `source` is empty where the reply holds no JSON document. The plan's `is_json` is false then.
     """
@@ -23,10 +23,10 @@ class Reply:
 
 
 def read_reply(text: str) -> Reply:
-    """Return the plan in a model's reply, whatever prose, fence or reasoning stands around it.
+    """Return the plan in a model's reply, whatever prose, fence or reasoning surrounds it.
 
     Never raises: a reply without exactly one JSON document gives a plan with that as its problem.
-    A JSON array is a document too, although it is no plan.
+    A JSON array is a document too, although it is not a plan.
     """
     try:
         source = extract_json_object(text)

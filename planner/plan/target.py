@@ -1,4 +1,4 @@
-"""What a plan is judged against: the repo it is for, and what the user allows."""
+"""Describes what a plan is judged against: the repo it is for, and what the user allows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What `[tool.llmch]` allows beyond what the repo itself declares."""
+    """Hold the programs and packages that `[tool.llmch]` allows besides the repo's own."""
 
     programs: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
@@ -20,7 +20,7 @@ NOTHING_MORE: Final = Allowed()
 
 @dataclass(frozen=True, slots=True)
 class TargetRepo:
-    """The repo as git lists it.
+    """Hold the repo's files as git lists them, and what the user allows.
 
     `sources` has the texts of the files that rules read, as far as they could be read: Python
     modules and stubs, `pyproject.toml`, and requirements files. Rules ask for few of them.

@@ -1,1 +1,1 @@
-"""The prompts as templates, with what is filled in."""
+"""Fills in the templates of the prompts."""

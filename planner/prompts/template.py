@@ -1,6 +1,6 @@
-"""The planner's prompts: a template with places for spec, doctrine and repo, and its revision.
+"""Renders the prompts of planner and reviewer: fills the places of a template, and bounds them.
 
-Nothing that changes between runs on the same inputs goes in (no run id, time or path of the
+A prompt holds nothing that changes between runs on the same inputs (no run id, time or path of the
 machine), so that a request can be found again by its hash.
 """
 
@@ -20,10 +20,10 @@ from shared.files.text_input import read_text_input
 SPEC_PLACE = "PRODUCT_SPEC"
 PLACES = (SPEC_PLACE, "DOCTRINE", "REPO_HINTS", "REQUIREMENTS")
 
-# What a reply of the default output budget can hold: 64,000 tokens of about four characters.
+# A reply of the default output budget can hold this much: 64,000 tokens of about four characters.
 # A model with a smaller context cannot have written more than it can read again.
 MAX_REPLY_CHARACTERS = 256_000
-# One to two hundred findings. A plan with more repeats faults that the first ones show.
+# This holds one to two hundred findings. A plan with more repeats faults that the first ones show.
 MAX_FINDINGS_CHARACTERS = 20_000
 MAX_FINDING_CHARACTERS = 600
 
@@ -36,9 +36,9 @@ _NEAR_PLACE = re.compile(r"\{\{ {0,4}([A-Za-z][A-Za-z0-9_ -]{0,40}?) {0,4}\}\}")
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A prompt with `{{PRODUCT_SPEC}}` once, and each other place at most once.
+    """Represent a prompt with `{{PRODUCT_SPEC}}` once, and each other place at most once.
 
-    `sha256` is of the text, for the hash that identifies a compilation.
+    `sha256` is the hash of the text. It is part of the hash that identifies a compilation.
     """
 
     text: str
@@ -49,7 +49,7 @@ def load_template(path: Path | None = None) -> Template:
     """Return the template at `path`, or the default one.
 
     Raises `InvalidInput` where the file cannot be read as text, lacks the place for the spec,
-    repeats a place, or has one that nobody fills.
+    repeats a place, or has an unknown place.
     """
     if path is None:
         text = _packaged("PLANNER_PROMPT.md")
@@ -71,7 +71,7 @@ def render(
     repo_hints: str = "",
     requirements: str = "",
 ) -> str:
-    """Return the prompt. What looks like a place within an inserted text stays as it is."""
+    """Return the prompt. Text that looks like a place within an inserted text stays as it is."""
     return _fill(
         template.text,
         {
@@ -88,7 +88,7 @@ def render_revision(prompt: str, previous_reply: str, findings: Sequence[str], a
 
     `prompt` is the first prompt; it comes first and unchanged, so that servers which cache
     prefixes charge little for it. A finding is one line with its remedy. Reply and findings are
-    bounded; what is left out is marked.
+    bounded, and omissions are marked.
     """
     return _render_again("REVISION_PROMPT.md", prompt, previous_reply, findings, attempt)
 
@@ -104,7 +104,7 @@ def render_review_revision(
 ) -> str:
     """Return the prompt that shows the model what a reviewer says of its valid plan.
 
-    Built and bounded as by `render_revision`; a claim is one line.
+    The prompt is built and bounded as in `render_revision`. A claim is one line.
     """
     return _render_again("REVIEW_REVISION_PROMPT.md", prompt, previous_reply, claims, attempt)
 
@@ -132,7 +132,7 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def _fill(text: str, values: Mapping[str, str]) -> str:
-    """Fill all places in one pass, so that nothing inserted is expanded in its turn.
+    """Fill all places in one pass, so that no inserted text is expanded in its turn.
 
     The result can always be sent: a lone surrogate, as a broken reply may hold, becomes `?`.
     """
@@ -160,7 +160,7 @@ def _refuse_misspelt(text: str, named: str) -> None:
         name = re.sub(r"[ -]", "_", match[1]).upper()
         exact = _PLACE.fullmatch(match[0])
         if (exact and name in PLACES) or not (exact or name in PLACES):
-            continue  # one of ours, or none of our business (`{{ user.name }}` of another tool)
+            continue  # a known place, or the place of another tool, such as `{{ user.name }}`
         near = difflib.get_close_matches(name, PLACES, n=1)
         known = ", ".join(f"{{{{{each}}}}}" for each in PLACES)
         line = text.count("\n", 0, match.start()) + 1
@@ -184,7 +184,7 @@ def _render_findings(findings: Sequence[str]) -> str:
 
 
 def _cut_middle(text: str, limit: int) -> str:
-    """Return `text`, or its head and tail of `limit` characters together and what was left out."""
+    """Return `text`, cut to a head and tail of `limit` characters together where it is longer."""
     left_out = len(text) - limit
     if left_out <= 0:
         return text

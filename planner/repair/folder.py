@@ -1,4 +1,4 @@
-"""Puts a repaired plan in the place of the one on disk, and keeps its manifest in agreement."""
+"""Replaces the plan on disk by a repaired one, and makes the manifest agree with it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def rewrite_plan_folder(
 ) -> None:
     """Replace the files of the plan `before`, as it was read from `folder`, by those of `after`.
 
-    Files that would say the same as now are left alone. A manifest gets a hash that recomputes,
-    and exemptions as they follow from the orders; without `repo_files` none is added, since the
-    repo may have what verification needs. Raises `CommandFailed` where the disk refuses: then
+    Files whose content stays the same are left alone. A manifest gets a hash that recomputes, and
+    the exemptions that follow from its orders. Without `repo_files` no exemption is added, since
+    the repo may have what verification needs. Raises `CommandFailed` where the disk refuses; then
     nothing has changed.
     """
     old, new = _document(before), _document(after)
@@ -30,14 +30,18 @@ def rewrite_plan_folder(
 
 
 def _document(plan: Plan) -> JsonObject:
-    assert isinstance(plan.document, dict), "no other plan is ever repaired"
+    assert isinstance(plan.document, dict), "only a plan that is an object is ever repaired"
     return plan.document
 
 
 def _exemptions(
     plan: Plan, document: JsonObject, repo_files: Collection[str] | None
 ) -> Sequence[bool]:
-    """Return which orders are exempt: as computed, as far as all that decides it is known."""
+    """Return, for each order, whether it is exempt from verification.
+
+    An order gains an exemption only where the repo's files are known and the manifest has
+    provenance. No order is exempt where one of them does not parse.
+    """
     was = [draft.raw.get("verify_exempt") is True for draft in plan.drafts]
     if not all(draft.order for draft in plan.drafts):
         return [False for _ in was]

@@ -1,6 +1,6 @@
-"""Mending what has one certain remedy, without a model. Pure.
+"""Repairs faults that have one certain remedy, without a model. Pure.
 
-Where a fault could be mended in two ways, choosing is the model's business, or the user's.
+Where a fault could be repaired in two ways, the model or the user has to choose.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _OF_PATHS = frozenset({"E005", "E202"})
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One fault that was mended: by which rule, where, and what stood there before and after.
+    """Represent one repaired fault: its rule, its place, and the value before and after.
 
-    `order` is the label that the order has after all fixes; a side that is `None` was not there.
+    `order` is the label that the order has after all fixes. `before` or `after` is `None` where
+    there is no value.
     """
 
     code: str
@@ -61,7 +62,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """A plan after its repair, what the rules say of it now, and what was done."""
+    """Hold a plan after its repair, its new report, and the fixes."""
 
     plan: Plan
     report: Report
@@ -69,11 +70,11 @@ class Mended:
 
 
 def mend(plan: Plan, judge: Judge) -> Mended:
-    """Return the plan with all faults mended that have one certain remedy, judged again.
+    """Return the plan, judged again, with all faults repaired that have one certain remedy.
 
-    Paths and ids come first, because the other rules read an order only once it fits the schema;
-    paths twice, because only then is it known where the interfaces belong.
-    A step that brings a new error is not taken: then the remedy was not certain.
+    Paths and ids come first, because the other rules read an order only once it fits the schema.
+    Paths come twice, because only the first repair shows where the interfaces belong. Any other
+    step is taken only if it removes errors and adds none; otherwise its remedy was not certain.
     """
     mended = Mended(plan, judge(plan))
     steps = (_normalise_paths, _normalise_paths, _renumber, _promise_files, _drop_verification)
@@ -106,7 +107,7 @@ def _codes(report: Report) -> Counter[str]:
 
 
 def _entries(plan: Plan) -> list[Entry] | None:
-    """Return copies of the orders to change; `None` where one of them is no object."""
+    """Return copies of the orders to change; `None` where one of them is not an object."""
     if not plan.drafts or not all(draft.is_object for draft in plan.drafts):
         return None
     return [dict(draft.raw) for draft in plan.drafts]
@@ -135,8 +136,8 @@ def _normalise_paths(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry]
         given = entry.get("path") if isinstance(entry, dict) else entry
         if (path := _with_slashes(given)) is None:
             continue
-        mended: JsonValue = {**entry, "path": path} if isinstance(entry, dict) else path
-        order[key] = [*listed[:index], mended, *listed[index + 1 :]]
+        repaired: JsonValue = {**entry, "path": path} if isinstance(entry, dict) else path
+        order[key] = [*listed[:index], repaired, *listed[index + 1 :]]
         fixes.append(Fix(finding.code, finding.order, finding.at, str(given), path))
     return orders, fixes
 
@@ -153,7 +154,7 @@ def _with_slashes(given: JsonValue) -> str | None:
 def _renumber(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry], list[Fix]] | None:
     """Number the orders as they are listed, where their own numbers rise in that order.
 
-    Not where a text speaks of an id that would change: what it means could not be told.
+    Return `None` where a text mentions an id that would change, because its meaning is unclear.
     """
     orders = _entries(plan)
     if orders is None or not any(each.code == "E001" for each in errors):

@@ -1,7 +1,8 @@
-"""What the planner's model is told of an existing repo: its files and their public names.
+"""Describes an existing repo to the planner's model: its files and their public names.
 
-Within a budget, the files nearest to the spec's words first. The repo may be a stranger's and of
-any size: nothing is imported, no link is followed, and only files that may be shown are read.
+The text keeps to a budget, and the files nearest to the spec's words come first. The repo may be
+a stranger's and of any size: nothing is imported, no link is followed, and only files that may be
+shown are read.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from planner.repo.signatures import outline
 from planner.repo.sources import RepoSources
 from shared.files.paths import PathProblem, check_path
 
-# Bounds on the work, whatever the repo holds. Reading 400 sources takes some 30 ms; the parser
-# does about a megabyte in a second, and the outlines of a usual budget need a fifth of that.
+# These bound the work, whatever the repo holds. Reading 400 sources takes some 30 ms. The parser
+# takes a second for about a megabyte, and the outlines of a usual budget need a fifth of that.
 MAX_READ_FILES = 400
 MAX_READ_BYTES = 4_000_000
 MAX_PARSED_CHARACTERS = 1_000_000
-MIN_BLOCK = 200  # characters; less tells nothing of a module
-MODULE_SHARE = 6  # one large module takes at most this part of the room: others count too
+MIN_BLOCK = 200  # characters; a shorter block says nothing about a module
+MODULE_SHARE = 6  # one large module gets at most a sixth of the room, so that others fit too
 
-# What a plan nearly always depends on, shown before all else where the repo has it.
+# A plan nearly always depends on these files, so they come first where the repo has them.
 LANDMARKS = (
     "scripts/verify.sh",
     "pyproject.toml",
@@ -36,12 +37,12 @@ LANDMARKS = (
 )
 
 _HEADINGS = 500  # characters set aside for the sentences around listing and outlines
-_FOLDERS_TOLD = 5
+_MAX_FOLDERS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class RepoHints:
-    """The text for the prompt, and how many files and Python modules it tells of or leaves out."""
+    """Hold the text for the prompt, and how many files and modules it shows or leaves out."""
 
     text: str
     listed: int
@@ -61,12 +62,13 @@ def read_repo_hints(
 ) -> RepoHints:
     """Return the hints for the working tree at `root`, of at most `budget_chars` characters.
 
-    `tracked` are the paths that git lists, relative to `root`, in any order. What cannot be read
-    or told (no text, no Python, a name with control characters) is left out and counted. The
-    same files and spec give the same text. Raises nothing.
+    `tracked` are the paths that git lists, relative to `root`, in any order. A path that no order
+    could name, such as one with control characters, is left out and counted. A module that cannot
+    be read as Python is counted among those without an outline. The same files and spec give the
+    same text. Never raises.
     """
     wanted = spec_stems(spec_text)
-    scores = {path: path_score(path, wanted) for path in tracked if _can_be_told(path)}
+    scores = {path: path_score(path, wanted) for path in tracked if _can_be_named(path)}
     modules = _read_modules(root, sorted(scores, key=lambda path: (-scores[path], path)))
     for module in modules:
         scores[module.path] += definition_score(module.source, wanted)
@@ -79,9 +81,11 @@ def read_repo_hints(
 def _compose(
     nearest: Sequence[str], modules: Sequence[_Module], tracked: int, budget: int
 ) -> RepoHints:
-    """Share the budget: the listing may take half, the outlines the rest, the listing what is left.
+    """Share the budget between the listing and the outlines.
 
-    Neither starves the other, and a small repo is told whole.
+    Half of it is reserved for the listing, as far as the listing needs it. The outlines may take
+    the rest, and the listing then gets what they leave. So neither starves the other, and a small
+    repo is shown whole.
     """
     python_files = sum(path.endswith(".py") for path in nearest)
     room = max(0, budget - _HEADINGS)
@@ -126,17 +130,17 @@ def _counted(count: int, thing: str) -> str:
 
 
 def _folders_left_out(nearest: Sequence[str], paths: Sequence[str]) -> str:
-    """Return where most of the files are that are not listed: ` (docs/ 700, src/ 20)`."""
+    """Return the folders with the most unlisted files: ` (docs/ 700, src/ 20)`."""
     shown = set(paths)
     folders = Counter(
         path.split("/", 1)[0][:30] + "/" for path in nearest if path not in shown and "/" in path
     )
-    most = sorted(folders.items(), key=lambda item: (-item[1], item[0]))[:_FOLDERS_TOLD]
+    most = sorted(folders.items(), key=lambda item: (-item[1], item[0]))[:_MAX_FOLDERS]
     return f" ({', '.join(f'{name} {count:,}' for name, count in most)})" if most else ""
 
 
 def _outlines(modules: Sequence[_Module], room: int) -> tuple[list[str], int]:
-    """Return the outlines that fit, and how many modules have no public name to tell."""
+    """Return the outlines that fit, and how many modules have no public name to show."""
     blocks: list[str] = []
     limit = max(room // MODULE_SHARE, 1_000)
     empty = parsed = 0
@@ -168,7 +172,7 @@ def _block(path: str, lines: Sequence[str], limit: int) -> str:
 
 
 def _fitting(lines: Sequence[str], room: int, *, stop: bool = False) -> list[str]:
-    """Return the lines that fit in `room` characters; with `stop`, none after one that does not."""
+    """Return the lines that fit in `room` characters; with `stop`, end at one that does not fit."""
     kept = []
     for line in lines:
         if len(line) < room:
@@ -185,8 +189,8 @@ def _landmarks_first(paths: Sequence[str]) -> list[str]:
     return [*first, *(path for path in paths if path not in LANDMARKS)]
 
 
-def _can_be_told(path: str) -> bool:
-    """Say whether an order could name the path: no other is worth a line."""
+def _can_be_named(path: str) -> bool:
+    """Say whether an order could name the path; no other path is worth a line."""
     try:
         return check_path(path) == path
     except PathProblem:

@@ -1,6 +1,7 @@
-"""How near a file of the repo is to the words of a spec: shared word stems, counted.
+"""Scores how near a file of the repo is to the words of a spec, by counting shared word stems.
 
-Plain and the same on every machine. It decides only what is shown first where not all fits.
+The score is plain and the same on every machine. It only decides which files are shown first
+where not all of them fit.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-# What a shared stem counts: in the file's own name, in what it defines, in its folders.
+# The weight of a shared stem in the file's own name, in its definitions, and in its folders.
 NAME_WEIGHT = 3
 DEFINITION_WEIGHT = 2
 FOLDER_WEIGHT = 1
@@ -20,7 +21,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _DEFINITION = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 
-# Longest first: of several that fit, the first is cut off.
+# The longest come first, because only the first that fits is cut off.
 _ENDINGS = ("ions", "ies", "ing", "ion", "ers", "ors", "ed", "er", "es", "or", "e", "s", "y")
 
 # Words that every spec has, and names that every repo has.
@@ -59,7 +60,7 @@ def _stems_of(name: str) -> frozenset[str]:
 
 
 def _stem(word: str) -> str:
-    """Return the word without its ending: solve, solves, solver and solving are one."""
+    """Return the word without its ending: solve, solves, solver and solving have one stem."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM:
             return word if word.endswith("ss") else word.removesuffix(ending)

@@ -1,4 +1,4 @@
-"""The public names of a Python module as a stub would give them, without importing anything."""
+"""Outlines the public names of a Python module as a stub would, without importing anything."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_VALUE = 40  # characters of a default or a constant; a longer one is shown a
 MAX_ANNOTATION = 120
 
 # Special methods that say how an object is made and used as a function.
-_TOLD_METHODS = frozenset({"__init__", "__new__", "__call__"})
+_SHOWN_METHODS = frozenset({"__init__", "__new__", "__call__"})
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -18,16 +18,16 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 def outline(source: str, *, reexports: bool = False) -> tuple[str, ...] | None:
     """Return one line for each public class, function, method and constant, bodies as `...`.
 
-    With `reexports`, what a package's `__init__.py` imports from its own modules is told too.
-    `None` where the source is no Python, or too deeply nested to be parsed.
+    With `reexports`, the names that a package's `__init__.py` imports from its own modules are
+    shown too. Return `None` where the source is not Python, or is nested too deeply to be parsed.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as an invalid escape: not ours to report
+            warnings.simplefilter("ignore")  # an invalid escape, say, is not ours to report
             tree = ast.parse(source)
         return tuple(_module_lines(tree, reexports=reexports))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        # The parser says MemoryError where its stack overflows, ValueError for a NUL.
+        # The parser raises MemoryError where its stack overflows, and ValueError for a NUL.
         return None
 
 
@@ -42,11 +42,11 @@ def _module_lines(tree: ast.Module, *, reexports: bool) -> Iterator[str]:
 
 
 def _statement_lines(
-    statement: ast.stmt, exported: frozenset[str] | None, told: frozenset[str]
+    statement: ast.stmt, exported: frozenset[str] | None, special: frozenset[str]
 ) -> Iterator[str]:
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            if _is_public(statement.name, exported) or statement.name in told:
+            if _is_public(statement.name, exported) or statement.name in special:
                 yield from _function_lines(statement)
         case ast.ClassDef():
             if _is_public(statement.name, exported):
@@ -68,7 +68,7 @@ def _class_lines(node: ast.ClassDef) -> Iterator[str]:
     body = [
         f"    {line}"
         for statement in _flat(node.body)
-        for line in _statement_lines(statement, None, _TOLD_METHODS)
+        for line in _statement_lines(statement, None, _SHOWN_METHODS)
     ]
     yield f"{head}:" if body else f"{head}: ..."
     yield from body
@@ -83,7 +83,7 @@ def _function_lines(node: _Function) -> Iterator[str]:
 
 
 def _shortened(arguments: ast.arguments) -> ast.arguments:
-    """Return `arguments` with long defaults and annotations as `...`."""
+    """Return `arguments` with `...` in place of long defaults and annotations."""
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     every += [each for each in (arguments.vararg, arguments.kwarg) if each]
     for each in every:
@@ -118,7 +118,7 @@ def _reexport(statement: ast.ImportFrom, exported: frozenset[str] | None) -> Ite
 
 
 def _flat(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a body, with those that stand in its branches."""
+    """Yield the statements of a body, including those in its branches."""
     for statement in body:
         match statement:
             case ast.If():
@@ -134,7 +134,7 @@ def _flat(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _declared_exports(tree: ast.Module) -> frozenset[str] | None:
-    """Return the names in `__all__`, or `None` where the module has none that is a plain list."""
+    """Return the names in `__all__`, or `None` where the module has no plain list of that name."""
     for statement in tree.body:
         match statement:
             case (

@@ -1,4 +1,4 @@
-"""The texts of a target repo's files. Nothing of it is trusted, and no link is followed."""
+"""Reads the texts of a target repo's files. It trusts none of them, and follows no link."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MAX_DEPTH: Final = 40  # folders above a file that is read
 
 
 class RepoSources(Mapping[str, str]):
-    """Texts by path, read when they are asked for; a file that cannot be read is not there.
+    """Map paths to texts, which are read on demand; a file that cannot be read is absent.
 
-    Not there are links and what lies behind them, what is no regular file, what has over
-    `MAX_SOURCE_BYTES`, and what is no UTF-8.
+    Links and the files behind them are absent. So are files that are not regular, exceed
+    `MAX_SOURCE_BYTES`, or are not UTF-8.
     """
 
     def __init__(self, root: Path, files: Collection[str] = ()) -> None:
@@ -53,7 +53,7 @@ class RepoSources(Mapping[str, str]):
         return self._texts[path]
 
     def _behind_no_link(self, path: str) -> bool:
-        """Say whether every folder above `path` is a real one."""
+        """Say whether every folder above `path` is a real folder, not a link."""
         parts = path.split("/")[:-1]
         for count in range(1, len(parts) + 1):
             folder = "/".join(parts[:count])

@@ -1,4 +1,4 @@
-"""The repo that a plan is for, as far as the planner looks at it."""
+"""Opens the repo that a plan is for."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from shared.git.client import Git
 def open_repo(folder: Path) -> Git:
     """Return git at the root of the working tree that `folder` is in.
 
-    Raises `InvalidInput` where there is none.
+    Raises `InvalidInput` where `folder` is not a directory in a working tree.
     """
     if not folder.is_dir():
         raise InvalidInput(f"--repo {folder}: no such folder", "name the root of a git repo")
     layout = Git(folder.resolve()).layout()
     if layout is None:
-        raise InvalidInput(f"--repo {folder} is no git working tree", "name the root of a git repo")
+        raise InvalidInput(
+            f"--repo {folder} is not a git working tree", "name the root of a git repo"
+        )
     return Git(layout[0])

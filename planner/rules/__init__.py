@@ -1,0 +1,1 @@
+"""Judges plans by rules, each with a code, an explanation and examples."""

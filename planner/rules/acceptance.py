@@ -1,4 +1,4 @@
-"""W230 to W233: acceptance commands that can hardly fail, as far as their text tells."""
+"""Finds acceptance commands that can hardly fail, as far as their text shows: W230 to W233."""
 
 from __future__ import annotations
 
@@ -28,12 +28,15 @@ _SHOWN_BY_PYTEST: Final = frozenset({"--version", "-V", "--help", "-h"})
 _IGNORES_FAILURE = re.compile(
     r"\|\|\s*(?:true|:|exit\s+0)(?:\s|;|$)|;\s*(?:true|exit\s+0)\s*;?\s*$"
 )
-# In order: text in single quotes, what is escaped, and what a shell would have expanded.
+# In order: text in single quotes, an escaped character, and what a shell would have expanded.
 _UNEXPANDED = re.compile(r"'[^']*'|\\.|(\$\(|`)", re.DOTALL)
 
 
 def weakness(command: Command) -> Weakness | None:
-    """Return why the command can hardly fail, `None` where nothing tells so. Linear in its text."""
+    """Return why the command can hardly fail, `None` where its text shows no reason.
+
+    The time is linear in the length of the text.
+    """
     if command.problem or command.operator:
         return None  # it will be another command
     if isinstance(command.run, CodeRun):
@@ -97,7 +100,7 @@ def _is_optimised(flags: Sequence[str], command: Command) -> bool:
 
 
 def _unexpanded(command: Command) -> Weakness | None:
-    """Tell `$()` and backticks: no shell expands them, so they stand for themselves."""
+    """Return the weakness of a command with `$()` or backticks, which no shell expands."""
     if isinstance(command.run, ShellCodeRun):
         return None
     for found in _UNEXPANDED.finditer(command.text):
@@ -121,7 +124,7 @@ _GOOD: Final = r"""{"acceptance_commands": [
 W230 = Rule(
     "W230",
     "only imports or prints",
-    why="Nobody reads what an acceptance command prints: it passes whatever the code does.",
+    why="Nobody reads the output of an acceptance command: it passes whatever the code does.",
     bad=r"""{"acceptance_commands": ["python -c \"import json; print(json.__name__)\""]}""",
     good=_GOOD,
     remedy="Call what the order adds and assert what comes back.",
@@ -130,7 +133,7 @@ W230 = Rule(
 W231 = Rule(
     "W231",
     "calls without an assertion",
-    why="A call that raises nothing may still return anything.",
+    why="A call that raises no error may still return a wrong result.",
     bad=r"""{"acceptance_commands": ["python -c \"import json; json.loads('[1]')\""]}""",
     good=_GOOD,
     remedy="Assert what the call returns or changes.",
@@ -141,7 +144,7 @@ W232 = Rule(
     "cannot fail",
     why=(
         "A tautology, a swallowed failure, `-O` or a run that only collects tests passes whatever "
-        "the code does; and what a shell would expand stands for itself."
+        "the code does. Text that only a shell would expand is taken literally."
     ),
     bad=r"""{"acceptance_commands": [
   "python -c \"import json; assert json.loads('[1]') or True\""
@@ -153,7 +156,7 @@ W232 = Rule(
 W233 = Rule(
     "W233",
     "asserts existence only",
-    why="That a file or a name is there says nothing of what is in it.",
+    why="The existence of a file or a name says nothing about its content.",
     bad=r"""{"acceptance_commands": [
   "python -c \"import json; assert hasattr(json, 'loads')\""
 ]}""",

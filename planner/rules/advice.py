@@ -1,4 +1,4 @@
-"""W101: what an acceptance command needs that nobody is known to provide."""
+"""Describes W101: an acceptance command needs something that nobody is known to provide."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from planner.rules.model import Rule
 W101 = Rule(
     "W101",
     "acceptance needs what nobody provides",
-    why="A command that imports a module which is not there by then fails whatever the code does.",
+    why="A command that imports a missing module fails whatever the code does.",
     bad="""{"acceptance_commands": [
   "python -c \\"from game.score import score; assert score(3) == 9\\""
 ]}""",

@@ -1,4 +1,4 @@
-"""All the rules there are, in the order of their codes."""
+"""Lists all rules, in the order of their codes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *(W221, W222, W223, W224, W230, W231, W232, W233, W245, W302),
 )
 
-# Imported by whoever judges a plan: a code with no owner, or two, ends the import.
+# Every judge of a plan imports this: a code without an owner, or with two, makes the import fail.
 OWNERS: Final[tuple[Pass, ...]] = passes_of(RULES, PASSES)
 
 RULE_BY_CODE: Final[Mapping[str, Rule]] = MappingProxyType({rule.code: rule for rule in RULES})

@@ -1,4 +1,4 @@
-"""E1xx: does the chain of orders hold, each on what the ones before it leave?"""
+"""Checks whether each order can build on the files that the orders before it leave: E1xx."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def unmet_preconditions(step: Step, order: WorkOrder) -> Iterator[Finding]:
 
 
 def _why_unmet(condition: Condition, step: Step) -> str | None:
-    """Return why an unmet condition is a fault; None where it is another fault's consequence."""
+    """Return why an unmet condition is a fault; `None` where another fault causes it."""
     path, chain = condition.path, step.chain
     if glob_characters(path):
         return None
@@ -74,18 +74,18 @@ def contradictory_preconditions(step: Step, order: WorkOrder) -> Iterator[Findin
 def _contradictions(order: WorkOrder) -> Iterator[tuple[int, str]]:
     """Yield each path that has both kinds, with the index where the second kind first appears."""
     kinds: dict[str, str] = {}
-    told: set[str] = set()
+    reported: set[str] = set()
     for index, condition in enumerate(order.preconditions):
         path = condition.path
-        if kinds.setdefault(path, condition.kind) != condition.kind and path not in told:
-            told.add(path)
+        if kinds.setdefault(path, condition.kind) != condition.kind and path not in reported:
+            reported.add(path)
             yield index, path
 
 
 E102 = Rule(
     "E102",
     "preconditions contradict each other",
-    why="An order that wants a file both there and not there can never start.",
+    why="An order that needs a file both to exist and to be absent can never start.",
     bad="""{"preconditions": [
   {"kind": "file_exists", "path": "app.py"}, {"kind": "file_absent", "path": "app.py"}
 ]}""",
@@ -202,7 +202,10 @@ def unmet_contract(view: PlanView) -> Iterator[Finding]:
 E106 = Rule(
     "E106",
     "verify contract never met",
-    why="Orders are exempt from full verification until the contract is met: here, for ever.",
+    why=(
+        "Orders are exempt from full verification until the contract is met. This contract is "
+        "never met, so no order would be fully verified."
+    ),
     bad="""{"verify_contract": {
   "command": "bash scripts/verify.sh",
   "requires": [{"kind": "file_exists", "path": "scripts/verify.sh"}]

@@ -1,4 +1,4 @@
-"""E003, E006, E007 and E215: can the acceptance commands be executed at all?"""
+"""Checks whether the acceptance commands can be executed at all: E003, E006, E007 and E215."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def unreadable_commands(step: Step) -> Iterator[Finding]:
 E007 = Rule(
     "E007",
     "command cannot be parsed",
-    why="What cannot be split into a program and its arguments cannot be started.",
+    why="A command that cannot be split into a program and its arguments cannot be started.",
     bad="""{"acceptance_commands": ["python -c \\"print(1)"]}""",
     good="""{"acceptance_commands": ["python -c \\"assert 'a'.upper() == 'A'\\""]}""",
     remedy=(
@@ -95,9 +95,9 @@ E215 = Rule(
 
 
 def _code_problems(step: Step) -> Iterator[tuple[FieldPath, CodeProblem]]:
-    """Yield field and problem of code that does not compile.
+    """Yield the field and the problem of code that does not compile.
 
-    Without quotes around it, an operator cut the code off: that is one fault, and not the code's.
+    Code that an operator cut off, because it had no quotes, is left out: the operator is the fault.
     """
     for index, command in step.commands:
         run = command.run

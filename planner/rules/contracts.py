@@ -1,4 +1,4 @@
-"""E211 to E216, E299, W222 and W224: commands against contracts, as the type checker sees it."""
+"""Describes E211 to E216, E299, W222 and W224: the type checker compares commands to contracts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GOOD: Final = _example("from score import score; assert score('a') == 1")
 E211 = Rule(
     "E211",
     "unknown attribute or name",
-    why="What an interface does not declare will not be there when the command runs.",
+    why="A name that no interface declares will not exist when the command runs.",
     bad=_example("from score import scores; assert scores('a') == 1"),
     good=_GOOD,
     remedy="Use the name as it is declared, or declare this one in the file's interface.",
@@ -38,7 +38,7 @@ E212 = Rule(
 E213 = Rule(
     "E213",
     "argument of the wrong type",
-    why="The executor writes the function for the declared type; another breaks it.",
+    why="The executor writes the function for the declared type; another type breaks it.",
     bad=_example("from score import score; assert score(['a']) == 1"),
     good=_GOOD,
     remedy="Pass what the signature declares, or correct the declaration.",
@@ -47,7 +47,7 @@ E213 = Rule(
 E214 = Rule(
     "E214",
     "result used as what it is not",
-    why="The declared result cannot do what the command asks of it.",
+    why="A result of the declared type cannot do what the command asks of it.",
     bad=_example("from score import score; assert score('a')[0] == 1"),
     good=_GOOD,
     remedy="Use the result as the type it is declared to be, or correct the declaration.",
@@ -56,7 +56,7 @@ E214 = Rule(
 E216 = Rule(
     "E216",
     "undefined name in a command",
-    why="Each command runs by itself: what it does not import or define, it does not have.",
+    why="Each command runs by itself, and has only the names that it imports or defines.",
     bad=_example("from score import score; assert score('a') == POINTS"),
     good=_GOOD,
     remedy="Import or define the name in the same command, or correct it.",
@@ -65,7 +65,7 @@ E216 = Rule(
 E299 = Rule(
     "E299",
     "type checker failed",
-    why="A plan that could not be judged is not taken for a good one.",
+    why="A plan that could not be judged is not accepted as a good one.",
     bad=r"""{"work_orders": [
   {"id": "WO-01", "allowed_files": ["types.py"],
    "postconditions": [{"kind": "file_exists", "path": "types.py"}],
@@ -87,7 +87,10 @@ E299 = Rule(
 W222 = Rule(
     "W222",
     "type suspicion that no contract backs",
-    why="Only existing code or an inference says so: it may be right, but nobody declared it.",
+    why=(
+        "The suspicion rests on existing code or on an inference. It may be right, but no "
+        "interface declares what it assumes."
+    ),
     bad=_example(
         "import random; from score import score; assert score(random.choice(['a', 1])) == 1"
     ),
@@ -98,11 +101,11 @@ W222 = Rule(
 W224 = Rule(
     "W224",
     "file of the repo that cannot be read as Python",
-    why="What it declares is unknown, so commands that use it go unjudged.",
+    why="The file's declarations are unknown, so commands that use the file are not judged.",
     bad=r"""{"repo": {"old.py": "def broken(:"},
  "acceptance_commands": ["python -c \"from old import broken; assert broken() == 1\""]}""",
-    good=r"""{"repo": {"old.py": "def mended(): return 1"},
- "acceptance_commands": ["python -c \"from old import mended; assert mended() == 1\""]}""",
+    good=r"""{"repo": {"old.py": "def fixed(): return 1"},
+ "acceptance_commands": ["python -c \"from old import fixed; assert fixed() == 1\""]}""",
     remedy=(
         "Fix the file's syntax; the plan itself may be fine. Files are read in the syntax of "
         "Python 3.11, whatever runs them."

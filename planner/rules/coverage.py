@@ -1,4 +1,4 @@
-"""E3xx and W302: do the orders carry out what the specification requires?"""
+"""Checks whether the orders carry out what the specification requires: E3xx and W302."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def unknown_requirements(step: Step, order: WorkOrder) -> Iterator[Finding]:
 E301 = Rule(
     "E301",
     "unknown requirement",
-    why="An order that claims to carry out what nobody asked for hides what is really missing.",
+    why="An order that claims to carry out an unknown requirement hides which one is missing.",
     bad="""{"requirements": [{"id": "R1", "text": "Words have five letters."}],
  "work_orders": [{"covers": ["R1", "R7"]}]}""",
     good="""{"requirements": [{"id": "R1", "text": "Words have five letters."}],
@@ -53,7 +53,10 @@ def _finding(code: str, index: int, missing: Requirement) -> Finding:
 
 
 def forgotten_requirements(view: PlanView) -> Iterator[Finding]:
-    """Tell what no order covers, unless that is an error here, or some order can't be read."""
+    """Yield the requirements that no order covers.
+
+    Yield none where E302 reports them as errors, or where an order cannot be read.
+    """
     if not view.plan.require_coverage and all(step.draft.order for step in view.steps):
         yield from _uncovered(view, "W302")
 
@@ -61,7 +64,7 @@ def forgotten_requirements(view: PlanView) -> Iterator[Finding]:
 W302 = Rule(
     "W302",
     "requirement that no order covers",
-    why="What no order carries out is not built, and nothing else would tell.",
+    why="A requirement that no order carries out is not built, and nothing else would report it.",
     bad="""{"requirements": [{"id": "R1", "text": "Words have five letters."}],
  "work_orders": [{"covers": []}]}""",
     good="""{"requirements": [{"id": "R1", "text": "Words have five letters."}],

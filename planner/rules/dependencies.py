@@ -1,4 +1,4 @@
-"""Which third-party packages a repo declares, and whether a module could be one of theirs."""
+"""Finds which third-party packages a repo declares, and whether they may provide a module."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _REQUIREMENTS = re.compile(r"(?:.*/)?requirements[^/]*\.txt|requirements/[^/]+\.
 _NAME = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
 _SEPARATORS = re.compile(r"[-_.]+")
 
-# Packages whose modules go by another name. Of the most used ones; a warning is all that is at
-# stake.
+# Packages whose modules have another name. The most used ones are enough, because only a warning
+# depends on them.
 _MODULES_OF: Final[Mapping[str, frozenset[str]]] = {
     "beautifulsoup4": frozenset({"bs4"}),
     "attrs": frozenset({"attr"}),
@@ -35,8 +35,8 @@ _MODULES_OF: Final[Mapping[str, frozenset[str]]] = {
     "setuptools": frozenset({"pkg_resources"}),
 }
 
-# Module names that no project gives to code of its own, so that an import of one is told for what
-# it is even where no dependencies are declared.
+# Module names that no project gives to its own code. So an import of one is reported as an
+# undeclared package even where the repo declares no dependencies at all.
 _WELL_KNOWN_NAMES: Final = """
     PIL aiohttp alembic anthropic attr attrs bcrypt black boto3 bs4 celery click colorama
     coverage cryptography cv2 dateutil django dotenv fastapi flake8 flask freezegun gunicorn gym
@@ -53,10 +53,10 @@ _WELL_KNOWN: Final = frozenset(_WELL_KNOWN_NAMES.split())
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What the repo and the user declare.
+    """Hold the packages that the repo and the user declare.
 
-    `complete` says that there is a declaration, so that what it leaves out is not declared. From
-    the order at `unknown_from` on, a declaration may say anything: it is not there to be read.
+    `complete` is true where there is a declaration, so that a package it leaves out is not
+    declared. From the order at `unknown_from` on, there may be declarations that cannot be read.
     """
 
     names: frozenset[str]
@@ -64,7 +64,7 @@ class Dependencies:
     unknown_from: int | None
 
     def provides(self, module: str, after: int) -> bool:
-        """Say whether a declared package may have the module, by its first name."""
+        """Say whether a declared package may have the module, judged by its name."""
         if self.unknown_from is not None and self.unknown_from <= after:
             return True
         wanted = _normal(module)
@@ -76,12 +76,12 @@ class Dependencies:
         )
 
     def must_declare(self, module: str, after: int) -> bool:
-        """Say whether the module, which is nobody's own, is a package's that nobody declares."""
+        """Say whether the module, which is not the project's, needs a declaration and has none."""
         return not self.provides(module, after) and (self.complete or module in _WELL_KNOWN)
 
 
 def read_dependencies(target: TargetRepo, chain: Projection) -> Dependencies:
-    """Return what the repo and the user declare, and which order first writes such a file."""
+    """Return the packages that are declared, and the first order that may write a declaration."""
     files = sorted(path for path in target.files if _declares(path))
     declared = [target.sources[path] for path in files if path in target.sources]
     names = {_normal(each) for each in target.allowed.dependencies}

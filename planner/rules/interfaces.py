@@ -1,4 +1,4 @@
-"""E201 to E204 and W223: what an order declares of its Python files, by itself and in the chain."""
+"""Checks the interfaces of an order, by themselves and in the chain: E201 to E204 and W223."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PYTHON_SUFFIXES: Final = (".py", ".pyi")
 
 
 def _of_python(step: Step) -> Iterator[DeclaredInterface]:
-    """Yield the interfaces of Python files: E202 is all there is to say of any other one."""
+    """Yield the interfaces of Python files; for an interface of any other file, E202 is enough."""
     return (each for each in step.interfaces if each.path.endswith(_PYTHON_SUFFIXES))
 
 
@@ -121,7 +121,7 @@ def undefined_in_stubs(step: Step, order: WorkOrder) -> Iterator[Finding]:
 E203 = Rule(
     "E203",
     "interface uses an undefined name",
-    why="A type that nobody defines means nothing: what it was meant to say is lost.",
+    why="A type that nobody defines means nothing: the meaning of the declaration is lost.",
     bad=r"""{"allowed_files": ["score.py"],
  "postconditions": [{"kind": "file_exists", "path": "score.py"}],
  "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> Sequence[int]: ..."}],
@@ -191,14 +191,14 @@ E204 = Rule(
 
 def undeclared_modules(step: Step, order: WorkOrder) -> Iterator[Finding]:
     declared = {each.path for each in step.interfaces}
-    told: set[str] = set()
+    reported: set[str] = set()
     for index, path in enumerate(order.allowed_files):
-        if path in declared | told or not has_names_to_declare(path):
+        if path in declared | reported or not has_names_to_declare(path):
             continue
         before = step.history.module(path, step.draft.position - 1)
         if before is not None and before.body is not None:
-            continue  # what it has is known, and the order may leave that as it is
-        told.add(path)
+            continue  # the file's names are known, and the order may leave them as they are
+        reported.add(path)
         message = f"{quoted(path)} has no interface: commands that use it cannot be judged"
         yield step.finding("W223", at("allowed_files", index), message)
 
@@ -206,7 +206,7 @@ def undeclared_modules(step: Step, order: WorkOrder) -> Iterator[Finding]:
 W223 = Rule(
     "W223",
     "Python file without interface",
-    why="What is declared nowhere can be called wrongly, and every later order has to guess.",
+    why="A name that is declared nowhere can be called wrongly, and later orders have to guess.",
     bad=r"""{"allowed_files": ["score.py"],
  "postconditions": [{"kind": "file_exists", "path": "score.py"}],
  "acceptance_commands": ["python -c \"from score import score; assert score('a') == 1\""]}""",

@@ -1,4 +1,4 @@
-"""What a rule is, what it looks at, and who decides which codes."""
+"""Defines rules, the view of a plan that they check, and the passes that decide their codes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from shared.work_order.schemas import WorkOrder
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """A whole plan as the rules see it.
+    """Hold a whole plan as the rules see it.
 
-    A `checker` that is given stays warm for the next plan; without one, whoever needs one starts
-    and ends it.
+    A `checker` that is given stays warm for the next plan. Without one, the pass that needs a
+    checker starts one and ends it.
     """
 
     plan: Plan
@@ -36,10 +36,10 @@ OrderCheck = Callable[[Step, WorkOrder], Iterator[Finding]]
 
 @dataclass(frozen=True, slots=True)
 class Rule(RuleText):
-    """A code, what it stands for, and the check behind it.
+    """Represent a code, its meaning, and its check.
 
-    `check` is `None` where a pass decides the code together with others. What its examples leave
-    out, whoever tries them fills in with what no rule objects to.
+    `check` is `None` where a pass decides the code together with others. An example leaves out
+    fields; whoever tries the example fills them in with values that no rule objects to.
     """
 
     check: Check | None = None
@@ -47,18 +47,18 @@ class Rule(RuleText):
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One look at a plan that decides which of `codes` each fault gets, so that it gets one."""
+    """Represent a look at a plan that gives each fault exactly one of `codes`."""
 
     codes: tuple[str, ...]
     run: Check
 
 
 class CodeNotOwned(Exception):
-    """The table of rules and passes is wrong: a bug of llmch, and no fault of a plan."""
+    """Report that the table of rules and passes is wrong: a bug of llmch, not a fault of a plan."""
 
 
 def passes_of(rules: Sequence[Rule], passes: Sequence[Pass]) -> tuple[Pass, ...]:
-    """Return all passes that the rules need, a rule's own check being a pass of one code.
+    """Return all passes that the rules need; the check of a rule becomes a pass of one code.
 
     Raises `CodeNotOwned` where a code is not decided by exactly one pass, or has no rule.
     """
@@ -74,7 +74,7 @@ def passes_of(rules: Sequence[Rule], passes: Sequence[Pass]) -> tuple[Pass, ...]
 
 
 def findings_of(owner: Pass, view: PlanView, limit: int) -> Iterator[Finding]:
-    """Yield what a pass finds, of each code the first `limit` findings.
+    """Yield the first `limit` findings of a pass for each code.
 
     Raises `CodeNotOwned` for a finding with a code that the pass does not name.
     """
@@ -91,7 +91,7 @@ def findings_of(owner: Pass, view: PlanView, limit: int) -> Iterator[Finding]:
 
 
 def each_step(check: StepCheck) -> Check:
-    """Return the check that looks at every order, also at one that does not fit the schema."""
+    """Return the check that applies `check` to every order, even to one that breaks the schema."""
 
     def over_plan(view: PlanView) -> Iterator[Finding]:
         for step in view.steps:
@@ -101,7 +101,7 @@ def each_step(check: StepCheck) -> Check:
 
 
 def each_order(check: OrderCheck) -> Check:
-    """Return the check that looks at every order that fits the schema."""
+    """Return the check that applies `check` to every order that fits the schema."""
 
     def over_plan(view: PlanView) -> Iterator[Finding]:
         for step in view.steps:

@@ -1,8 +1,8 @@
-"""What acceptance commands need to be there: modules, scripts and test files.
+"""Finds the modules, scripts and test files that acceptance commands need and do not have.
 
-Each need that is not met has exactly one code, so that no two rules tell one fault: E217 where a
-later order provides it, E210, E241 or E242 where it is the project's own and nobody does, W221 for
-a third-party module that nobody declares, and W101 where none of that is certain.
+Each unmet need has exactly one code, so that no two rules report one fault: E217 where a later
+order provides it; E210, E241 or E242 where it belongs to the project and nobody provides it; W221
+for a third-party module that nobody declares; and W101 where none of that is certain.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from shared.work_order.field_path import at
 # Acceptance runs where pytest and pip are installed, whatever the project depends on.
 _ALWAYS_THERE: Final = sys.stdlib_module_names | {"pytest", "_pytest", "pip", "__main__"}
 _MODULE_SUFFIXES: Final = (".py", "/__init__.py", "/__init__.pyi", ".pyi")
-# A package whose own code says where its modules are.
+# A package whose code contains one of these texts decides itself where its modules are.
 _FINDS_ITS_OWN: Final = ("__path__", "sys.modules")
 _BUILDS: Final = frozenset({"make", "cmake", "gcc", "cc", "g++", "clang", "cargo", "go", "npm"})
-# Git ignores what tools put there, so that a listing tells nothing of it.
+# Tools put files into these folders, and git ignores them, so a listing does not show them.
 _GENERATED: Final = frozenset({"node_modules", "vendor", "target", "build", "dist", "venv"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What is asked of the whole chain again and again.
+    """Hold facts about the whole chain that every command needs.
 
-    `packages` are the folders with Python in them, with all above; `stems` the paths of files
-    without their suffixes.
+    `packages` are the folders with Python files in them, and all folders above those. `stems` are
+    the paths of files without their suffixes.
     """
 
     packages: frozenset[str]
@@ -50,7 +50,7 @@ class _Layout:
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """One command in its place."""
+    """Hold one command and its place in the plan."""
 
     step: Step
     index: int
@@ -70,7 +70,10 @@ class _Scene:
         return self.chain.may_exist(path, after) or self.chain.is_unread(path, after)
 
     def first_with(self, holds: Callable[[int], bool]) -> int | None:
-        """Return the position of the first later order after which `holds`; files only grow."""
+        """Return the position of the first later order after which `holds` is true.
+
+        Orders never remove a file, so `holds` stays true from then on.
+        """
         positions = range(self.after + 1, len(self.step.plan.drafts) + 1)
         if not positions or not holds(positions[-1]):
             return None
@@ -85,23 +88,23 @@ class _Unmet:
 
 
 def unmet_needs(steps: Sequence[Step]) -> Iterator[Finding]:
-    """Yield a finding for each need of an order's commands that is not met, once for each."""
+    """Yield one finding for each unmet need of an order's commands."""
     if not steps:
         return
     layout = _layout(steps[0].chain, read_dependencies(steps[0].target, steps[0].chain))
     for step in steps:
         if step.draft.order is None:
             continue
-        told: set[str] = set()
+        reported: set[str] = set()
         for index, command in step.commands:
             if runs_verify_script(command):
-                continue  # E105 wants the command gone, so what it needs is no matter
+                continue  # E105 wants the command gone, so its needs do not matter
             scene = _Scene(step, index, command, _import_roots(command), layout)
             for unmet in _unmet(scene):
                 if command.operator and severity_of(unmet.code) == "warning":
                     continue  # the command has to be rewritten: a guess about it is too early
-                if unmet.name not in told:
-                    told.add(unmet.name)
+                if unmet.name not in reported:
+                    reported.add(unmet.name)
                     yield step.finding(unmet.code, at("acceptance_commands", index), unmet.message)
 
 
@@ -214,21 +217,21 @@ def _can_be_run(module: str, scene: _Scene, after: int) -> bool:
 
 
 def _import_roots(command: Command) -> tuple[str, ...]:
-    """Return the folders that modules are looked for in, each with its closing slash."""
+    """Return the folders in which modules are looked up, each with its closing slash."""
     given = dict(command.environment).get("PYTHONPATH", "")
     named = [folder for each in given.split(":") if (folder := _inside(each))]
     return ("", "src/", *(f"{folder}/" for folder in named))
 
 
 def _missing_module(needed: Import, scene: _Scene, after: int) -> str | None:
-    """Return the module that the import asks for and that nobody provides, if there is one."""
+    """Return the module that the import needs and nobody provides, if there is one."""
     stems = [root + needed.module.replace(".", "/") for root in scene.roots]
     if any(_has_module(stem, scene, after) for stem in stems):
         return None
     folders = [stem for stem in stems if scene.chain.may_be_folder(stem, after)]
     if not folders:
         return needed.module
-    # A folder without `__init__.py` has nothing to import but the modules in it.
+    # Only the modules in a folder without `__init__.py` can be imported from it.
     for name in needed.names:
         inside = [f"{folder}/{name}" for folder in folders]
         if not any(_is_importable(stem, scene, after) for stem in inside) and name != "*":
@@ -245,9 +248,9 @@ def _is_importable(stem: str, scene: _Scene, after: int) -> bool:
 
 
 def _is_own(root: str, scene: _Scene) -> bool:
-    """Say whether the repo or any order of the plan has a module of that first name.
+    """Say whether the repo or any order of the plan has a top-level module of that name.
 
-    A folder without `__init__.py` yields to an installed package of the same name.
+    An installed package goes before a folder of the same name without `__init__.py`.
     """
     last = len(scene.step.plan.drafts)
     stems = [folder + root for folder in scene.roots]
@@ -287,7 +290,7 @@ def _has_script(path: str, scene: _Scene, after: int) -> bool:
 
 
 def _may_be_made(path: str, scene: _Scene) -> bool:
-    """Say whether the file may come from elsewhere: an earlier command that builds or names it."""
+    """Say whether a tool, or an earlier command that builds or names it, may make the file."""
     return (
         path.startswith(".")
         or path.split("/", 1)[0] in _GENERATED
@@ -301,7 +304,7 @@ def _may_be_made(path: str, scene: _Scene) -> bool:
 
 def _unmet_paths(scene: _Scene, paths: Sequence[str]) -> Iterator[_Unmet]:
     if scene.command.operator or "--pyargs" in scene.command.argv:
-        return  # then some of them are no paths
+        return  # then some of the arguments are not paths
     for written in paths:
         path = _inside(written.rstrip("/"))
         if path and not _has_path(path, scene, scene.after) and not _may_be_made(path, scene):
@@ -323,7 +326,7 @@ def _late_or_never(
 
 
 def _inside(path: str) -> str:
-    """Return a path within the repo normalised, and the empty string for any other."""
+    """Return the normal form of a path within the repo, and the empty string for any other path."""
     try:
         return check_path(path)
     except PathProblem:

@@ -1,4 +1,4 @@
-"""The passes that choose between several codes, so that one fault has one finding."""
+"""Defines the passes that choose between several codes, so that one fault has one finding."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def _needed_and_used(view: PlanView) -> Iterator[Finding]:
 
 PASSES: Final = (
     Pass(("W230", "W231", "W232", "W233"), each_step(weak_commands)),
-    # A module or name that only a later order brings is E217, whoever of the two misses it.
+    # A module or name that only a later order brings is E217, whether the search for modules or the
+    # type checker misses it.
     Pass(
         (
             *("E210", "E211", "E212", "E213", "E214", "E215", "E216", "E217"),

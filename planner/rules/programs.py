@@ -1,4 +1,4 @@
-"""E240: may a command's program be taken for granted?"""
+"""Checks whether a command's program can be taken for granted: E240."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ALWAYS: Final = frozenset(
     {"pytest", "bash", "sh", "test", "grep", "diff", "cmp", "cat", "ls", "head", "tail", "wc"}
     | {"sort", "env", "true", "false"}
 )
-# Toolchains, by a file that says the project is built with them.
+# Toolchains, by the file that shows that the project is built with them.
 _BY_FILE: Final[Mapping[str, re.Pattern[str]]] = {
     program: re.compile(pattern)
     for programs, pattern in {
@@ -42,19 +42,19 @@ _BY_FILE: Final[Mapping[str, re.Pattern[str]]] = {
 def unknown_programs(view: PlanView) -> Iterator[Finding]:
     toolchains = cache(lambda: _toolchains(view.chain))  # few plans ask for any
     for step in view.steps:
-        told: set[str] = set()
+        reported: set[str] = set()
         for index, command in step.commands:
-            # Before an operator stands no command that could be kept as it is.
-            if command.problem or command.operator or command.program in told:
+            # A command with an operator cannot stay as it is, so its program may change too.
+            if command.problem or command.operator or command.program in reported:
                 continue
             if not _is_allowed(command, step, toolchains):
-                told.add(command.program)
+                reported.add(command.program)
                 message = f"{quoted(command.program)} is no program to be taken for granted here"
                 yield step.finding("E240", at("acceptance_commands", index), message)
 
 
 def _toolchains(chain: Projection) -> Mapping[str, int]:
-    """Return the position from which on each toolchain's file is there."""
+    """Return, for each toolchain's programs, the position from which its file exists."""
     first: dict[str, int] = {}
     for name, position in _first_of_each_name(chain).items():
         for program, marker in _BY_FILE.items():
@@ -77,7 +77,7 @@ def _is_allowed(command: Command, step: Step, toolchains: Callable[[], Mapping[s
     if program in _ALWAYS or program in step.target.allowed.programs or _PYTHON.fullmatch(program):
         return True
     if isinstance(command.run, ScriptRun) and program not in SHELLS:
-        return True  # a file of the repo: whether it is there is another rule's question
+        return True  # a file of the repo; another rule checks whether it exists
     if program not in _BY_FILE:
         return False
     blind = step.chain.blind_from

@@ -1,4 +1,4 @@
-"""E210, E217, E241, E242 and W221: what commands need and is not there, as `needs` decides it."""
+"""Describes E210, E217, E241, E242 and W221: needs of commands that `needs` finds unmet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ E210 = Rule(
 E217 = Rule(
     "E217",
     "declared only by a later order",
-    why="Orders are executed in turn: what a later one brings is not there yet.",
+    why="Orders are executed in turn, so a module or name from a later order does not exist yet.",
     bad=r"""{"work_orders": [
   {"id": "WO-01", "acceptance_commands":
     ["python -c \"from score import score; assert score('a') == 1\""]},
@@ -44,7 +44,7 @@ E217 = Rule(
 E241 = Rule(
     "E241",
     "script or test file that does not exist by then",
-    why="pytest fails for a path that is not there, and so does an interpreter for a script.",
+    why="pytest fails for a path that does not exist, and so does an interpreter for a script.",
     bad="""{"acceptance_commands": ["python -m pytest -q tests/test_score.py"]}""",
     good="""{"allowed_files": ["tests/test_score.py"],
  "postconditions": [{"kind": "file_exists", "path": "tests/test_score.py"}],
@@ -69,7 +69,7 @@ E242 = Rule(
 W221 = Rule(
     "W221",
     "third-party module that nobody declares",
-    why="Nothing is installed for a command: what the repo does not depend on may be missing.",
+    why="Nothing is installed for a command, so a package that nobody declares may be missing.",
     bad=r"""{"acceptance_commands": [
   "python -c \"import numpy; assert numpy.zeros(3).sum() == 0\""
 ]}""",

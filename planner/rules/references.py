@@ -1,4 +1,4 @@
-"""E243, E246 and W245: files and orders that an order refers to, or that nobody refers to."""
+"""Checks references to files and orders, and finds unused files: E243, E246 and W245."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ _WORD = re.compile(r"\w+")
 
 def unreadable_context(step: Step, order: WorkOrder) -> Iterator[Finding]:
     before = step.draft.position - 1
-    told = set(order.allowed_files)  # may be listed before it exists: it is shown as empty
+    # An allowed file may be listed before it exists: it is shown as empty.
+    settled = set(order.allowed_files)
     for index, path in enumerate(order.context_files):
-        if path in told or glob_characters(path):
+        if path in settled or glob_characters(path):
             continue
-        told.add(path)
+        settled.add(path)
         if step.chain.may_exist(path, before) or step.chain.is_unread(path, before):
             continue
         provider = step.chain.provider(path)
@@ -36,7 +37,7 @@ def unreadable_context(step: Step, order: WorkOrder) -> Iterator[Finding]:
 E243 = Rule(
     "E243",
     "context file read before it exists",
-    why="The executor is shown the context files as they are when its order starts.",
+    why="The executor sees the context files as they are when its order starts.",
     bad='{"context_files": ["docs/format.md"]}',
     good="""{"work_orders": [
   {"id": "WO-01", "allowed_files": ["docs/format.md"],
@@ -57,7 +58,7 @@ def unknown_dependencies(view: PlanView) -> Iterator[Finding]:
             continue
         for index, needed in enumerate(order.depends_on):
             if needed in order.depends_on[:index]:
-                continue  # told already
+                continue  # it has its finding already
             if needed == order.id or needed not in known:
                 fault = "is the order itself" if needed == order.id else "is no order of this plan"
                 yield step.finding("E246", at("depends_on", index), f"{quoted(needed)} {fault}")
@@ -66,7 +67,7 @@ def unknown_dependencies(view: PlanView) -> Iterator[Finding]:
 E246 = Rule(
     "E246",
     "unknown order in depends_on",
-    why="An order that waits for one which does not exist can never start.",
+    why="An order that waits for an order which does not exist can never start.",
     bad='{"depends_on": ["WO-07"]}',
     good="""{"work_orders": [{"id": "WO-01"}, {"id": "WO-02", "depends_on": ["WO-01"]}]}""",
     remedy="Name the id of an order of this plan, or leave the entry out: order by number is kept.",
@@ -77,18 +78,18 @@ E246 = Rule(
 def unused_modules(view: PlanView) -> Iterator[Finding]:
     orders = [step.draft.order for step in view.steps]
     if None in orders:
-        return  # what cannot be read may use anything
+        return  # an order that cannot be read may use anything
     uses = _uses(view)
     for step in view.steps:
         order = step.draft.order
-        assert order is not None, "looked at above"
+        assert order is not None, "checked above"
         mine = [
             (index, path)
             for index, path in enumerate(order.allowed_files)
             if has_names_to_declare(path) and _creates(step, path)
         ]
         if mine and not any(uses.of(path, step.draft.position) for _, path in mine):
-            # Where one of its files is used, that one may use the others.
+            # Where one file of an order is used, that file may use the others.
             for index, path in mine:
                 message = f"{quoted(path)} is created here and used by no command and no order"
                 yield step.finding("W245", at("allowed_files", index), message)
@@ -101,9 +102,11 @@ def _creates(step: Step, path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Uses:
-    """The last order that mentions each word where it uses something, by what it is a use of.
+    """Hold, for each word, the position of the last order that mentions it in a use.
 
-    An order's own commands and tests use its files; what it says of itself does not.
+    `own` has the words of an order's commands and tests, which may use the order's own files.
+    `others` has the words of its other fields, which only use files of earlier orders. `required`
+    has the paths that the verify contract requires.
     """
 
     own: Mapping[str, int]
@@ -123,15 +126,15 @@ class _Uses:
 def _uses(view: PlanView) -> _Uses:
     own: dict[str, int] = {}
     others: dict[str, int] = {}
-    for step in view.steps:  # later ones overwrite earlier ones
+    for step in view.steps:  # later orders overwrite earlier ones
         order = step.draft.order
-        assert order is not None, "the caller has looked"
+        assert order is not None, "the caller has checked this"
         tests = [path for path in order.allowed_files if is_test_file(path)]
         own.update(_at(step.draft.position, (*order.acceptance_commands, *tests)))
-        told = (order.title, order.intent, order.notes or "")
+        prose = (order.title, order.intent, order.notes or "")
         needed = (each.path for each in order.preconditions)
         stubs = (each.stub for each in order.interfaces)
-        texts = (*told, *order.context_files, *order.allowed_files, *needed, *stubs)
+        texts = (*prose, *order.context_files, *order.allowed_files, *needed, *stubs)
         others.update(_at(step.draft.position, texts))
     contract = view.plan.contract
     required = frozenset(each.path for each in contract.requires) if contract else frozenset()
@@ -139,8 +142,8 @@ def _uses(view: PlanView) -> _Uses:
 
 
 def _at(position: int, texts: Iterable[str]) -> dict[str, int]:
-    """Return the position for each word of the texts, and for what a test by that name tests."""
-    words = set(_WORD.findall("\n".join(texts)))  # no word goes over the end of a line
+    """Return `position` for each word of the texts, and for the module that a test is named for."""
+    words = set(_WORD.findall("\n".join(texts)))  # no word crosses the end of a line
     tests = (each for each in words if "test" in each)
     tested = {each.removeprefix("test_").removesuffix("_test") for each in tests}
     return dict.fromkeys(words | tested, position)

@@ -1,4 +1,4 @@
-"""E000, E001, E004, E005 and W102: what can be told from the document alone."""
+"""Checks a plan by its document alone: E000, E001, E004, E005 and W102."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def malformed_parts(view: PlanView) -> Iterator[Finding]:
 E000 = Rule(
     "E000",
     "document malformed",
-    why="What is no plan at all cannot be judged: the rest of the rules need a list of orders.",
+    why="The other rules need a list of orders; without one, nothing can be judged.",
     bad='{"work_orders": []}',
     good='{"work_orders": [{"id": "WO-01"}]}',
     remedy=(
@@ -35,10 +35,10 @@ E000 = Rule(
 
 
 def misnumbered_orders(view: PlanView) -> Iterator[Finding]:
-    """Walk along the ids once, taking up the count again after each fault.
+    """Yield the faults in the sequence of ids, and resume the count after each fault.
 
-    `open_slots` counts the entries since the last good id whose own place is not known, `skipped`
-    the numbers passed over by gaps that have their finding.
+    `open_slots` counts the entries since the last good id whose own place is not known. `skipped`
+    counts the numbers in gaps that already have their finding.
     """
     expected, open_slots, skipped = 1, 0, 0
     seen: set[int] = set()
@@ -100,7 +100,7 @@ def _glob_message(path: str) -> str:
 E004 = Rule(
     "E004",
     "glob characters in a path",
-    why="Which files an order may write is checked name by name; a pattern names none.",
+    why="The files that an order may write are checked name by name, and a pattern names no file.",
     bad='{"allowed_files": ["data/*.txt"]}',
     good='{"allowed_files": ["data/words.txt", "data/names.txt"]}',
     remedy="Replace the pattern by the path of each file.",
@@ -140,7 +140,7 @@ def unknown_keys(view: PlanView) -> Iterator[Finding]:
 W102 = Rule(
     "W102",
     "unknown key",
-    why="A key that nobody reads has no effect; it is often a misspelt one that would.",
+    why="An unknown key has no effect; it is often a misspelt key that was meant to have one.",
     bad='{"acceptance_command": "pytest"}',
     good='{"acceptance_commands": ["pytest"]}',
     remedy="Correct the key's spelling or leave it out.",

@@ -1,4 +1,4 @@
-"""Does a command run the project's verification script, however it spells that?"""
+"""Finds out whether a command runs the project's verification script, in whatever spelling."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SOURCING = frozenset({".", "source"})
 def runs_verify_script(command: Command) -> bool:
     """Say whether `command` runs `scripts/verify.sh`: itself, by a shell, or within `-c` text.
 
-    A shell that is told only to read it (`bash -n`) does not.
+    A shell that only reads the script (`bash -n`) does not run it.
     """
     match command.run:
         case ScriptRun(path, flags):

@@ -1,4 +1,4 @@
-"""Does Python code prove anything? Told from its syntax tree alone."""
+"""Judges, from its syntax tree alone, whether Python code proves anything."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from shared.languages.python.code import CodeProblem, parse_code
 
-# By their last name: these fail where what they look at is wrong.
+# Calls, by their last name, that fail where they find something wrong.
 _FAILING_CALLS: Final = frozenset(
     {"exit", "_exit", "abort", "fail", "check_call", "check_output", "check_returncode", "raises"}
 )
@@ -22,14 +22,14 @@ _EXISTENCE_CALLS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Weakness:
-    """Why a command proves little: the code of the rule, and words for its message."""
+    """Represent why a command proves little: the code of a rule, and the text of its message."""
 
     code: Literal["W230", "W231", "W232", "W233"]
     message: str
 
 
 def weakness_of_code(source: str, *, optimised: bool) -> Weakness | None:
-    """Return why code that compiles can hardly fail, if its text tells so."""
+    """Return why code that compiles can hardly fail, if its text shows a reason."""
     tree = parse_code(source)
     if isinstance(tree, CodeProblem):
         return None
@@ -91,7 +91,7 @@ def _is_at_work(node: ast.AST) -> bool:
 
 
 def _swallowed(tree: ast.Module) -> bool:
-    """Say whether every assertion stands where its failure is caught and dropped."""
+    """Say whether the failure of every assertion is caught and dropped."""
     exposed = False
     pending: list[tuple[ast.AST, bool]] = [(tree, False)]
     while pending:
@@ -129,7 +129,7 @@ def _catches_all(expression: ast.expr | None) -> bool:
 
 
 def _fails_again(handler: ast.ExceptHandler) -> bool:
-    """Say whether a handler may pass the failure on: it raises, exits, asserts or notes it."""
+    """Say whether a handler may pass the failure on: it raises, exits, asserts or stores it."""
     return any(
         isinstance(node, ast.Assert | ast.Assign | ast.AugAssign | ast.NamedExpr) or _can_fail(node)
         for statement in handler.body

@@ -1,7 +1,7 @@
-"""The form of a structured spec, and what is said of one that departs from it.
+"""Defines the form of a structured spec, and says where a document departs from it.
 
-`spec_schema.json` beside this file is the schema for editors and other tools. It is what
-`render_schema` returns, and a test holds the two equal.
+`spec_schema.json` beside this file is the schema for editors and other tools. A test checks that
+the file holds the text that `render_schema` returns.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RequirementEntry(BaseModel):
             description="Unique in the spec: letters, digits, dot, dash, underscore; at most 64.",
         ),
     ]
-    text: Annotated[NonBlank, Field(description="What must hold, in words that can be tested.")]
+    text: Annotated[NonBlank, Field(description="A demand in words that can be tested.")]
 
 
 class SpecDocument(BaseModel):
@@ -44,11 +44,11 @@ class SpecDocument(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, title="llmch product specification")
 
-    name: Annotated[NonBlank, Field(max_length=200, description="What the product is called.")]
-    summary: Annotated[NonBlank, Field(description="What the product is, for whom, and why.")]
+    name: Annotated[NonBlank, Field(max_length=200, description="The name of the product.")]
+    summary: Annotated[NonBlank, Field(description="The product, its users and its purpose.")]
     requirements: Annotated[
         list[RequirementEntry],
-        Field(min_length=1, max_length=MAX_LISTED, description="What the product must do."),
+        Field(min_length=1, max_length=MAX_LISTED, description="All that the product must do."),
     ]
     constraints: Annotated[
         list[NonBlank],
@@ -57,7 +57,7 @@ class SpecDocument(BaseModel):
 
 
 def parse_spec_document(tree: Tree, named: str) -> SpecDocument:
-    """Return the typed document. Raises `InvalidInput` naming each field at fault."""
+    """Return the typed document. Raises `InvalidInput`, which names the fields at fault."""
     if isinstance(tree, NotText) and tree.kind == "empty":
         raise InvalidInput(f"{named} is empty", "describe the product in it")
     try:
@@ -83,17 +83,17 @@ def _require_unique_ids(document: SpecDocument, named: str) -> None:
         first = seen.setdefault(entry.id, index)
         if first != index:
             raise InvalidInput(
-                f"{named}: requirements[{index}].id: {entry.id!r} is the id of "
-                f"requirements[{first}] too",
-                "give each requirement an id of its own",
+                f"{named}: requirements[{index}].id: {entry.id!r} is already the id of "
+                f"requirements[{first}]",
+                "give each requirement its own id",
             )
 
 
 def _complaint(error: ValidationError, named: str, most: int = 5) -> str:
     faults = error.errors(include_url=False)
-    told = "; ".join(f"{_where(fault)}{_what(fault)}" for fault in faults[:most])
+    listed = "; ".join(f"{_where(fault)}{_problem(fault)}" for fault in faults[:most])
     more = len(faults) - most
-    return f"{named}: {told}" + (f"; and {more} more" if more > 0 else "")
+    return f"{named}: {listed}" + (f"; and {more} more" if more > 0 else "")
 
 
 def _where(fault: ErrorDetails) -> str:
@@ -103,7 +103,7 @@ def _where(fault: ErrorDetails) -> str:
     return f"{path.removeprefix('.')}: " if path else ""
 
 
-def _what(fault: ErrorDetails) -> str:
+def _problem(fault: ErrorDetails) -> str:
     match fault["type"]:
         case "extra_forbidden":
             return "unknown field"

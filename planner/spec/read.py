@@ -1,4 +1,4 @@
-"""Reading a product specification: plain text or Markdown as it is, YAML and JSON by their form."""
+"""Reads a product specification: plain text and Markdown as is, YAML and JSON by their form."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ MAX_TITLE = 80  # characters; a title is one line on a terminal
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What is to be built.
+    """Represent a specification of what is to be built.
 
-    `text` is what the model is given. `sha256` is of the file's bytes. The ids of
-    `requirements` are the author's where `ids_given`, as in a structured spec, else derived.
+    `text` is the text that the model gets. `sha256` is the hash of the file's bytes. The ids of
+    `requirements` are the author's where `ids_given` is true, as in a structured spec; otherwise
+    they are derived.
     """
 
     path: Path
@@ -35,8 +36,8 @@ class Spec:
 def read_spec(path: Path) -> Spec:
     """Return the spec at `path`; `.yaml`, `.yml` and `.json` have a form, all else is text.
 
-    Raises `InvalidInput` where the file is missing, unreadable, no regular file, over 1 MB, not
-    UTF-8, blank, or departs from the form.
+    Raises `InvalidInput` where the file is missing, unreadable, not a regular file, over 1 MB, not
+    UTF-8 or blank, or departs from the form.
     """
     source = read_text_input(path, "spec")
     if not source.text.strip():
@@ -54,7 +55,7 @@ def read_spec(path: Path) -> Spec:
 
 
 def render_document(document: SpecDocument) -> str:
-    """Return a structured spec as Markdown. The same values give the same text, however written."""
+    """Return a structured spec as Markdown. The text depends on its values, not on its syntax."""
     parts = [f"# {' '.join(document.name.split())}", document.summary.strip(), "## Requirements"]
     parts.append("\n".join(_item(f"{each.id}: {each.text}") for each in document.requirements))
     if document.constraints:
@@ -85,7 +86,10 @@ def _item(text: str) -> str:
 
 
 def _title(text: str, path: Path) -> str:
-    """Return the first line that says something, bare of Markdown and of control characters."""
+    """Return the first line with a letter or digit, without heading marks and control characters.
+
+    Return the file's name, without its suffix, where the text has no such line.
+    """
     for line in text.splitlines():
         if any(character.isalnum() for character in line):
             bare = line.strip().strip("#").strip()

@@ -1,7 +1,7 @@
-"""What a specification requires, piece by piece, each under an id that plans and commits name.
+"""Splits a specification into requirements, each with an id that plans and commits name.
 
-A structured spec gives its ids. For text they are derived: from the words of each bullet and
-sentence, so that an id stays what it is while other lines come and go.
+A structured spec gives the ids. The ids of a text are derived from the words of each bullet and
+sentence, so that an id stays the same while other lines change.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-# A text with more is a book; its list would cost a prompt more than it brings.
+# A text with more is a book; its list would cost a prompt more than it is worth.
 MAX_DERIVED: Final = 300
 _SHOWN_CHARACTERS: Final = 90
-# Enough for three hundred requirements to differ; one that does not is made longer.
+# Six digits nearly always tell three hundred requirements apart; an id that is taken gets longer.
 _DIGEST_LENGTHS: Final = (6, 12, 64)
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -28,7 +28,7 @@ _NOT_WORDS = re.compile(r"[\s*_`]+")
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One thing the product must do; `line` is where a text says it, counted from 1."""
+    """Represent one thing that the product must do; `line` is its line in a text, from 1."""
 
     id: str
     text: str
@@ -37,7 +37,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Lines that belong together: a bullet with what continues it, or a paragraph."""
+    """Hold lines that belong together: a bullet with its further lines, or a paragraph."""
 
     line: int
     text: str
@@ -47,8 +47,9 @@ class _Block:
 def derive_requirements(text: str) -> tuple[Requirement, ...]:
     """Return the bullets and sentences of a text as requirements, in their order.
 
-    Headings, code blocks and lines that only lead up to a list (they end in a colon) are none.
-    What is said twice counts once. Empty where there are more than `MAX_DERIVED`.
+    Headings, code blocks and lines that only lead up to a list (they end in a colon) are not
+    requirements. A repeated statement counts once. The result is empty where there are more than
+    `MAX_DERIVED`.
     """
     by_id: dict[str, Requirement] = {}
     seen: set[str] = set()
@@ -65,9 +66,10 @@ def derive_requirements(text: str) -> tuple[Requirement, ...]:
 
 
 def render_requirements(requirements: Sequence[Requirement], *, all_needed: bool = False) -> str:
-    """Return the section of the planner's prompt that shows the ids; empty without any.
+    """Return the section of the planner's prompt that lists the requirements, if there are any.
 
-    `all_needed` asks for an order for each, also for what only describes the product.
+    With `all_needed`, the section demands an order for each requirement, also for one that only
+    describes the product.
     """
     if not requirements:
         return ""

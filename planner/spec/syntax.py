@@ -1,7 +1,7 @@
-"""JSON and YAML read strictly: plain text, lists and objects; nothing that surprises.
+"""Reads JSON and YAML strictly: only plain text, lists and objects.
 
-Refused are duplicate and non-text keys, YAML aliases (a few lines can stand for gigabytes), tags,
-several documents in one file, and deep nesting. A value that is no text is kept as `NotText`:
+It refuses duplicate and non-text keys, YAML aliases (a few lines can stand for gigabytes), tags,
+several documents in one file, and deep nesting. A value that is not text is kept as `NotText`:
 a spec holds only text, and `version: 1.10` must not silently turn into 1.1.
 """
 
@@ -31,7 +31,7 @@ _YAML_TEXT = "tag:yaml.org,2002:str"
 
 @dataclass(frozen=True, slots=True)
 class NotText:
-    """A scalar that is no text, and what it is in words: "a number"."""
+    """Represent a scalar that is not text; `kind` names it in words, such as "a number"."""
 
     kind: str
 
@@ -44,7 +44,7 @@ Tree = str | NotText | list["Tree"] | dict[str, "Tree"]
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """An object as written: keys may repeat, and may be anything."""
+    """Represent an object as written: keys may repeat, and need not be text."""
 
     items: tuple[tuple[_Raw, _Raw], ...]
 
@@ -61,7 +61,7 @@ def parse_spec_json(text: str, named: str) -> Tree:
         raw = json.loads(
             text,
             object_pairs_hook=lambda items: _Pairs(tuple(items)),
-            # Never converted: Python refuses integers of thousands of digits with a bare error.
+            # Numbers are not converted: Python refuses thousands of digits with a bare error.
             parse_int=lambda _: NotText("a number"),
             parse_float=lambda _: NotText("a number"),
             parse_constant=lambda _: NotText("a number"),
@@ -125,7 +125,7 @@ def _compose(events: Iterable[yaml.Event], named: str) -> _Raw:
                 pairs = tuple(zip(flat[::2], flat[1::2], strict=True))
                 open_nodes[-1].append(_Pairs(pairs))
             case _:
-                pass  # stream and document marks carry nothing
+                pass  # stream and document marks carry no value
     return open_nodes[0][0] if open_nodes[0] else NotText("empty")
 
 
@@ -140,7 +140,7 @@ def _scalar(event: yaml.ScalarEvent, resolver: yaml.resolver.Resolver) -> str | 
 
 
 def _checked(raw: object, named: str, where: str, depth: int) -> Tree:
-    """Return `raw` with its objects as dicts, after looking at each key and text."""
+    """Return `raw` with its objects as dicts, after a check of each key and text."""
     match raw:
         case str():
             return _encodable(raw, named, where)

@@ -1,1 +1,1 @@
-"""A plan as steps, each with the files before and after it, and what can be found fault with."""
+"""Presents a plan as steps for the rules: each order with the files before and after it."""

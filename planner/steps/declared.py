@@ -1,4 +1,4 @@
-"""The interfaces that the orders of a plan declare, and the project's Python that comes of them."""
+"""Reads the interfaces that a plan's orders declare, and projects the Python that they make."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from shared.languages.python.stubs.merge import merge
 from shared.languages.python.stubs.stubs import Stub, StubProblem, parse_stub
 from shared.languages.python.views.views import Change, ModuleHistory
 
-# No model's reply holds more, with all else that a plan needs.
+# A model's reply cannot hold more beside the rest of a plan.
 MAX_PLAN_BYTES: Final = 256 * 1024
 _TOO_MUCH: Final = f"the stubs of the plan have over {MAX_PLAN_BYTES} bytes together"
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredInterface:
-    """One entry of an order's `interfaces`, at `index`, its stub parsed as far as it goes."""
+    """Represent one entry of an order's `interfaces`, at `index`, with its stub parsed."""
 
     index: int
     path: str
@@ -31,7 +31,7 @@ class DeclaredInterface:
 def read_interfaces(drafts: Sequence[Draft]) -> list[tuple[DeclaredInterface, ...]]:
     """Return the interfaces of each order; none where the order does not fit the schema.
 
-    Once the stubs of a plan have `MAX_PLAN_BYTES` together, the rest of them have a problem.
+    Once the stubs of a plan exceed `MAX_PLAN_BYTES` together, each further stub is a problem.
     """
     room = MAX_PLAN_BYTES
     found: list[tuple[DeclaredInterface, ...]] = []
@@ -56,7 +56,7 @@ def fold_history(
     files: Collection[str],
     sources: Mapping[str, str],
 ) -> ModuleHistory:
-    """Return the project's Python after each order of the plan, as every Python reads it."""
+    """Return the project's Python after each order, as every version of Python reads it."""
     changes = [_change(*each) for each in zip(drafts, interfaces, strict=True)]
     return ModuleHistory(files, sources, changes, portable=True)
 

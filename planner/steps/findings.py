@@ -1,4 +1,4 @@
-"""What a rule complains of, and how a finding is shown."""
+"""Defines a finding, which is one rule's complaint, and how it is shown."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _MAX_QUOTED: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One rule's complaint.
+    """Represent one rule's complaint.
 
-    `order` is the label of the order it is about, empty for the plan as a whole; `at` is the field
-    that is meant. `position` is the order's place in the plan from 1, 0 for the plan.
+    `order` is the label of the order that the finding is about, and empty for the whole plan. `at`
+    is the field at fault. `position` is the order's place in the plan, from 1; 0 is the plan.
     """
 
     code: str
@@ -32,7 +32,7 @@ class Finding:
 
     @property
     def field(self) -> str:
-        """The field as text, as in `acceptance_commands[0]`; empty where no one field is meant."""
+        """Return the field as text, as in `acceptance_commands[0]`; empty for no single field."""
         return str(self.at)
 
     def render(self) -> str:
@@ -47,6 +47,6 @@ def plan_finding(code: str, at: FieldPath, message: str) -> Finding:
 
 
 def quoted(text: str) -> str:
-    """Return `text` quoted on one line, cut to what a message can hold."""
+    """Return `text` quoted on one line, cut to the length that a message can hold."""
     line = json.dumps(text, ensure_ascii=False)
     return line if len(line) <= _MAX_QUOTED else f'{line[:_MAX_QUOTED]}..."'

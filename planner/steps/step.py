@@ -1,4 +1,4 @@
-"""One order of a plan in its place, as rules and the type checker's judgement look at it."""
+"""Defines a step: one order in its place in the plan, as rules and type checks see it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from shared.work_order.field_path import FieldPath
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One order in its place: its draft, what could be read of it, and what is around it.
+    """Hold one order in its place: its draft, the parts that could be read, and its surroundings.
 
-    `chain` has the files and `history` the Python of every point of the chain, `target` the repo.
+    `chain` has the files and `history` the Python at every point of the chain. `target` is the
+    repo.
     """
 
     draft: Draft
@@ -34,5 +35,5 @@ class Step:
         return Finding(code, self.draft.position, self.draft.label, at, message)
 
     def source(self, position: int) -> str:
-        """Return what to call whoever stands at `position`: an order, or the repo at 0."""
+        """Return a name for `position`: the label of the order there, or "the repo" for 0."""
         return self.plan.drafts[position - 1].label if position else "the repo"

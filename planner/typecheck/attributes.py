@@ -1,4 +1,4 @@
-"""The verdict on a complaint that a module or a value has no such attribute."""
+"""Judges a type checker's complaint that a module or a value lacks an attribute."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _PROTOCOL_ATTRIBUTE = re.compile(r"__(?:a?iter|a?next|a?enter|a?exit|len|getitem
 
 
 def judge_attribute(complaint: ModuleLacks | ValueLacks, place: Place) -> Verdict | None:
-    """Return what the lack of an attribute amounts to; `None` where the command sets it itself."""
+    """Return the verdict on a missing attribute; `None` where the command itself sets it.
+
+    The verdict is also `None` where the module of the attribute is open and has no contract.
+    """
     return _AttributeJudge(place).verdict(complaint)
 
 
@@ -40,7 +43,7 @@ class _AttributeJudge:
         return Verdict("E211")
 
     def _module_at_spot(self) -> str | None:
-        """Return the module whose attribute is asked for at this place."""
+        """Return the name of the module whose attribute is read at this place."""
         node = self._place.spot.node
         if not isinstance(node, ast.Attribute):
             return None
@@ -73,7 +76,7 @@ class _AttributeJudge:
         return self._place.misuse(certain=self._place.types.lacks_attribute(of, attribute))
 
     def _is_on_result(self) -> bool:
-        """Say whether the attribute is that of a call's result, which may be any callable."""
+        """Say whether the attribute belongs to a call's result, which may be any callable."""
         node = self._place.spot.node
         return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Call)
 

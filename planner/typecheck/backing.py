@@ -1,4 +1,4 @@
-"""What stands behind a name that a checker's message mentions: a contract, a source, or neither."""
+"""Finds what backs a name that a checker's message mentions: a contract, a source, or neither."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ from shared.languages.python.views.views import View
 _KNOWN_DECORATORS: Final = frozenset(
     {"dataclass", "total_ordering", "final", "runtime_checkable", "unique", "override", "verify"}
 )
-# Bases that let other values pass for the class, or that only a checker tells from a plain one.
+# Bases that let other values pass for the class, or that only a checker treats as special.
 _LOOSE_BASES: Final = frozenset({"TypedDict", "Protocol", "NamedTuple"})
 _ABSTRACT_BASES: Final = frozenset({"ABC", "Protocol"})
 
 
-# With one of these in it, code may set attributes that cannot be read off it.
+# Code that contains one of these words may set attributes that its text does not show.
 _DYNAMIC_WORDS: Final = frozenset(
     {"setattr", "__dict__", "__getattr__", "__getattribute__", "metaclass"}
 )
 
 
 class Backing(StrEnum):
-    """How sure one can be of a name.
+    """List how sure one can be of a name.
 
-    `CONTRACT`: an interface declares it. `SOURCE`: the repo's code has it, and no order touches
-    that. `LOOSE`: an order may have changed it. `NONE`: it is nobody's own.
+    `CONTRACT`: an interface declares the name. `SOURCE`: the repo's code has the name, and no order
+    writes that file. `LOOSE`: an order may have changed the name. `NONE`: the project has no such
+    name.
     """
 
     CONTRACT = "contract"
@@ -48,7 +49,7 @@ class Backing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A class or function of the project, with the file that has it."""
+    """Hold a class or function of the project, with the module that has it."""
 
     module: Module
     declaration: Declaration
@@ -60,7 +61,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class Names:
-    """The names of the modules in view, by what a message calls them."""
+    """Look up the declarations of the modules in view by the names that a message uses."""
 
     view: View
 
@@ -69,7 +70,7 @@ class Names:
         return frozenset(each.split(".", 1)[0] for each in self.view.modules)
 
     def is_own(self, imported: Imported) -> bool:
-        """Say whether a name of a command comes from the project."""
+        """Say whether an imported name comes from the project."""
         return imported.module.split(".", 1)[0] in self._roots
 
     @cached_property
@@ -82,9 +83,9 @@ class Names:
         return found
 
     def backing(self, name: str, owner: str | None = None) -> Backing:
-        """Return what is behind a function or class, or behind a member of the class `owner`.
+        """Return what backs a function or class, or a member of the class `owner`.
 
-        Of several that share the name, the least certain counts.
+        Where several share the name, the least certain one counts.
         """
         top = owner or name
         found = [_backing(each, name, owner) for each in self._owners.get(top, ())]
@@ -94,11 +95,11 @@ class Names:
         return Backing.NONE
 
     def owners(self, name: str) -> tuple[Owner, ...]:
-        """Return the classes and functions of that name."""
+        """Return the project's classes and functions of that name."""
         return self._owners.get(name, ())
 
     def owns(self, of: TypeText) -> bool:
-        """Say whether a type is a class of the project, not one that has the same name."""
+        """Say whether a type is a class of the project, not another class of the same name."""
         classes = self.classes(of.head)
         if of.module:
             return any(of.head in each.declared for each in self._modules_named(of.module))
@@ -124,7 +125,8 @@ class Names:
     def variants(self, name: str, owner: str | None = None) -> list[tuple[TypeText, ...]]:
         """Return the types of the positional parameters of each overload of a function.
 
-        With `owner` it is a method of that class. A parameter without annotation may be anything.
+        With `owner`, the function is a method of that class. A parameter without annotation may be
+        anything. The list is empty where not exactly one class or function has the name.
         """
         found = self.owners(owner or name)
         if len(found) != 1:
@@ -150,11 +152,11 @@ class Names:
         )
 
     def classes(self, name: str) -> list[ast.ClassDef]:
-        """Return the classes of that name."""
+        """Return the project's classes of that name."""
         return [each.node for each in self.owners(name) if isinstance(each.node, ast.ClassDef)]
 
     def is_plain_class(self, name: str) -> bool:
-        """Say whether nothing but its own values are of that class, here and to Python alike."""
+        """Say whether only its own instances pass for the class, to the checker and to Python."""
         classes = self.classes(name)
         return bool(classes) and all(
             base_names(each).isdisjoint(_LOOSE_BASES) and not self._inherits_loosely(each)
@@ -170,10 +172,10 @@ class Names:
         )
 
     def is_whole(self, name: str, attribute: str | None = None) -> bool:
-        """Say whether such a class has nothing beyond what is known of it.
+        """Say whether a class has no members beyond the known ones.
 
-        A contract declares it. Where it is laid over a class of the source, that class must set
-        its attributes plainly, and `attribute` must not occur in it: the contract may have
+        A contract must declare the class. Where the repo's source has the class too, the source
+        must set attributes plainly, and `attribute` must not occur in it: the contract may have
         replaced the method that sets it.
         """
         return all(
@@ -193,7 +195,7 @@ class Names:
         )
 
     def has_plain_head(self, name: str) -> bool:
-        """Say whether all that makes such a class is known to a checker: no foreign decorator."""
+        """Say whether a checker knows how the class is made: it has no foreign decorator."""
         return all(
             last_name(each) in _KNOWN_DECORATORS
             for node in self.classes(name)
@@ -201,7 +203,7 @@ class Names:
         )
 
     def is_frozen(self, name: str) -> bool:
-        """Say whether a contract declares that no attribute of such a class can be set."""
+        """Say whether a contract declares that no attribute of the class can be set."""
         return bool(self.classes(name)) and all(
             each.declaration.name in each.module.contracted
             and isinstance(each.node, ast.ClassDef)
@@ -210,7 +212,7 @@ class Names:
         )
 
     def may_be_extended(self, name: str) -> bool:
-        """Say whether a value declared of the class may be of a class with more attributes."""
+        """Say whether a value declared as the class may be of a class with more attributes."""
         if any(not base_names(each).isdisjoint(_ABSTRACT_BASES) for each in self.classes(name)):
             return True
         return any(
@@ -251,7 +253,7 @@ def _backing(owner: Owner, name: str, of_class: str | None) -> Backing:
 
 
 def _is_built_in_source(owner: Owner, name: str, of_class: str | None) -> bool:
-    """Say whether a class is made by a constructor that only the source tells."""
+    """Say whether a class has a constructor that only the source shows."""
     return (
         of_class is None
         and owner.declaration.kind == "class"

@@ -1,4 +1,4 @@
-"""The names that a command's code binds: by imports, by values, and in all other ways."""
+"""Finds the names that a command's code binds: by imports, by values, and in all other ways."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from shared.languages.python.stubs.declarations import target_names
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What a name of the command stands for: a module, or `attribute` of one."""
+    """Represent what a command's name stands for: a module, or `attribute` of a module."""
 
     module: str
     attribute: str | None = None
 
 
 def imports(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, Imported]]:
-    """Yield each name that an import binds, with what it stands for."""
+    """Yield each name that an import binds, with the module or attribute it stands for."""
     for node in nodes:
         match node:
             case ast.Import(names=names):
@@ -36,7 +36,7 @@ def imports(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, Imported]]:
 
 
 def value_bindings(node: ast.AST) -> Iterator[tuple[set[str], ast.AST]]:
-    """Yield the names that a node binds to what a value gives."""
+    """Yield the names that a node binds, with the node of the value that they come from."""
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
@@ -61,7 +61,7 @@ def value_bindings(node: ast.AST) -> Iterator[tuple[set[str], ast.AST]]:
 
 
 def bound_names(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    """Yield each name that any of the nodes binds, in whatever way."""
+    """Yield each name that any of the nodes binds, in any way."""
     for node in nodes:
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):

@@ -1,4 +1,4 @@
-"""The verdict on a complaint about a call: the number of its arguments, or their types."""
+"""Judges a type checker's complaint about a call: the number of its arguments, or their types."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ from shared.languages.python.stubs.type_text import SCALARS, TypeText, without_a
 
 CallComplaint = WrongArity | MadeAbstract | WrongArgument | WrongElement | NoVariant
 
-# Built-in functions that fail on any argument whose type is known and does not fit ...
+# Built-in functions that fail on any argument whose type is known and does not fit.
 _EXACT: Final = frozenset({"int", "float", "abs", "round", "range", "next", "reversed", "iter"})
-# ... and those that fail where it cannot be iterated over: elements that do not fit may be absent.
+# Built-in functions that fail where the argument cannot be iterated over. They need not fail on
+# an element type that does not fit, since there may be no elements.
 _ITERATING: Final = frozenset(
     {"sum", "sorted", "list", "tuple", "set", "frozenset", "dict", "max", "min", "zip"}
 )
-# These have a type variable as a parameter: mypy takes from elsewhere what it stands for.
+# A parameter of these is a type variable, which mypy may infer from other code around the call.
 _INFERRING: Final = frozenset({"max", "min"})
-# Modules whose functions do so, too.
+# Modules whose functions also fail on an argument whose type is known and does not fit.
 _STRICT_MODULES: Final = frozenset({"math", "json", "re", "asyncio"})
 _ITEM_METHODS: Final = frozenset({"__getitem__", "__setitem__", "__delitem__"})
 _ITEM_INDEX: Final = TypeText("|", (TypeText("SupportsIndex"), TypeText("slice")))
 
 
 def judge_call(complaint: CallComplaint, place: Place) -> Verdict:
-    """Return what a complaint about a call amounts to."""
+    """Return the verdict on a complaint about a call."""
     return _CallJudge(place).verdict(complaint)
 
 
@@ -66,7 +67,7 @@ class _CallJudge:
                 return self._place.misuse(certain=self._is_refused(callee, arguments))
 
     def _backing(self, callee: Callee) -> Backing:
-        """Return what is behind a function that a message names; `NONE` for one of Python's."""
+        """Return what backs a function that a message names; `NONE` for one of Python's own."""
         name, owner = callee.name, callee.owner
         if owner is None:
             call = self._place.spot.call_with_argument or self._place.spot.call
@@ -98,7 +99,7 @@ class _CallJudge:
             return DOUBT
         match self._backing(callee) if callee is not None else Backing.NONE:
             case Backing.CONTRACT:
-                assert callee is not None, "something is behind it"
+                assert callee is not None, "a contract backs only a known callee"
                 head = callee.owner.head if callee.owner else None
                 return Verdict("E213", self._place.declared_by(callee.name, head))
             case Backing.SOURCE | Backing.LOOSE:
@@ -115,15 +116,15 @@ class _CallJudge:
     def _is_refused_by_python(
         self, callee: Callee | None, actual: TypeText, expected: TypeText
     ) -> bool:
-        """Say whether a function that is not the project's fails on a value of this type."""
+        """Say whether a function from outside the project fails on a value of this type."""
         if callee is None:
             return False
-        # A list takes any item, and a dict may be asked for any key; a text is strict.
+        # A list takes any item, and a dict accepts any key in a lookup; a text is strict.
         if callee.owner is not None:
             return callee.owner.head in SCALARS and self._place.types.is_certain(actual)
         if not self._is_strict_function() or not self._place.types.is_certain(actual):
             return False
-        # What stands around a call may decide of which elements mypy takes it to be.
+        # The code around a call may decide which element type mypy infers for the call.
         if self._place.spot.is_alone:
             return True
         return callee.name not in _INFERRING and self._place.types.differ(
@@ -131,7 +132,7 @@ class _CallJudge:
         )
 
     def _is_strict_function(self) -> bool:
-        """Say whether the call is of a function that fails on what it is not declared for."""
+        """Say whether the called function fails on values that it is not declared for."""
         call, facts = self._place.spot.call_with_argument, self._place.scene.facts
         match call.func if call else None:
             case ast.Name(id=name) if name in facts.imported:
@@ -158,7 +159,7 @@ class _CallJudge:
         return self._place.misuse(certain=bool(is_joined) and self._argument_is_own())
 
     def _callee_at_spot(self) -> Callee | None:
-        """Return what the call around this place calls, by the name it was declared with."""
+        """Return the callee of the call around this place, by the name it was declared with."""
         call = self._place.spot.call_with_argument
         imported = self._place.scene.facts.imported
         match call.func if call else None:
@@ -176,14 +177,14 @@ class _CallJudge:
                 return None
 
     def _only_method(self, name: str) -> Callee | None:
-        """Return the method of that name, if one class alone has it and no type of Python's."""
+        """Return the method of that name, if only one class has it and no common built-in type."""
         owners = self._place.names.member_owners(name)
         if len(owners) != 1 or name in DATA_ATTRIBUTES:
             return None
         return Callee(name, TypeText(owners[0]))
 
     def _fits_no_variant(self, callee: Callee, arguments: tuple[TypeText, ...]) -> bool:
-        """Say whether no declared overload of a function takes these, its types differing."""
+        """Say whether every declared overload of a function refuses one of these arguments."""
         call = self._place.spot.node
         if not isinstance(call, ast.Call) or call.keywords or len(call.args) != len(arguments):
             return False
@@ -201,7 +202,7 @@ class _CallJudge:
         )
 
     def _is_refused(self, callee: Callee, arguments: tuple[TypeText, ...]) -> bool:
-        """Say whether an overloaded function of Python's own fails on these."""
+        """Say whether an overloaded function of Python's own fails on these arguments."""
         if callee.owner is not None:
             if not callee.name.startswith("__"):
                 return False

@@ -1,4 +1,4 @@
-"""How sure one can be of a type: may its values do more than it says, or be of another type too?"""
+"""Says how sure one can be of a type: whether its values may do more, or be of another type too."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _PLAIN_STANDARD: Final = frozenset(
      "ArgumentParser", "Connection", "Cursor", "Logger", "Pattern", "Match", "Thread", "Queue",
      "ZipFile", "time", "timezone", "tzinfo"}
 )  # fmt: skip
-# Nothing that is of one of these types has an item, a length or an operator beyond the type's own.
+# No value of one of these types has an item, a length or an operator beyond the type's own.
 _CLOSED_STANDARD: Final = frozenset(
     {"Iterator", "Generator", "AsyncIterator", "AsyncGenerator", "Coroutine", "Callable",
      "_GeneratorContextManager", "_AsyncGeneratorContextManager",
      "Path", "PurePath", "PosixPath", "datetime", "date", "timedelta", "Decimal", "Fraction",
      "UUID", "dict_keys", "dict_values", "dict_items"}
 )  # fmt: skip
-# Attributes that a value may have which is declared of a base class: a `dict` may be a `Counter`.
+# Attributes that a value declared as a base class may have: a `dict` may be a `Counter`.
 _OF_SUBCLASSES: Final = {
     "dict": frozenset({"most_common", "elements", "subtract", "total", "move_to_end",
                        "default_factory"}),
@@ -32,7 +32,8 @@ _OF_SUBCLASSES: Final = {
     "int": frozenset({"name", "value"}),
     "date": frozenset(dir(datetime.datetime)),
 }  # fmt: skip
-# What is looked for in these is an attribute of data, which no iterator or function has.
+# Values of these types may have any attribute but those of data, such as `append`, which no
+# iterator or function has.
 _OPAQUE: Final = frozenset({"Iterator", "AsyncIterator", "Callable"})
 DATA_ATTRIBUTES: Final = frozenset(
     name for each in (str, list, dict, set, int, tuple, deque) for name in dir(each)
@@ -44,7 +45,7 @@ _ITERATION: Final = ("__iter__", "__getitem__")
 
 @dataclass(frozen=True)
 class Certainty:
-    """What is certain of types, for a command that defines `local_classes` itself."""
+    """Judge what is certain of types, in a command that defines `local_classes` itself."""
 
     names: Names
     local_classes: frozenset[str]
@@ -75,18 +76,18 @@ class Certainty:
         )
 
     def _named(self, of: TypeText) -> TypeText:
-        """Return a type with its module where it only looks like a built-in one: a bare `set`."""
+        """Return a type, with its module where it is a project's class with a built-in name."""
         if of.head not in _GENERIC or of.module or not self.names.owns(of):
             return of
         return replace(of, module=self.names.owners(of.head)[0].module.path)
 
     def lacks_attribute(self, of: TypeText, name: str) -> bool:
-        """Say whether no value of this type, which is not the project's, has such an attribute."""
+        """Say whether no value of this type, which is not the project's, has the attribute."""
         if name in _OF_SUBCLASSES.get(of.head, ()):
             return False
         if of.head in _OPAQUE:
             return name in DATA_ATTRIBUTES
-        # What is declared a tuple may be a named one.
+        # A value declared as a tuple may be a named tuple.
         return of.head != "tuple" and (of.is_builtin or of.head in _CLOSED_STANDARD)
 
     def lacks_items(self, of: TypeText) -> bool:
@@ -98,7 +99,7 @@ class Certainty:
     def is_not_iterable(self, of: TypeText) -> bool:
         """Say whether the checker is right that a value of this type cannot be iterated over.
 
-        It does not know that Python does so by `__getitem__` alone, too.
+        The checker does not know that Python also iterates by `__getitem__` alone.
         """
         return self.is_certain(of) and not (self.names.owns(of) and self._has_items(of))
 

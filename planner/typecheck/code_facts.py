@@ -1,4 +1,4 @@
-"""What a command's code shows of itself: what it imports, derives, sets, and expects to fail."""
+"""Reads facts off a command's code: what it imports, derives, sets, and expects to fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shared.languages.base import Diagnostic
 from shared.languages.python.checker.mypy_messages import checkers_column
 from shared.languages.python.stubs.declarations import target_names
 
-# As context managers, these expect what is in them to raise.
+# As context managers, these expect the code in them to raise or warn.
 _EXPECTS: Final = frozenset(
     {"raises", "suppress", "assertRaises", "assertRaisesRegex", "warns", "assertWarns"}
 )
@@ -25,14 +25,14 @@ _BUILTINS: Final = frozenset(dir(builtins)) | {
     "__file__", "__name__", "__doc__", "__builtins__", "__spec__", "__loader__", "__package__",
     "__annotations__", "exit", "quit",
 }  # fmt: skip
-# Code that makes names, or attributes, in a way that cannot be read off it.
+# Functions that make names, or attributes, in a way that the code does not show.
 _DYNAMIC: Final = frozenset({"exec", "eval", "globals", "locals", "vars", "__import__"})
 _LINE_END = re.compile(r"\r\n?|\n")
 _MOCKS: Final = ("mock", "Mock", "monkeypatch", "patch")
 
 
 class CodeFacts:
-    """Facts about code that compiles, told from its syntax tree."""
+    """Answer questions about code that compiles, from its syntax tree."""
 
     def __init__(self, source: str, tree: ast.Module) -> None:
         self._lines = _LINE_END.split(source)
@@ -56,7 +56,7 @@ class CodeFacts:
 
     @property
     def uses_mocks(self) -> bool:
-        """Say whether it may put something else in the place of what is declared."""
+        """Say whether the code may replace declared things by mocks."""
         return any(
             isinstance(node, ast.Name | ast.Attribute) and _name(node) in _MOCKS
             for node in self._nodes
@@ -64,7 +64,7 @@ class CodeFacts:
 
     @property
     def expects_failure(self) -> bool:
-        """Say whether anything in it is made to raise."""
+        """Say whether the code expects any part of itself to raise."""
         return any(
             (isinstance(node, ast.Try) and node.handlers) or _name(node) in _EXPECTS
             for node in self._nodes
@@ -89,7 +89,7 @@ class CodeFacts:
         return frozenset(found)
 
     def binds(self, name: str) -> bool:
-        """Say whether it binds the name, or may do so by a star import."""
+        """Say whether the code binds the name, or may bind it by a star import."""
         return self.has_star_import or name in self._bound
 
     @cached_property
@@ -99,7 +99,7 @@ class CodeFacts:
     def swapped_names(self) -> frozenset[str]:
         """Return the names that one statement both reads and binds: `a, b = b, a`.
 
-        mypy 2.4.1 takes them for bound one after the other.
+        mypy 2.4.1 treats the bindings as if they came one after the other.
         """
         found: set[str] = set()
         for node in self._nodes:
@@ -116,11 +116,11 @@ class CodeFacts:
         return frozenset(node.name for node in self._nodes if isinstance(node, ast.ClassDef))
 
     def derived(self, is_own: Callable[[Imported], bool]) -> frozenset[str]:
-        """Return the names that stand for something own, or for what was made of it."""
+        """Return the imported names for which `is_own` holds, and names made from them."""
         return self.made_of(name for name, each in self.imported.items() if is_own(each))
 
     def made_of(self, names: Iterable[str]) -> frozenset[str]:
-        """Return `names`, and all names that are bound to what is made of them."""
+        """Return `names`, and all names that are bound to values made from them."""
         following: dict[str, set[str]] = {}
         for node in self._nodes:
             for bound, value in value_bindings(node):
@@ -136,14 +136,15 @@ class CodeFacts:
         return frozenset(found)
 
     def locate(self, diagnostic: Diagnostic) -> Spot | None:
-        """Return the node that a diagnostic is about."""
+        """Return the place that a diagnostic is about; `None` where no node starts there."""
         wanted = (diagnostic.line, diagnostic.column)
         ends = (diagnostic.end_line, diagnostic.end_column)
         starting = [node for node in self._nodes if self._start(node) == wanted]
         exact = [node for node in starting if self._end(node) == ends]
         if not starting:
             return None
-        # Parents come before their children: of a statement and its value, the value is meant.
+        # Parents come before children: where both fit exactly, as a statement and its value may,
+        # the innermost node is meant.
         node = exact[-1] if exact else starting[0]
         around: list[ast.AST] = []
         while (parent := self._parents.get(node if not around else around[-1])) is not None:
@@ -180,7 +181,7 @@ class CodeFacts:
         return False
 
     def depends_on_type(self, spot: Spot) -> bool:
-        """Say whether this place is only reached where a value was asked for its type."""
+        """Say whether this place is only reached after a test of a value's type."""
         path = (spot.node, *spot.around)
         for inner, outer in pairwise(path):
             match outer:
@@ -195,15 +196,15 @@ class CodeFacts:
         return False
 
     def undefined_names(self) -> Iterator[tuple[str, int, int]]:
-        """Yield name, line and column (from 1) of each name that is bound nowhere, once."""
+        """Yield the name, line and column (from 1) of each name that is bound nowhere, once."""
         names = {node.id for node in self._nodes if isinstance(node, ast.Name)}
         if self.has_star_import or names & _DYNAMIC:
             return
         bound = _BUILTINS | self._bound
-        told: set[str] = set()
+        reported: set[str] = set()
         for node in sorted(loads(self._nodes), key=lambda each: (each.lineno, each.col_offset)):
-            if node.id not in bound | told and not self._expects_at(node):
-                told.add(node.id)
+            if node.id not in bound | reported and not self._expects_at(node):
+                reported.add(node.id)
                 before = self._lines[node.lineno - 1].encode()[: node.col_offset]
                 yield node.id, node.lineno, len(before.decode()) + 1
 
@@ -225,7 +226,7 @@ def _name(node: ast.AST) -> str:
 
 
 def _asks_for_type(test: ast.expr) -> bool:
-    """Say whether a condition depends on what a value is or has."""
+    """Say whether a condition depends on a value's type or attributes."""
     return any(
         isinstance(node, ast.Call) and _name(node.func) in _TYPE_QUESTIONS
         for node in ast.walk(test)

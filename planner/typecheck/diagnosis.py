@@ -1,7 +1,7 @@
-"""From a checker's diagnostic of a command to a finding in the making, or to none.
+"""Turns a checker's diagnostic of a command into a finding in the making, or into none.
 
-An error must be right. It is one only at a place where the code does not expect to fail, and
-where it uses what is declared as it is declared, not what it put in its place.
+An error must be right. So a diagnostic is an error only at a place where the code does not expect
+a failure, and where the command has not replaced the declared things that it uses.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from shared.languages.python.checker.complaints import (
 )
 from shared.languages.python.checker.mypy_messages import read_complaint
 
-# These are about the call itself, the others about one of its arguments.
+# These complaints are about the call itself; the others are about one of its arguments.
 _OF_THE_CALL: Final = (WrongArity, MadeAbstract)
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A finding in the making.
+    """Represent a finding in the making.
 
-    `about` tells faults apart: a second complaint about the same thing is no second fault. `call`
-    is the call that is wrong, where one is: arguments that do not fit one by one are no second
-    fault where their number is wrong.
+    `about` tells faults apart: a second complaint about the same thing is not a second fault.
+    `call` is the faulty call, where there is one: where the number of its arguments is wrong, the
+    type of one argument is not a second fault.
     """
 
     code: str
@@ -44,7 +44,7 @@ class Diagnosis:
 
 
 def diagnose(diagnostic: Diagnostic, scene: Scene) -> Diagnosis | None:
-    """Return what a diagnostic amounts to; `None` where it is none of ours."""
+    """Return the diagnosis of a diagnostic; `None` where the diagnostic is not to be reported."""
     spot = scene.facts.locate(diagnostic)
     if spot is None or scene.facts.is_guarded(spot) or scene.facts.depends_on_type(spot):
         return None
@@ -64,7 +64,12 @@ def diagnose(diagnostic: Diagnostic, scene: Scene) -> Diagnosis | None:
 def _unless_replaced(
     found: Verdict, complaint: Complaint, spot: Spot, scene: Scene
 ) -> Verdict | None:
-    """Return an error unless the command put other values in the place of what is declared."""
+    """Return the error `found`, or less where the command may have replaced declared values.
+
+    The result is `None` where the place uses a name that holds another type than the checker
+    assumes. It is a doubt where a mock, a starred argument, an attribute that the command sets or
+    an inferred lambda may explain the complaint.
+    """
     if any(mentions(each, scene.stored) for each in spot.near):
         return None
     if isinstance(complaint, ReadOnly):
@@ -83,7 +88,7 @@ def _about(diagnostic: Diagnostic, complaint: Complaint, spot: Spot) -> tuple[st
     if isinstance(complaint, WrongElement):
         return "container", spot.around[0]
     if isinstance(complaint, ValueLacks) and "__" in complaint.name:
-        return "protocol", spot.node  # `__enter__` and `__exit__` are missed together
+        return "protocol", spot.node  # `__enter__` and `__exit__` are missing together
     return "message", diagnostic.message
 
 
@@ -97,7 +102,7 @@ def _has_star(spot: Spot) -> bool:
 
 
 def _uses_replaced(spot: Spot, set_attributes: frozenset[str]) -> bool:
-    """Say whether an attribute is used there that the command itself put in its place."""
+    """Say whether an attribute is used near the place that the command itself sets."""
     return any(
         isinstance(each, ast.Attribute) and each.attr in set_attributes
         for node in spot.near

@@ -1,4 +1,4 @@
-"""Every Python command of a plan put to the type checker, each where it will run."""
+"""Puts every Python command of a plan to the type checker, at the point where it will run."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from shared.work_order.field_path import FieldPath, at
 
 # Deeper code ends the checker's process instead of being judged.
 _MAX_DEPTH: Final = 200
-# Files that stop the checker and are taken out of its sight one by one; then it has failed.
+# Files that stop the checker are hidden from it one by one; after this many, it has failed.
 _MAX_BLOCKED: Final = 8
-# A hundred orders with ten each. A hundred times that takes a quarter of an hour.
+# A hundred orders with ten commands each. A hundred times that takes a quarter of an hour.
 _MAX_ASKED: Final = 1000
 _COMMANDS: Final = "llmch_commands/"
-# Errors about types, which the checker may have inferred from what a type variable stood for.
+# Errors about types, which the checker may have inferred for a type variable.
 _INFERRED: Final = frozenset({"E213", "E214"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """One command's code in its place."""
+    """Hold one command's code and its place in the plan."""
 
     step: Step
     index: int
@@ -56,7 +56,7 @@ class _Question:
 
     @property
     def imported(self) -> Iterator[str]:
-        """The dotted names that the code may import."""
+        """Yield the dotted names that the code may import."""
         for node in ast.walk(self.tree):
             match node:
                 case ast.Import(names=names):
@@ -69,10 +69,11 @@ class _Question:
 
 
 def judge_types(steps: Sequence[Step], checker: TypeChecker | None) -> tuple[Finding, ...]:
-    """Return what can be told of the Python in the plan's commands.
+    """Return the findings on the Python in the plan's commands.
 
-    Undefined names need no type checker. A command that imports nothing of what is known of the
-    project needs none either: then none is started. Without a `checker` one is made for this plan.
+    Undefined names need no type checker, and neither does a command that imports no known module
+    of the project. The checker is only used where a command needs it. Without a `checker`, one is
+    made for this plan.
     """
     findings: list[Finding] = []
     questions: list[_Question] = []
@@ -99,7 +100,7 @@ def judge_types(steps: Sequence[Step], checker: TypeChecker | None) -> tuple[Fin
 
 
 def _codes(step: Step) -> Iterator[tuple[int, PythonCode]]:
-    """Yield the code of each command that has some which compiles and no operator cut off."""
+    """Yield the code of each command whose code compiles and is not cut off by an operator."""
     for index, command in step.commands:
         run = command.run
         if step.draft.order is None or not isinstance(run, CodeRun) or run.code.problem is not None:
@@ -117,7 +118,7 @@ def _undefined(question: _Question) -> Iterator[Finding]:
 
 
 def _view(question: _Question) -> View:
-    """Return what of the project the code can reach."""
+    """Return the part of the project that the code can reach."""
     step = question.step
     blind = step.chain.blind_from
     if blind is not None and blind <= step.draft.position:
@@ -126,11 +127,11 @@ def _view(question: _Question) -> View:
 
 
 def _unreadable_files(views: Iterable[View]) -> Iterator[Finding]:
-    told: set[str] = set()
+    reported: set[str] = set()
     for view in views:
         for module in view.modules.values():
-            if module.problem is not None and module.path not in told:
-                told.add(module.path)
+            if module.problem is not None and module.path not in reported:
+                reported.add(module.path)
                 yield _unreadable(module.path, module.problem.message)
 
 
@@ -157,7 +158,7 @@ def _ask_all(asked: Sequence[tuple[_Question, View]], checker: TypeChecker) -> I
 
 
 def _ask(group: Sequence[tuple[_Question, View]], checker: TypeChecker) -> Iterator[Finding]:
-    """Ask about the commands of one order; what stops the checker is told and left out."""
+    """Ask about the commands of one order; a file that stops the checker is reported and hidden."""
     roots = group[0][1].roots
     view = View({name: each for _, part in group for name, each in part.modules.items()}, roots)
     files = {**view.files, **{each.path: each.source for each, _ in group}}
@@ -180,7 +181,7 @@ def _ask(group: Sequence[tuple[_Question, View]], checker: TypeChecker) -> Itera
 def _take_out(
     blocked: FileBlocked, files: dict[str, str], targets: dict[str, _Question], view: View
 ) -> Finding | None:
-    """Take the file that stops the checker out of its sight; `None` where that cannot be done."""
+    """Hide the file that stops the checker, and return a finding; `None` if it cannot be hidden."""
     question = targets.pop(blocked.path, None)
     if question is not None:
         del files[blocked.path]
@@ -196,7 +197,7 @@ def _take_out(
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """A diagnostic of a command with what it amounts to."""
+    """Hold a diagnostic of a command with its diagnosis."""
 
     question: _Question
     diagnostic: Diagnostic
@@ -206,7 +207,7 @@ class _Judged:
 def _findings(
     diagnostics: Sequence[Diagnostic], targets: Mapping[str, _Question], view: View
 ) -> Iterator[_Judged]:
-    """Yield what the diagnostics of the commands amount to, each fault once."""
+    """Yield the diagnosed diagnostics of the commands, each fault once."""
     names = Names(view)
     by_path: dict[str, list[Diagnostic]] = {}
     for each in diagnostics:
@@ -218,12 +219,12 @@ def _findings(
         scene = _scene(question, names, found)
         diagnosed = [(each, diagnose(each, scene)) for each in found]
         miscounted = {each.call for _, each in diagnosed if each and each.code == "E212"} - {None}
-        told: set[tuple[str, object]] = set()
+        reported: set[tuple[str, object]] = set()
         for each, diagnosis in diagnosed:
             if diagnosis is None or (diagnosis.code == "E213" and diagnosis.call in miscounted):
                 continue
-            if (key := (diagnosis.code, diagnosis.about)) not in told:
-                told.add(key)
+            if (key := (diagnosis.code, diagnosis.about)) not in reported:
+                reported.add(key)
                 yield _Judged(question, each, diagnosis)
 
 
@@ -233,16 +234,16 @@ def _confirmed(
     view: View,
     checker: TypeChecker,
 ) -> Iterator[Finding]:
-    """Yield a finding for each fault; an error that hangs on what was inferred is a warning.
+    """Yield a finding for each fault; an error that depends on an inferred type is a warning.
 
-    The commands that have such an error are judged a second time, with `Any` in the place of each
-    type variable.
+    The commands that may have such an error are checked a second time, with `Any` in the place of
+    each type variable. An error that the second check does not repeat depends on an inferred type.
     """
     doubtful = sorted({e.question.path for e in judged if e.diagnosis.code in _INFERRED})
     erased = without_type_variables(view) if doubtful else {}
     again: frozenset[tuple[str, int, int, str]] = frozenset()
     if erased:
-        # Where a file that was rewritten stops the checker, nothing is confirmed.
+        # Where a rewritten file stops the checker, no error is confirmed.
         with suppress(FileBlocked):
             found = checker.check({**files, **erased}, doubtful, view.roots)
             again = frozenset(map(_place, found))

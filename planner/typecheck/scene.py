@@ -1,4 +1,4 @@
-"""One place of a command with what is known there, and the verdict on a complaint about it."""
+"""Describes a place in a command and what is known there, for the verdict on a complaint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shared.languages.python.views.views import ModuleHistory, View
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The code of a finding, and what its message adds to the checker's."""
+    """Hold the code of a finding, and the text that its message adds to the checker's."""
 
     code: str
     addition: str = ""
@@ -27,11 +27,11 @@ DOUBT: Final = Verdict("W222")
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One command's code, and what is known where it runs.
+    """Hold one command's code, and what is known at the point where it runs.
 
-    `derived` are the names made of something of the project's own. `stored` are those that the
-    command itself binds to, or fills with, values of another type than the checker takes them
-    for. `source` says what to call the order at a position.
+    `derived` are the names whose values come from the project. `stored` are the names that the
+    command itself binds to, or fills with, values of another type than the checker assumes.
+    `source` returns the name for the order at a position.
     """
 
     facts: CodeFacts
@@ -48,7 +48,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Place:
-    """A place in a command's code, as a complaint about it is judged."""
+    """Represent a place in a command's code that a complaint is about."""
 
     spot: Spot
     scene: Scene
@@ -62,11 +62,14 @@ class Place:
         return Certainty(self.scene.names, self.scene.local_classes)
 
     def is_own(self) -> bool:
-        """Say whether anything of the project's own is used here."""
+        """Say whether a value that comes from the project is used here."""
         return any(mentions(each, self.scene.derived) for each in self.spot.near)
 
     def misuse(self, *, certain: bool) -> Verdict:
-        """Return the verdict on a misused value: an error where that is `certain`."""
+        """Return the verdict on a misused value: an error where the misuse is `certain`.
+
+        A value that does not come from the project is never an error.
+        """
         return Verdict("E214") if certain and self.is_own() else DOUBT
 
     def declared_by(self, name: str, owner: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""The place in a command's code that a diagnostic is about."""
+"""Describes the place in a command's code that a diagnostic is about."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """The node that a diagnostic is about, with what encloses it, innermost first.
+    """Hold the node that a diagnostic is about, with the nodes around it, innermost first.
 
     `column` counts from 1, in characters.
     """
@@ -20,7 +20,7 @@ class Spot:
 
     @property
     def near(self) -> tuple[ast.AST, ...]:
-        """The node and its parents up to its statement."""
+        """Return the node and its parents up to its statement."""
         near: list[ast.AST] = [self.node]
         for each in self.around:
             if isinstance(each, ast.stmt):
@@ -30,12 +30,12 @@ class Spot:
 
     @property
     def call(self) -> ast.Call | None:
-        """The innermost call that the node is, or is an argument of."""
+        """Return the innermost call that the node is, or is a part of."""
         return next((each for each in self.near if isinstance(each, ast.Call)), None)
 
     @property
     def call_with_argument(self) -> ast.Call | None:
-        """The innermost call that the node is an argument of, or is in one of its arguments."""
+        """Return the innermost call that has the node as, or in, one of its arguments."""
         inner: ast.AST = self.node
         for each in self.around:
             if isinstance(each, ast.stmt):
@@ -47,7 +47,7 @@ class Spot:
 
     @property
     def is_alone(self) -> bool:
-        """True where nothing around the call that the node is passed to says what it results in.
+        """Return whether the code around the node's call cannot influence the call's type.
 
         A checker infers the types of a generic call from the other operand of an `and`, from the
         parameter that its result is passed to, or from the variable that it is assigned to.
@@ -63,7 +63,10 @@ class Spot:
 
     @property
     def is_in_inferred_lambda(self) -> bool:
-        """True in a lambda whose parameters have types that depend on what is around its call."""
+        """Return whether the node is in a lambda whose parameter types depend on the code around.
+
+        They do where an `and`, an `or` or a conditional expression encloses the lambda.
+        """
         around = iter(self.around)
         return any(isinstance(each, ast.Lambda) for each in around) and any(
             isinstance(each, ast.BoolOp | ast.IfExp) for each in around
@@ -71,13 +74,13 @@ class Spot:
 
     @property
     def statement(self) -> ast.stmt | None:
-        """The statement that the node is, or is in."""
+        """Return the statement that the node is, or is in."""
         path = (self.node, *self.around)
         return next((each for each in path if isinstance(each, ast.stmt)), None)
 
 
 def mentions(node: ast.AST, names: frozenset[str] | set[str]) -> bool:
-    """Say whether any of `names` is read in `node`."""
+    """Say whether any of `names` occurs in `node`."""
     return not names.isdisjoint(names_read(node))
 
 

@@ -1,7 +1,8 @@
-"""Names to which a command gives values of another type than the checker takes them for.
+"""Finds the names to which a command gives values of another type than the checker assumes.
 
-Python lets a name, a list or a dict hold anything, whatever was in it before. Where the checker
-objects to such a store, what it says later of the same name is about values that are not there.
+Python lets a name, a list or a dict hold anything, whatever it held before. Where the checker
+objects to such a store, its later complaints about the same name are about values that the name
+does not have.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _STANDARD: Final = frozenset({"deque", "Counter", "OrderedDict", "defaultdict"})
 
 
 def stored_names(complaints: Iterable[tuple[Complaint, Spot]]) -> frozenset[str]:
-    """Return the names at the root of each place that a complained-of value is stored to."""
+    """Return the root name of each place to which a command stores a value of a wrong type."""
     return frozenset(name for each in complaints for name in _stored(*each))
 
 
@@ -71,7 +72,7 @@ def _bound_around(spot: Spot) -> Iterator[str]:
 
 
 def _roots(target: ast.expr) -> Iterator[str]:
-    """Yield the names that a store to `target` changes; one to an attribute changes none."""
+    """Yield the names that a store to `target` changes; a store to an attribute changes none."""
     match target:
         case ast.Name(id=name):
             yield name
@@ -113,7 +114,7 @@ def _is_container(owner: TypeText | None) -> bool:
 
 
 def _filled(complaint: Complaint, spot: Spot) -> Iterator[str]:
-    """Yield the name of the list, set or dict that a method of Python's puts something into."""
+    """Yield the name of the list, set or dict that a built-in method puts a value into."""
     match complaint:
         case WrongArgument(callee=callee) if callee is not None and not _is_container(callee.owner):
             return

@@ -1,7 +1,7 @@
-"""A project's files as a checker reads them where a type variable may stand for anything.
+"""Rewrites a project's files so that a type variable may stand for anything.
 
 The checker infers what a type variable stands for from the first value that it sees, whereas a
-`Stack` that was made of a number takes a text next. What it says of both readings is certain.
+`Stack` that was made from a number takes a text next. A complaint about both readings is certain.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _defined(module: Module) -> Iterator[str]:
 
 
 def _used(module: Module, defined: frozenset[str]) -> Iterator[str]:
-    """Yield the type variables that a module defines or imports, by the names they have there."""
+    """Yield the names that a module has for the type variables that it defines or imports."""
     yield from _defined(module)
     for statement in module.body or ():
         if isinstance(statement, ast.ImportFrom):
@@ -54,7 +54,7 @@ def _used(module: Module, defined: frozenset[str]) -> Iterator[str]:
 
 
 def _has_parameters(module: Module) -> bool:
-    """Say whether anything in it is written with the parameters that Python has since 3.12."""
+    """Say whether the module has type parameters in brackets, which Python has since 3.12."""
     return any(
         getattr(node, "type_params", ())
         for statement in module.body or ()
@@ -78,7 +78,7 @@ def _erased(module: Module, names: frozenset[str]) -> str:
 
 
 class _Erased(ast.NodeTransformer):
-    """Puts `Any` in the place of type variables; a class is no longer generic in them."""
+    """Replace type variables by `Any`; a class is no longer generic in them."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = frozenset(names)

@@ -1,7 +1,7 @@
-"""From a complaint of the type checker to the code of a finding, or to none.
+"""Turns a type checker's complaint into a verdict, which has a finding's code, or into none.
 
 A verdict is an error only where the complaint is about something that the project declares, and
-where types differ however one looks at them. All else is a warning, or nothing.
+where types certainly differ. Any other complaint gives a warning or no verdict.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _Misuse = (
 
 
 def judge_complaint(complaint: Complaint, place: Place) -> Verdict | None:
-    """Return what a complaint about a place amounts to; `None` where it is none of ours."""
+    """Return the verdict on a complaint about a place; `None` where it is not to be reported."""
     match complaint:
         case ModuleLacks() | ValueLacks():
             return judge_attribute(complaint, place)
@@ -85,13 +85,13 @@ def judge_complaint(complaint: Complaint, place: Place) -> Verdict | None:
 
 
 def _is_misused(complaint: _Misuse, place: Place) -> bool:
-    """Say whether a value surely cannot do what is asked of it."""
+    """Say whether a value certainly cannot do what the code demands of it."""
     types = place.types
     match complaint:
         case WrongOperands(of_union=True):
             return False  # the message names one member of several
         case WrongOperands(operator="in", right=right) if right.head not in SCALARS:
-            return False  # to look for what cannot be in a list is false, not wrong
+            return False  # looking for a value that cannot be in a list is false, not an error
         case WrongOperands(left=left, right=right):
             return types.is_certain(left) and types.is_certain(right)
         case WrongIndex(actual, expected) | WrongFormat(actual, expected):

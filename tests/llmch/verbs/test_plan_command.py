@@ -232,7 +232,7 @@ BAD_FLAGS = {
     "a repo that is not there": (["--repo", "{here}/none"], "no such folder"),
     "a bare repo": (["--repo", "{here}/bare.git"], "no git working tree"),
     "an export into the repo": (["--repo", "{here}/repo", "--outdir", "{here}/repo/x"], "inside"),
-    "an export over a plan": (["--outdir", "{here}/plan"], "holds a plan already"),
+    "an export over a plan": (["--outdir", "{here}/plan"], "already holds a plan"),
     "an export to a file": (["--outdir", "{here}/template.md"], "is not a directory"),
     "an empty effort": (["--reasoning-effort", ""], "reasoning"),
     "no room for a reply": (["--max-output-tokens", "0"], "max-output-tokens"),

@@ -24,7 +24,7 @@ def names(folder: Path) -> list[str]:
 @pytest.mark.parametrize("name", ["WO-01.json", "WO-100.json", "WORK_ORDERS_MANIFEST.json"])
 def test_any_file_of_a_plan_counts_as_a_plan_in_the_way(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("{}")
-    with pytest.raises(InvalidInput, match=f"holds a plan already \\({name}\\)"):
+    with pytest.raises(InvalidInput, match=f"already holds a plan \\({name}\\)"):
         check_export(tmp_path, overwrite=False)
     check_export(tmp_path, overwrite=True)
 
@@ -87,5 +87,5 @@ def test_an_export_cut_short_leaves_no_manifest(
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_may_not_be_written_is_refused_unasked(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(InvalidInput, match="may not be written"):
+    with pytest.raises(InvalidInput, match="is not writable"):
         check_export(tmp_path / "plan", overwrite=False)

@@ -40,7 +40,7 @@ def test_a_plan_is_found_again_without_the_model(planner: Planner, common_dir: P
     again = build(planner, common_dir)
     assert (again.folder, again.result, planner.model.requests) == (first.folder, None, [])
     assert [each.message for each in planner.seen(Noted)] == [
-        f"going on with the plan in {first.folder}"
+        f"continuing with the plan in {first.folder}"
     ]
 
 

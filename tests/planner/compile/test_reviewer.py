@@ -159,7 +159,7 @@ def test_an_interrupt_ends_a_review_as_it_ends_anything(planner: Planner) -> Non
     [
         ({"work_order": "WO-02"}, "names an order that the plan does not have"),
         ({"command": "pytest"}, "names a command that the order does not have"),
-        ({"evidence": "greet(name: int) -> str"}, "quotes what does not stand in the order"),
+        ({"evidence": "greet(name: int) -> str"}, "quotes a text that is not in the order"),
         ({"evidence": "greet"}, "quotes fewer than 8 characters"),
         ({"evidence": "   \n\t      "}, "quotes fewer than 8 characters"),
         ({"claim": " "}, "is not of the form asked for"),

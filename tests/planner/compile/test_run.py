@@ -102,7 +102,7 @@ def test_a_plan_in_the_way_is_noticed_before_anyone_is_paid(planner: Planner) ->
     outdir = planner.scratch / "plan"
     planner.plan(GOOD, outdir=outdir)
     before = {each.name: each.read_bytes() for each in outdir.iterdir()}
-    with pytest.raises(InvalidInput, match="holds a plan already") as refused:
+    with pytest.raises(InvalidInput, match="already holds a plan") as refused:
         planner.plan(GOOD, outdir=outdir)
     assert "--overwrite" in refused.value.hint
     assert planner.model.requests == []

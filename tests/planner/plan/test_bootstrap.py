@@ -54,7 +54,7 @@ def test_what_is_left_out_is_told_with_the_files_that_go_with_it() -> None:
     (draft,) = left_out(parse_plan(plan(both, order(2))), REPO)
     assert render_left_out(draft) == (
         "WO-01 (Verification) is left out: it creates scripts/verify.sh, which the repo has; "
-        "not written either: tests/test_a.py"
+        "these files are not written either: tests/test_a.py"
     )
 
 

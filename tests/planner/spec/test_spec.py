@@ -211,8 +211,8 @@ def test_lines_of_an_entry_stay_within_it(tmp_path: Path) -> None:
         ),
         (
             changed(requirements=[{"id": "R1", "text": "x"}, {"id": "R1", "text": "y"}]),
-            "requirements[1].id: 'R1' is the id of requirements[0] too",
-            "give each requirement an id of its own",
+            "requirements[1].id: 'R1' is already the id of requirements[0]",
+            "give each requirement its own id",
         ),
         (changed(constraints=["x", 1]), "constraints[1]: must be text, not a number", "quotes"),
         (changed(constraints=None), "constraints: must be a list, not empty", "the form is"),
