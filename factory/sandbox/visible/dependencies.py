@@ -113,7 +113,7 @@ def _make(folder: Path, python: Path, wanted: tuple[str, ...], environ: Mapping[
         done = _run(argv, folder.parent, env)
         if done.timed_out or done.exit_code != 0:
             said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-2000:]
-            reason = "took too long" if done.timed_out else said
+            reason = "the installer took too long" if done.timed_out else said
             raise CommandFailed(
                 f"the target's dependencies could not be installed: {reason}",
                 "prepare an environment and pass --python, or leave out --deps auto",

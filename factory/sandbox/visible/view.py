@@ -39,7 +39,7 @@ def view_of(policy: Policy, interpreter: Interpreter, programs: Path) -> Sandbox
         if not path.exists():
             raise InvalidInput(
                 f"the sandbox cannot show {path}: no such file or folder",
-                "correct --sandbox-read and --sandbox-write, or the configuration's",
+                "correct --sandbox-read, --sandbox-write or these settings in the configuration",
             )
     own = (part for prefix in interpreter.prefixes for part in _parts(prefix))
     linked = (path for each in policy.linked for path in _needed_by(each.source))
