@@ -1,1 +1,1 @@
-"""One pass of the loop: propose, apply, judge, conclude."""
+"""Runs the attempts of one order, each through propose, apply, judge and conclude."""

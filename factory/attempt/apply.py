@@ -1,4 +1,4 @@
-"""TR, the applying node: every check first, then every write."""
+"""Applies a proposal (the node TR): every check first, then every write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shared.files.atomic_io import write_json
 
 
 def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
-    """Put the proposal's files into the workspace, or return the brief of why not."""
+    """Put the proposal's files into the workspace, or return a brief that says why not."""
     context, attempt = runtime.context, state["attempt"]
     order, proposal = context.order, attempt.proposed
     context.progress.begin_stage(attempt.number, AttemptStage.APPLY)
@@ -42,7 +42,7 @@ def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
 
 
 def write_files(tree: Tree, proposal: WriteProposal) -> tuple[WriteRefusal, ...]:
-    """Write all files of a checked proposal; return the refusal of the disk, if there is one."""
+    """Write all files of a checked proposal; return the refusal of the file system, if any."""
     for write in proposal.writes:
         try:
             tree.write(write.path, write.content.encode())

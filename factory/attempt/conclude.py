@@ -1,4 +1,4 @@
-"""The concluding node: commit what passed, or clear away and go round again."""
+"""Concludes an attempt: commits what passed, or clears up for the next attempt."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def _pass(state: FactoryState, context: FactoryContext) -> StateUpdate:
 
 
 def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> StateUpdate:
-    context.progress.check_cancelled()  # whoever cancelled has said how the attempt ended
+    context.progress.check_cancelled()  # the canceller reports how the attempt ended
     attempt, max_attempts = state["attempt"], context.options.settings.factory_attempts
     document = brief.model_dump(mode="json")
     write_json(context.attempt_folder(attempt) / "failure_brief.json", document, sync=False)
     records = (*state["records"], attempt_record(attempt, context))
     last = not brief.stage.retryable or attempt.number >= max_attempts
-    if attempt.touched and not last:  # after the last, the workspace goes as a whole
+    if attempt.touched and not last:  # after the last, the pool does so
         context.bench.reset()
     next_step = _next_step(attempt.number, max_attempts, brief)
     context.progress.fail_attempt(attempt.number, brief, next_step)
@@ -50,13 +50,13 @@ def _next_step(attempt: int, max_attempts: int, brief: FailureBrief) -> str:
         return "another attempt would not fix this: the order has failed"
     if attempt >= max_attempts:
         return f"all {max_attempts} attempts are used up: the order has failed"
-    return f"taken back; attempt {attempt + 1} of {max_attempts} is told what happened"
+    return f"nothing was kept; attempt {attempt + 1} of {max_attempts} is shown this failure"
 
 
 def attempt_record(
     attempt: Attempt, context: FactoryContext, drift: tuple[str, ...] = ()
 ) -> AttemptRecord:
-    """Return the record of an attempt; `drift` is what its commands left changed."""
+    """Return the record of an attempt; `drift` names the files that its commands changed."""
     proposal, name = attempt.proposal, f"attempt_{attempt.number}"
     return AttemptRecord(
         attempt_index=attempt.number,

@@ -1,4 +1,4 @@
-"""The loop as a graph: propose, apply, judge, conclude. Edges and routing only."""
+"""Builds the loop of attempts as a graph: propose, apply, judge, conclude."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SPARE_STEPS = 8
 
 
 def attempt_states(context: FactoryContext) -> Iterator[FactoryState]:
-    """Run an order's attempts, yielding the state after each step; the last has a `verdict`."""
+    """Run an order's attempts and yield the state after each step; the last has a `verdict`."""
     attempts = context.options.settings.factory_attempts
     states = _graph().stream(
         first_state(),
@@ -27,10 +27,10 @@ def attempt_states(context: FactoryContext) -> Iterator[FactoryState]:
 
 
 def prepare_graph() -> None:
-    """Import and compile what `attempt_states` needs, so that it need not wait for it.
+    """Import and compile what `attempt_states` needs, so that it does not have to wait.
 
-    Only a head start: what fails here fails again where it is needed. A run that ends early takes
-    the interpreter along, and an import in the middle of that is no news to anybody.
+    An error here is ignored, because it comes again where the graph is needed. The interpreter may
+    also end in the middle of the import when a run ends early, and nobody needs to know of that.
     """
     with contextlib.suppress(Exception):
         _graph()
@@ -38,8 +38,8 @@ def prepare_graph() -> None:
 
 @cache
 def _graph() -> Any:
-    # Set before the import: traces of prompts and code must not leave the machine because some
-    # other program's settings are in the environment.
+    # These are set before the import: traces of prompts and code must not leave the machine because
+    # some other program's settings are in the environment.
     os.environ.update(LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false")
     from langgraph.graph import END, START, StateGraph
 
@@ -62,15 +62,15 @@ def _graph() -> Any:
 
 
 def after_propose(state: FactoryState) -> str:
-    """A brief skips everything up to the conclusion."""
+    """Return the next node: a brief skips everything up to the conclusion."""
     return "tr" if state["attempt"].brief is None else "finalize"
 
 
 def after_apply(state: FactoryState) -> str:
-    """Nothing is judged that was not written whole."""
+    """Return the next node: only a proposal that was written whole is judged."""
     return "po" if state["attempt"].brief is None else "finalize"
 
 
 def after_conclude(state: FactoryState) -> str:
-    """Without a verdict there is another attempt."""
+    """Return the next node: without a verdict there is another attempt."""
     return "se" if state["verdict"] is None else "end"

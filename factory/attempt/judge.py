@@ -1,4 +1,4 @@
-"""PO, the judging node: contract, verification, postconditions, acceptance."""
+"""Judges the files written (the node PO): contract, verification, postconditions, acceptance."""
 
 from __future__ import annotations
 

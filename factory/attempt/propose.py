@@ -1,4 +1,4 @@
-"""SE, the proposing node: gate, context, prompt, model, proposal."""
+"""Gets a proposal from the model (the node SE): preconditions, context, prompt, reply."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _SATISFYING = {
 
 
 class _Refused(Exception):
-    """The attempt cannot begin; the message says why."""
+    """Say why the attempt cannot begin."""
 
 
 def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
-    """Return the model's proposal, or the brief of why there is none."""
+    """Return the model's proposal, or a brief that says why there is none."""
     context, attempt = runtime.context, state["attempt"]
     order, options = context.order, context.options
     context.progress.begin_attempt(attempt.number)
@@ -80,7 +80,7 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdat
 def _read_reply(
     attempt: Attempt, completion: Completion, asked: ReplyFormat, order: WorkOrder
 ) -> Attempt:
-    """Return the attempt with the reply's proposal, or with the brief of why it has none."""
+    """Return the attempt with the reply's proposal, or with a brief that says why it has none."""
     attempt = replace(attempt, repairs=completion.adjustments)
     hashes = hashes_of(attempt.shown)
     try:
@@ -104,7 +104,7 @@ def _proves_nothing(commands: Sequence[str]) -> str:
 
 
 def check_preconditions(order: WorkOrder, tree: Tree) -> None:
-    """Raise where a precondition does not hold: the plan is at fault, and no model can mend it."""
+    """Raise `_Refused` where a precondition does not hold: no proposal can fix a wrong plan."""
     for condition in order.preconditions:
         kind = tree.kind_of(condition.path)
         if kind not in _SATISFYING[condition.kind]:
@@ -117,7 +117,8 @@ def check_preconditions(order: WorkOrder, tree: Tree) -> None:
 def read_shown_files(order: WorkOrder, tree: Tree) -> tuple[ShownFile, ...]:
     """Return the context files and all allowed files, whole, in the order's own sequence.
 
-    Raises where they cannot be shown whole: a file that was cut could not be written safely.
+    Raises `_Refused` where they cannot be shown whole: a model that saw a part of a file cannot
+    rewrite it safely.
     """
     paths = dict.fromkeys((*order.context_files, *order.allowed_files))
     shown = tuple(_show(path, tree) for path in paths)

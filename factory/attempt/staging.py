@@ -1,8 +1,8 @@
-"""What git stores of a proposal, and whether that is what was proposed.
+"""Stages a proposal in git, and checks that git stores exactly what was proposed.
 
-Attributes and settings of the target can have git rewrite content on its way into a commit: line
-ends, `$Id$`, encodings. What is committed must be what was judged, byte for byte; so the tree is
-made before any command runs, looked at, and committed as it is.
+Attributes and settings of the target can make git rewrite content on its way into a commit: line
+ends, `$Id$`, encodings. But a commit must hold what was judged, byte for byte. So the tree is made
+and checked before any command runs, and committed as it is.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _NO_VALUE = frozenset({"", "unset", "unspecified"})
 
 
 def stage_proposal(git: Git, proposal: WriteProposal) -> tuple[str, tuple[WriteRefusal, ...]]:
-    """Return the tree that a commit of the written files has, and what is wrong with it.
+    """Return the tree that a commit of the written files has, and a refusal for each problem.
 
-    A filter that the user's own config defines (git-lfs) may rewrite what it is for.
+    A filter that the user's own config defines (git-lfs) may rewrite the files it applies to.
     """
     try:
         git.stage(proposal.paths)
@@ -45,7 +45,7 @@ def _is_stored_as_proposed(write: FileWrite, entries: Mapping[str, TreeEntry]) -
 
 
 def _blob_id(content: bytes, length: int) -> str:
-    """Return the name git gives to `content`, in the repo's own kind of hash."""
+    """Return git's object id of `content`; `length` tells which hash the repo uses."""
     data = b"blob %d\0%b" % (len(content), content)
     algorithm = "sha1" if length == 40 else "sha256"
     return hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
@@ -77,13 +77,16 @@ def _encoding(attributes: Mapping[str, str]) -> str:
 
 
 def _is_filtered(git: Git, name: str) -> bool:
-    """Say whether a filter of this name is in force; one that only the repo defines is not."""
+    """Return whether a filter of this name runs; one that only the repo defines does not."""
     keys = (f"filter.{name}.clean", f"filter.{name}.process")
     return name not in _NO_VALUE and any(git.setting(key) for key in keys)
 
 
 def _refused_by_git(git: Git, paths: Sequence[str], failed: GitFailed) -> Iterator[WriteRefusal]:
-    """Other content can mend an encoding that git could not read, but nothing else."""
+    """Yield a refusal for each file whose encoding git could not read, or one for any other error.
+
+    Only the former can be fixed by other content.
+    """
     attributes = git.attributes_of(paths, _ATTRIBUTES)
     encoded = [path for path in paths if _encoding(attributes[path])]
     for path in encoded:

@@ -1,4 +1,4 @@
-"""The state that travels along the graph's edges, and the context that its nodes work with."""
+"""Defines the state that moves along the graph's edges, and the context that its nodes use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shared.work_order.schemas import WorkOrder
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The attempt under way: each node adds what it found out, and a `brief` ends it."""
+    """Hold the current attempt: each node adds what it found out, and a `brief` ends it."""
 
     number: int
     shown: tuple[ShownFile, ...] = ()
@@ -32,7 +32,7 @@ class Attempt:
     repairs: tuple[str, ...] = ()
     proposal: WriteProposal | None = None
     touched: bool = False
-    """The workspace may differ from the baseline."""
+    """Whether the workspace may differ from the baseline."""
     tree: str = ""
     """The tree that git made of the files written; empty where they were not all written."""
     unjudged: str = ""
@@ -43,13 +43,13 @@ class Attempt:
 
     @property
     def proposed(self) -> WriteProposal:
-        """Return the proposal, on the edges that are taken only with one."""
+        """Return the proposal; only nodes that follow a proposal may ask for it."""
         assert self.proposal is not None, "the router leads here only with a proposal"
         return self.proposal
 
 
 class FactoryState(TypedDict):
-    """One order's progress: the attempt under way, those before it, and how it all ended.
+    """Hold one order's progress: the current attempt, the earlier ones, and the verdict.
 
     `evidence` is gathered once for all attempts.
     """
@@ -61,7 +61,7 @@ class FactoryState(TypedDict):
 
 
 class StateUpdate(TypedDict, total=False):
-    """The fields of `FactoryState` that a node changes."""
+    """Hold the fields of `FactoryState` that a node changes."""
 
     attempt: Attempt
     records: tuple[AttemptRecord, ...]
@@ -76,7 +76,7 @@ def first_state() -> FactoryState:
 
 @dataclass(frozen=True, slots=True)
 class FactoryContext:
-    """What the nodes of one order work with; nothing in it changes while the order runs."""
+    """Hold what the nodes of one order work with; nothing in it changes while the order runs."""
 
     task: OrderTask
     options: RunOptions
@@ -95,5 +95,5 @@ class FactoryContext:
         return self.bench.workspace
 
     def attempt_folder(self, attempt: Attempt) -> Path:
-        """Return (and make) the folder of one attempt's artifacts."""
+        """Make the folder of one attempt's artifacts and return it."""
         return make_folder(self.task.folder / f"attempt_{attempt.number}")

@@ -1,4 +1,4 @@
-"""`run-all`: a plan's orders made side by side and landed in sequence on one branch."""
+"""Executes a plan for `run-all`: makes orders side by side, lands them in sequence on a branch."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from shared.run_record import Recording
 
 
 def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit) -> BatchSummary:
-    """Run the orders in `workdir` on one branch and return what became of each.
+    """Run the orders in `workdir` on one branch and return the summary of all.
 
-    Orders that this branch has already are skipped, so the same call again goes on where the last
+    Orders that the branch already has are skipped, so the same call again continues where the last
     one stopped. Raises as `factory.run.run_order` does.
     """
     orders = read_workdir(workdir)
@@ -54,7 +54,7 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
         try:
             error = batch.run(worker, options.jobs)
         except BaseException:
-            with contextlib.suppress(LlmchError):  # what ended the run is reported, not the disk
+            with contextlib.suppress(LlmchError):  # the run's error matters more than the disk's
                 batch.summarise(recording, cut_short=True)
             raise
         summary = batch.summarise(recording)
@@ -69,7 +69,7 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
 
 
 class _Batch:
-    """The orders of one call: made by a worker, landed here in the plan's sequence."""
+    """Land the orders of one call in the plan's sequence; a worker makes them."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class _Batch:
         )
 
     def run(self, worker: Worker, jobs: int) -> LlmchError | None:
-        """Make and land the orders; return what ended the run before its time, if anything."""
+        """Make and land the orders; return the error that ended the run early, if there is one."""
         emit = self._session.emit
         emit(BatchStarted(len(self._orders), self._session.branch, self._base))
         for position, commit in sorted(self._schedule.commits.items()):
@@ -131,7 +131,7 @@ class _Batch:
         return self._error
 
     def summarise(self, recording: Recording, *, cut_short: bool = False) -> BatchSummary:
-        """Write and announce the summary of the whole, and return it.
+        """Write, announce and return the summary of the whole run.
 
         `cut_short` says that the run was ended from outside.
         """
@@ -207,14 +207,14 @@ class _Batch:
         del self._under_way[position]
 
     def _make_again(self, task: OrderTask, back: SentBack) -> OrderResult:
-        """Make an order anew on the tip. Nothing else lands meanwhile, so it fits there."""
+        """Make an order again on the tip. Nothing else lands meanwhile, so its result fits."""
         self._session.emit(Noted(f"{task.name}: sent back to be made on the tip: {back.reason}"))
         again = replace(task, base=self._session.tip, folder=task.folder / "on_the_tip")
         self._session.begin(again)
         return self._session.execution.make(again)
 
     def _stop_unfinished(self, *, cut_short: bool) -> None:
-        """Put on record how far the orders came that were under way when the run ended."""
+        """Record how far the orders came that were running when the run ended."""
         cause = "interrupted" if cut_short else "the run ended before this order did"
         for position, task in sorted(self._under_way.items()):
             if not self._schedule.states[position].is_on_branch:
@@ -229,7 +229,7 @@ class _Batch:
         state: Literal[OrderState.SKIPPED, OrderState.BLOCKED, OrderState.PENDING]
         commit, warnings = None, task.loaded.warnings
         match self._schedule.states[position]:
-            # One that landed has a summary of its own, unless the disk refused that.
+            # An order that landed has a summary of its own, unless the disk refused it.
             case OrderState.SKIPPED | OrderState.LANDED:
                 state, commit = OrderState.SKIPPED, self._schedule.commits[position]
             case OrderState.BLOCKED:

@@ -1,4 +1,4 @@
-"""The order graph as text: a tree, Mermaid, Graphviz, JSON. Pure."""
+"""Renders the order graph as a tree, as Mermaid, for Graphviz, or as JSON. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from factory.batch.order_graph import OrderGraph
 
 
 class GraphFormat(StrEnum):
-    """How a graph is printed."""
+    """Name a format in which a graph is printed."""
 
     TREE = "tree"
     MERMAID = "mermaid"
@@ -18,7 +18,7 @@ class GraphFormat(StrEnum):
 
 
 def render_tree(graph: OrderGraph) -> list[str]:
-    """Return a line for each order, what it needs, and at the end the critical path."""
+    """Return a line for each order with what it needs, and at the end the critical path."""
     critical = set(graph.critical_path)
     width = max((len(each) for each in graph.ids), default=0)
     lines = []

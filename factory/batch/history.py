@@ -1,4 +1,4 @@
-"""What a branch holds of a plan already, and where the rest of the plan goes on."""
+"""Finds which orders of a plan a branch already holds, and where the rest of the plan begins."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ _SEARCHED = 10_000  # commits of the branch, newest first
 
 @dataclass(frozen=True, slots=True)
 class BranchHistory:
-    """The commits of a branch, newest first (none where it does not exist yet)."""
+    """Hold the commits of a branch, newest first (none where the branch does not exist yet)."""
 
     tip: str
     commits: tuple[str, ...]
     landed: Mapping[OrderIdentity, str]
-    """The commit of each order that says it is one."""
+    """For each order whose identity a commit message names, that commit."""
 
     def continued(self, own: Collection[str]) -> tuple[str, tuple[str, ...]]:
-        """Return where orders begin that need none of `own`, and which of `own` came after that.
+        """Return where orders begin that need none of `own`, and the commits of `own` after that.
 
-        They begin at the newest commit that is not one of the plan's: where its first order began,
-        also after a restart, or what somebody added since, which may be the very thing that was
-        missing. At the tip where history is cut off (a shallow clone) before such a commit.
+        `own` are the commits of the plan's orders; those after the start are returned oldest first.
+        The start is the newest commit that is not one of `own`. It is where the plan's first order
+        began, also after a restart, or a commit that somebody added since, which may hold the very
+        thing that was missing. Where history is cut off before such a commit (a shallow clone),
+        the start is the tip.
         """
         newest = tuple(takewhile(own.__contains__, self.commits))
         if len(newest) == len(self.commits):
@@ -36,7 +38,7 @@ class BranchHistory:
 
 
 def read_history(git: Git, target: TargetBranch) -> BranchHistory:
-    """Return what the target branch holds."""
+    """Return the commits of the target branch, and the orders that they landed."""
     if not target.exists:
         return BranchHistory(target.tip, (), {})
     messages = git.messages(target.tip, limit=_SEARCHED)

@@ -1,11 +1,15 @@
-"""Which orders need which: derived from what each reads, writes and promises. Pure.
+"""Derives which orders need which, from what each order reads, writes and promises. Pure.
 
-For orders i < j there is an edge from i to j where j can't be worked on before i is there: a
-precondition of j that i promises, a file that i writes and that j is shown, writes too, or names
-in a command (a module it imports, a script, a folder of tests), a file of one where the other has a
-folder. An order that may touch anything (no allowed files, or a lock file) is a barrier: it needs
-all before it, and all after it need it. What i reads and j writes is no edge: i works on a
-snapshot, and the order of landing keeps the rest.
+For orders i < j there is an edge from i to j where j cannot be made before i is there:
+
+- i promises a precondition of j;
+- i writes a file that j is shown, writes too, or names in a command (a module that the command
+  imports, a script, a folder of tests);
+- one of the two has a file where the other has a folder.
+
+An order that may touch anything, because it writes a lock file, is a barrier: it needs all orders
+before it, and all orders after it need it. Where i reads what j writes there is no edge: i works on
+a snapshot, and orders land in the plan's sequence.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from functools import cached_property
 from factory.batch.command_reads import named_paths
 from shared.work_order.schemas import VERIFY_SCRIPT, WorkOrder
 
-# Files that tools rewrite as a whole, from everything else in the repo.
+# Tools rewrite these files as a whole, from everything else in the repo.
 _GENERATED = frozenset(
     {
         "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "poetry.lock", "uv.lock", "pdm.lock",
@@ -29,7 +33,7 @@ _GENERATED = frozenset(
 
 @dataclass(frozen=True)
 class OrderGraph:
-    """The orders of a plan, by position from 0, and what each needs directly.
+    """Hold the orders of a plan, by position from 0, and what each needs directly.
 
     `needs[j]` holds the positions before j whose result j is made on.
     """
@@ -40,7 +44,7 @@ class OrderGraph:
 
     @cached_property
     def blocks(self) -> tuple[frozenset[int], ...]:
-        """For each order, the later ones that need it directly."""
+        """Return for each order the later ones that need it directly."""
         found: list[set[int]] = [set() for _ in self.ids]
         for later, needed in enumerate(self.needs):
             for earlier in needed:
@@ -49,7 +53,7 @@ class OrderGraph:
 
     @cached_property
     def dependents(self) -> tuple[frozenset[int], ...]:
-        """For each order, all later ones that cannot be there without it."""
+        """Return for each order all later ones that need it, however indirectly."""
         found: list[frozenset[int]] = [frozenset()] * len(self.ids)
         for position in range(len(self.ids) - 1, -1, -1):
             below = self.blocks[position]
@@ -69,7 +73,7 @@ class OrderGraph:
 
     @cached_property
     def critical_path(self) -> tuple[int, ...]:
-        """The longest chain of orders that need each other, the first of several."""
+        """Return the longest chain of orders that need each other, or the first of several."""
         length = [1] * len(self.ids)
         before: list[int | None] = [None] * len(self.ids)
         for later, needed in enumerate(self.needs):
@@ -87,7 +91,7 @@ class OrderGraph:
 
 
 def derive_graph(orders: Sequence[WorkOrder]) -> OrderGraph:
-    """Return the graph of a plan's orders, in their sequence. Linear in the paths they name."""
+    """Return the graph of a plan's orders, in their sequence, in time linear in their paths."""
     positions = {order.id: position for position, order in enumerate(orders)}
     root = _Place()
     needs: list[frozenset[int]] = []
@@ -114,16 +118,16 @@ def derive_graph(orders: Sequence[WorkOrder]) -> OrderGraph:
 
 @dataclass(slots=True)
 class _Place:
-    """A path that orders name: who writes it, who writes something below it, what lies there."""
+    """Record who writes a path, who writes something below it, and which paths lie in it."""
 
     last_writer: int | None = None
-    """Of several the last will do: it touches the path itself, so it needs the ones before."""
+    """The last of several writers is enough: it writes the path too, so it needs the others."""
     writers_below: set[int] = field(default_factory=set)
     entries: dict[str, _Place] = field(default_factory=dict)
 
 
 def _claim(root: _Place, path: str, position: int) -> None:
-    """Take note that an order writes `path`."""
+    """Record that an order writes `path`."""
     place = root
     for name in path.split("/"):
         place.writers_below.add(position)
@@ -132,7 +136,7 @@ def _claim(root: _Place, path: str, position: int) -> None:
 
 
 def _writers_concerning(root: _Place, path: str) -> Iterator[int]:
-    """Yield who writes `path`, or a file where `path` has or is a folder."""
+    """Yield the orders that write `path`, something below it, or a file where it has a folder."""
     place = root
     for name in path.split("/"):
         below = place.entries.get(name)
@@ -149,7 +153,7 @@ def _is_barrier(order: WorkOrder) -> bool:
 
 
 def _touched(order: WorkOrder) -> frozenset[str]:
-    """Return what an order reads, needs, writes or promises; its verification reads the script."""
+    """Return the paths that an order reads (the verify script too), needs, writes or promises."""
     conditions = (*order.preconditions, *order.postconditions)
     return named_paths(order).union(
         (VERIFY_SCRIPT, *order.allowed_files, *order.context_files),
@@ -158,13 +162,13 @@ def _touched(order: WorkOrder) -> frozenset[str]:
 
 
 def _declared(order: WorkOrder, positions: Mapping[str, int], position: int) -> set[int]:
-    """Return what a model says the order depends on: believed where it only adds an edge back."""
+    """Return the earlier orders that a model says the order depends on; others are ignored."""
     named = (positions.get(each) for each in order.depends_on)
     return {each for each in named if each is not None and each < position}
 
 
 def _direct(needed: set[int], known: Sequence[int]) -> list[int]:
-    """Return `needed` without what the rest of it needs already."""
+    """Return `needed` without the orders that another one of `needed` needs already."""
     direct: list[int] = []
     implied = 0
     for each in sorted(needed, reverse=True):
@@ -175,7 +179,7 @@ def _direct(needed: set[int], known: Sequence[int]) -> list[int]:
 
 
 def _with_their_needs(direct: Sequence[int], known: Sequence[int]) -> int:
-    """Return all that is needed, however indirectly: a bit for each position."""
+    """Return `direct` and all that those orders need, with a bit for each position."""
     found = 0
     for each in direct:
         found |= known[each] | 1 << each

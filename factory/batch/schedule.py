@@ -1,4 +1,4 @@
-"""What may start, what may land, and what no longer can. Pure: states in, decisions out."""
+"""Decides which orders may start, may land, or no longer can. Pure: states in, decisions out."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from factory.orders.order_state import OrderState
 
 @dataclass(slots=True)
 class Schedule:
-    """The orders of a plan on their way to the branch.
+    """Track the orders of a plan on their way to the branch.
 
-    An order starts when all it needs has landed, on the branch as it was when the last of that
-    landed. Landing follows the plan's sequence, whatever is made first. `keep_going` says what a
-    failure stops: what needs the failed order, or everything after it.
+    An order starts when all orders that it needs have landed; its base is the commit of the last
+    of them. Landing follows the plan's sequence, whichever order is made first. A failure stops
+    only the orders that need the failed one with `keep_going`, else everything after it.
     """
 
     graph: OrderGraph
     keep_going: bool
     start: str
-    """The commit that orders are made on which need nothing."""
+    """The base of the orders that need nothing."""
     states: list[OrderState] = field(default_factory=list)
     commits: dict[int, str] = field(default_factory=dict)
     """The commit of each order that is on the branch."""
     since_start: list[int] = field(default_factory=list)
     """The orders that landed after `start`, as they follow each other on the branch."""
     causes: dict[int, int] = field(default_factory=dict)
-    """For each blocked order, the failed one at the root of it."""
+    """For each blocked order, the failed order that blocks it."""
     limit: int | None = None
-    """An order that will end the run when its turn to land comes: nothing after it starts."""
+    """An order that will end the run when its turn to land comes; nothing after it starts."""
 
     @classmethod
     def of(
@@ -41,7 +41,7 @@ class Schedule:
         landed: Mapping[int, str],
         since_start: Sequence[int],
     ) -> Schedule:
-        """Return the schedule of a plan of which `landed` is on the branch already."""
+        """Return the schedule of a plan whose orders `landed` are on the branch already."""
         states = [
             OrderState.SKIPPED if position in landed else OrderState.WAITING
             for position in range(len(graph.ids))
@@ -58,31 +58,31 @@ class Schedule:
         ]
 
     def base_of(self, position: int) -> str:
-        """Return the commit an order is made on: where the last of all it needs has landed.
+        """Return the base of an order: the commit of the last order on the branch that it needs.
 
-        The last on the branch, not in the plan: an order that failed at first lands late.
+        That may not be the last one in the plan, because an order that failed at first lands late.
         """
         needed = self.graph.all_needs(position)
         last = next((each for each in reversed(self.since_start) if each in needed), None)
         return self.start if last is None else self.commits[last]
 
     def next_to_land(self) -> int | None:
-        """Return the order whose turn it is, if it is made."""
+        """Return the order whose turn it is to land, or None while that order is not made."""
         turn = next((n for n, state in enumerate(self.states) if not state.is_over), None)
         return turn if turn is not None and self.states[turn] is OrderState.MADE else None
 
     def land(self, position: int, commit: str) -> None:
-        """Take note that an order is on the branch."""
+        """Record that an order is on the branch."""
         self.states[position] = OrderState.LANDED
         self.commits[position] = commit
         self.since_start.append(position)
 
     def foresee_end(self, position: int) -> None:
-        """Start nothing after an order that is going to end the run when its turn comes."""
+        """Start nothing after an order that will end the run when its turn to land comes."""
         self.limit = position if self.limit is None else min(self.limit, position)
 
     def fail(self, position: int) -> None:
-        """Take note that an order failed, and that others can't be made for it."""
+        """Record that an order failed, and that the orders that need it are blocked."""
         self.states[position] = OrderState.FAILED
         for other in self.graph.dependents[position]:
             if not self.states[other].is_over:
@@ -92,12 +92,12 @@ class Schedule:
             self.stop()
 
     def stop(self) -> None:
-        """Leave what is not over for another run."""
+        """Leave the unfinished orders for another run."""
         for position, state in enumerate(self.states):
             if not state.is_over:
                 self.states[position] = OrderState.PENDING
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left to be made or landed."""
+        """Return whether nothing is left to be made or landed."""
         return all(state.is_over for state in self.states)

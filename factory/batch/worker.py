@@ -1,8 +1,8 @@
-"""Who makes orders: behind one small protocol, so that it need not be this process.
+"""Makes orders behind one small protocol, so that this process need not make them itself.
 
-The shape is that of `concurrent.futures`: a task goes in, a future comes out. A task names the
+The protocol is like `concurrent.futures`: a task goes in, a future comes out. A task names the
 order and the base commit; its result names a commit that the repo can find. Doing a task twice is
-harmless: its key is equal for equal work, and nothing lands but through the coordinator.
+harmless: equal work has an equal key, and only the coordinator lands anything.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ from factory.orders.task import OrderResult, OrderTask
 from factory.run.execution import Execution
 from factory.sandbox import end_all
 
-_PATIENCE_SECONDS = 2.0  # in all; a thread that still waits for a model by then writes nothing
+# For all threads together. A thread that still waits for a model after that writes nothing.
+_PATIENCE_SECONDS = 2.0
 _LOOK_EVERY_SECONDS = 0.05
 
 
 class Worker(Protocol):
-    """Makes orders on their bases."""
+    """Make orders on their bases."""
 
     def submit(self, task: OrderTask) -> Future[OrderResult]:
         """Start making an order. The future fails only where the harness itself does."""
 
     def cancel(self) -> None:
-        """End what is under way; its futures may never be done."""
+        """End the running orders; their futures may never be done."""
 
 
 class LocalWorker:
-    """Makes orders in this process: at once with one job, else in a thread each."""
+    """Make orders in this process: at once with one job, else each in a thread."""
 
     def __init__(self, execution: Execution, jobs: int) -> None:
         self._execution = execution
@@ -39,13 +40,13 @@ class LocalWorker:
         self._threads: list[threading.Thread] = []
 
     def submit(self, task: OrderTask) -> Future[OrderResult]:
-        """Start making an order; with one job it is made when this returns."""
+        """Start making an order; with one job the order is made when this returns."""
         future: Future[OrderResult] = Future()
         if self._jobs == 1:
             future.set_result(self._execution.make(task))
             return future
-        # Not a pool: its threads are waited for when the interpreter ends, and one that waits
-        # for a model's reply would keep an interrupted run from ending.
+        # This is not a thread pool: at its end the interpreter waits for a pool's threads, and one
+        # that waits for a model's reply would keep an interrupted run from ending.
         thread = threading.Thread(
             target=self._make, args=(task, future), name=task.name, daemon=True
         )
@@ -54,12 +55,12 @@ class LocalWorker:
         return future
 
     def cancel(self) -> None:
-        """Stop each order at its next step; commands under way are ended with the sandbox."""
+        """Stop each order at its next step, and kill the running commands."""
         self._execution.cancelled.set()
         until = time.monotonic() + _PATIENCE_SECONDS
         for thread in self._threads:
             while thread.is_alive() and time.monotonic() < until:
-                end_all()  # again: a command may have been about to start
+                end_all()  # repeated, because a command may have been about to start
                 thread.join(timeout=_LOOK_EVERY_SECONDS)
 
     def _make(self, task: OrderTask, future: Future[OrderResult]) -> None:

@@ -1,6 +1,6 @@
-"""Judges a tree: verification, postconditions, acceptance, each command in the sandbox.
+"""Judges a tree by verification, postconditions and acceptance, each command in the sandbox.
 
-Used on what a proposal wrote, and again on what a landing merged.
+The tree is what a proposal wrote or, later, what a landing merged.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from shared.work_order.schemas import WorkOrder
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """One judging of a bench's tree: by which task and options, and where the records go.
+    """Hold what it takes to judge a workbench's tree: task, options, and where the records go.
 
-    `folder` gets results and logs. `written` are the files that no command may change, with the
-    hash of each; `attempt` is 0 outside of one.
+    `folder` gets results and logs. `written` maps each file that no command may change to its
+    hash. `attempt` is 0 outside an attempt.
     """
 
     task: OrderTask
@@ -56,13 +56,13 @@ class Judging:
         return str(log).removeprefix(f"{self.task.folder}/")
 
     def excerpt(self, text: str) -> str:
-        """Return what matters of an output, without what differs between machines."""
+        """Return an output without what differs between machines, cut to an excerpt's bound."""
         return stable_excerpt(text, self.bench.path_names().items())
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the commands did; `brief` says what failed, if anything did."""
+    """Hold the results of the commands; `brief` says what failed, if anything did."""
 
     verify: tuple[CmdResult, ...]
     acceptance: tuple[CmdResult, ...]
@@ -71,7 +71,7 @@ class Judgement:
 
 @dataclass(slots=True)
 class _Phase:
-    """One series of commands and what came of it."""
+    """Hold one series of commands, their results, and the brief of a failure."""
 
     stage: Stage
     purpose: AttemptStage
@@ -80,7 +80,7 @@ class _Phase:
 
 
 def run_checks(judging: Judging) -> Judgement:
-    """Run every check up to the first that fails. Raises `CommandFailed` where a log can't be."""
+    """Run every check up to the first that fails. Raises `CommandFailed` if a log is refused."""
     verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY)
     _run_phase(verify, verification_of(judging.tree, exempt=judging.task.exempt), judging)
     _record(judging, "verify_result.json", verify.results)
@@ -103,7 +103,7 @@ def run_checks(judging: Judging) -> Judgement:
 def try_acceptance(judging: Judging) -> Iterator[tuple[str, CmdResult]]:
     """Run each acceptance command once, whether or not it passes; yield its text and its result.
 
-    Nothing is emitted: a command that is tried is no step of an attempt. Raises as `run_checks`
+    No event is emitted, because such a run is not a step of an attempt. Raises as `run_checks`
     does.
     """
     for number, text in enumerate(dict.fromkeys(judging.order.acceptance_commands), 1):
@@ -112,10 +112,10 @@ def try_acceptance(judging: Judging) -> Iterator[tuple[str, CmdResult]]:
 
 
 def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None:
-    """Run the commands up to the first that fails, then see that none touched a written file."""
+    """Run the commands up to the first that fails; if none does, check the written files."""
     judging.progress.begin_stage(judging.attempt, phase.purpose)
     for number, check in enumerate(checks, 1):
-        result, ended = _run_settled(check, judging, f"{phase.purpose}_{number}")
+        result, ended = _run_with_retries(check, judging, f"{phase.purpose}_{number}")
         phase.results.append(result)
         if not _passes(check, ended):
             phase.brief = _failed_command(phase.stage, check, ended, judging)
@@ -134,8 +134,8 @@ def _passes(check: Check, ended: Ended) -> bool:
     return ended.ok or bool(tolerated)
 
 
-def _run_settled(check: Check, judging: Judging, name: str) -> tuple[CmdResult, Ended]:
-    """Run a command, and a failing one again: one that then passes is flaky, not wrong."""
+def _run_with_retries(check: Check, judging: Judging, name: str) -> tuple[CmdResult, Ended]:
+    """Run a command, and run a failing one again: one that then passes is flaky, not wrong."""
     result, ended = _run_one(check, judging, name)
     for retry in range(1, judging.options.retry_flaky + 1):
         if _passes(check, ended):
@@ -179,12 +179,12 @@ def _result(ended: Ended, judging: Judging, note: str) -> CmdResult:
         stdout_path=judging.name_of(ended.stdout.log),
         stderr_path=judging.name_of(ended.stderr.log),
         duration_seconds=round(ended.duration_seconds, 3),
-        sandbox=_contained_by(judging.bench.sandbox),
+        sandbox=_sandbox_record(judging.bench.sandbox),
         note=note or ended.reason,
     )
 
 
-def _contained_by(sandbox: Sandbox) -> SandboxRecord:
+def _sandbox_record(sandbox: Sandbox) -> SandboxRecord:
     return SandboxRecord(
         backend=sandbox.backend,
         version=sandbox.version,
@@ -229,7 +229,7 @@ def _changed_by_commands(judging: Judging) -> list[str]:
     return [
         path
         for path, sha256 in judging.written.items()
-        # Not by the hash alone: a file that is gone has that of an empty one.
+        # The hash alone does not decide: a missing file has the hash of an empty one.
         if judging.tree.state_of(path) != FileState(FileKind.FILE, sha256)
     ]
 

@@ -1,6 +1,6 @@
-"""Does a proposal keep what is declared of the code, and what is there already? Nothing is run.
+"""Checks, without running code, that a proposal keeps declared interfaces and existing code.
 
-The type checker is imported and started only where there is something to ask it.
+The type checker is imported and started only where there is something for it to check.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ContractResult:
-    """What of the contract is violated; `unjudged` says why that could not be told, if so."""
+    """Hold the violations of the contract; `unjudged` says why it could not be judged, if so."""
 
     violations: tuple[ContractViolation, ...] = ()
     unjudged: str = ""
 
     def document(self) -> dict[str, object]:
-        """Return the record of it, fit for JSON."""
+        """Return the record of this result, fit for JSON."""
         return {
             "kept": not self.violations and not self.unjudged,
             "violations": [
@@ -45,7 +45,7 @@ class ContractResult:
 def is_bound(
     binding: Sequence[WorkOrder], proposal: WriteProposal, shown: Sequence[ShownFile]
 ) -> bool:
-    """Say whether there is anything that a proposal has to keep: contracts, or files."""
+    """Return whether there is anything that a proposal has to keep: contracts or files."""
     there = {each.path for each in shown if each.state.kind is FileKind.FILE}
     return not there.isdisjoint(proposal.paths) or _declares(binding)
 
@@ -53,7 +53,7 @@ def is_bound(
 def check_rewrites(
     order: WorkOrder, proposal: WriteProposal, shown: Sequence[ShownFile]
 ) -> tuple[ContractViolation, ...]:
-    """Return what existing files lose by a proposal although the order does not say so."""
+    """Return what existing files lose by a proposal without being named in the order's changes."""
     before = {each.path: each.text for each in shown if each.state.kind is FileKind.FILE}
     return tuple(
         violation
@@ -80,11 +80,11 @@ def check_declarations(
     list_files: Callable[[], Iterable[str]],
     checker: WarmChecker,
 ) -> ContractResult:
-    """Say whether the project, as it is written to `tree`, keeps what binds an order.
+    """Return whether the project, as it is written to `tree`, keeps what binds an order.
 
-    `binding` are the orders whose declarations do, its own last: what that declares, and of the
-    files `written` also what is in force from before. Only then is `list_files` asked for all
-    files of the tree.
+    `binding` holds the orders whose declarations are in force, the order itself last. All that
+    the order itself declares is checked. Earlier declarations are checked for the files `written`.
+    `list_files` returns all files of the tree; it is called only if there is something to check.
     """
     if not _declares(binding):
         return ContractResult()
@@ -100,7 +100,10 @@ def check_declarations(
 
 
 def without_syntax(result: ContractResult) -> ContractResult:
-    """Return the result where the target's Python is another: it may read what this one can't."""
+    """Return the result for a target with another Python, which may parse what this one can't.
+
+    Violations that say that a file does not parse become the reason in `unjudged`.
+    """
     unread = [each for each in result.violations if each.message.startswith(DOES_NOT_PARSE)]
     if not unread:
         return result
@@ -121,19 +124,19 @@ def _in_force(binding: Sequence[WorkOrder], written: Iterable[str]) -> tuple[Int
 
 
 def render_violations(violations: Iterable[ContractViolation]) -> str:
-    """Return the violations, a line each."""
+    """Return the violations, one line each."""
     return "\n".join(map(render_violation, violations))
 
 
 def render_violation(violation: ContractViolation) -> str:
-    """Return the violation as one line: which file, which name, and how."""
+    """Return the violation as one line: its file, its name and its message."""
     named = violation.name and not violation.message.startswith("`")
     what = f"`{violation.name}` {violation.message}" if named else violation.message
     return f"{violation.path}: {' '.join(what.split())}"
 
 
 class _Sources(Mapping[str, str]):
-    """The source files of a tree by path, each read when it is asked for."""
+    """Map the path of each source file of a tree to its text, which is read on demand."""
 
     def __init__(self, tree: Tree, files: Iterable[str], suffixes: tuple[str, ...]) -> None:
         self._tree = tree

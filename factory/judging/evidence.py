@@ -1,9 +1,9 @@
-"""Does an acceptance command prove anything? Seen by running it where nothing is done yet.
+"""Finds acceptance commands that prove nothing, by running them before any work is done.
 
-On the baseline it should fail, and also on code that keeps the order's interfaces and does
-nothing. Both runs are made in the order's own workspace before anything is written there, beside
-the model's call, so that they cost no time; the workspace is the baseline again when they are
-over. Nothing of them goes into a prompt or a commit.
+A command should fail on the baseline, and also on code that keeps the order's interfaces and does
+nothing. Both runs use the order's own workspace before a proposal is written there. They run during
+the model's call, so that they cost no time, and leave the workspace at the baseline. No prompt and
+no commit contains anything of them.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from shared.languages.registry import LANGUAGES, language_of
 
 T = TypeVar("T")
 
-# For one command. What takes longer to fail than that is left unknown.
+# The limit for one command. Nothing is concluded from a command that takes longer.
 _LIMIT_SECONDS: Final = 60.0
 _LOOK_EVERY_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The commands that passed on the baseline, and those that did on the empty code."""
+    """Hold the commands that passed on the baseline, and those that passed on the empty code."""
 
     on_baseline: tuple[str, ...] = ()
     on_skeleton: tuple[str, ...] = ()
 
     def flags(self) -> tuple[CommandFlag, ...]:
-        """Return what to tell of each command, in the order's sequence."""
+        """Return a flag for each of these commands, those on the baseline first."""
         green = (
             CommandFlag(code=W252.code, command=each, message=W252.title)
             for each in self.on_baseline
@@ -54,7 +54,7 @@ class Evidence:
 
 
 class Gathering:
-    """The two runs of one order; `stop` ends them from another thread."""
+    """Make the two runs of one order; `stop` ends them from another thread."""
 
     def __init__(
         self,
@@ -79,13 +79,13 @@ class Gathering:
         return self._options.patience_seconds
 
     def baseline(self) -> tuple[str, ...]:
-        """Return the commands that pass on the baseline, though they are no regression tests."""
+        """Return the commands that pass on the baseline although they are not regression tests."""
         return self._passing("baseline", {})
 
     def skeleton(self) -> tuple[str, ...]:
-        """Return those that pass on code that keeps the order's interfaces and does nothing.
+        """Return the commands that pass on code that keeps the interfaces and does nothing.
 
-        They are tried once, however often this is asked.
+        The commands are tried once, however often this is called.
         """
         if self._on_skeleton is None:
             self._on_skeleton = self._try_skeleton()
@@ -93,7 +93,7 @@ class Gathering:
 
     def _try_skeleton(self) -> tuple[str, ...]:
         order = self._task.order
-        # What an interface calls its path may be anything; what the order may write was checked.
+        # The path of an interface may be anything; the paths that the order may write are checked.
         interfaces = [each for each in order.interfaces if each.path in order.allowed_files]
         if not interfaces or self._is_over():
             return ()
@@ -105,7 +105,7 @@ class Gathering:
         return self._passing("hollow", files)
 
     def stop(self) -> None:
-        """Have the command under way killed, and no other started."""
+        """Have the running command killed, and start no other."""
         self._stopped.set()
         self._bench.sandbox.end_commands()
 
@@ -113,7 +113,7 @@ class Gathering:
         return self._stopped.is_set() or self._cancelled()
 
     def _passing(self, name: str, files: Mapping[str, str]) -> tuple[str, ...]:
-        """Try the commands with `files` in the tree, which is then the baseline again."""
+        """Return the commands that pass with `files` in the tree, then restore the baseline."""
         folder = make_folder(self._task.folder / name)
         progress = AnnouncedProgress(self._task.name, self._emit)
         judging = Judging(self._task, self._options, self._bench, self._emit, progress, folder)
@@ -139,9 +139,9 @@ class Gathering:
 
 
 def beside(ask: Callable[[], T], gathering: Gathering) -> tuple[T, Evidence]:
-    """Return what `ask` returns, and what was gathered meanwhile and for a short time after.
+    """Return what `ask` returns, and the evidence gathered meanwhile and for a short time after.
 
-    All of it is over when this returns or raises. What `ask` raises comes first.
+    The gathering has ended when this returns or raises. An error of `ask` goes first.
     """
     found: list[Evidence] = []
     failed: list[BaseException] = []
@@ -171,7 +171,7 @@ def _end(thread: threading.Thread, gathering: Gathering, patience: float) -> Non
         while thread.is_alive() and time.monotonic() < ends:
             thread.join(_LOOK_EVERY_SECONDS)
     finally:
-        while thread.is_alive():  # again: a command may have been about to start
+        while thread.is_alive():  # repeated, because a command may have been about to start
             gathering.stop()
             thread.join(_LOOK_EVERY_SECONDS)
 
@@ -183,7 +183,7 @@ def _unexpected(regression: Sequence[str], results: Mapping[str, CmdResult]) -> 
 
 
 def _sources(tree: Tree, paths: Sequence[str]) -> dict[str, str]:
-    """Return the texts of the files that are there."""
+    """Return the texts of the files that exist and are UTF-8."""
     found: dict[str, str] = {}
     for path in paths:
         try:
@@ -194,7 +194,7 @@ def _sources(tree: Tree, paths: Sequence[str]) -> dict[str, str]:
 
 
 def _write(tree: Tree, files: Mapping[str, str]) -> bool:
-    """Write files that nobody proposed; say whether there is a place for each."""
+    """Write files that nobody proposed; return whether each path can be written."""
     for path, text in files.items():
         try:
             tree.write(path, text.encode())

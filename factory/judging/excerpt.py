@@ -1,7 +1,7 @@
-"""Cuts what a command printed down to what a model needs, and nothing of the machine.
+"""Cuts a command's output down to what a model needs, without traces of the machine.
 
 The excerpt goes into the next prompt, and a prompt must be equal wherever the same thing happens:
-paths of this machine, durations and addresses are taken out, and so are the parts of a traceback
+paths of this machine, durations and addresses are removed, and so are the parts of a traceback
 that differ from one Python version to the next.
 """
 
@@ -32,7 +32,7 @@ def stable_excerpt(output: str, paths: Iterable[tuple[str, str]] = ()) -> str:
 
 
 def cut(text: str, limit: int = MAX_EXCERPT_CHARACTERS) -> str:
-    """Return `text`, or its head and tail with a mark between where it is over `limit`.
+    """Return `text`, or its head and tail with a mark between where it is longer than `limit`.
 
     The tail gets three quarters: that is where programs say what went wrong.
     """
@@ -45,7 +45,7 @@ def cut(text: str, limit: int = MAX_EXCERPT_CHARACTERS) -> str:
 
 def _without_paths(text: str, paths: Iterable[tuple[str, str]]) -> str:
     pairs = sorted((pair for pair in paths if pair[0] not in pair[1]), key=lambda p: -len(p[0]))
-    while any(path in text for path, _ in pairs):  # what is left can make up a path again
+    while any(path in text for path, _ in pairs):  # the rest can form a path again
         for path, name in pairs:
             text = text.replace(path, name)
     return text

@@ -1,4 +1,4 @@
-"""Which commands verify a tree, and whether an exit code means success. Pure."""
+"""Chooses the commands that verify a tree, and says which exit codes mean success. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_TESTS_COLLECTED = 5  # pytest's exit code where it finds no tests
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One command; `tolerated` maps an exit code that passes to why it does."""
+    """Represent one command; `tolerated` pairs an exit code that passes with the reason."""
 
     text: str
     argv: tuple[str, ...]
@@ -27,7 +27,7 @@ class Check:
 
 
 def parse_check(text: str, *tolerated: tuple[int, str]) -> Check:
-    """Return the command that `text` spells, split as a shell would and run without one."""
+    """Return the command in `text`, split as a shell would split it and run without a shell."""
     return Check(text, split_words(text).texts, tolerated)
 
 
@@ -48,8 +48,8 @@ def _compile_without(folders: frozenset[str]) -> Check:
 def verification_of(tree: Tree, *, exempt: bool) -> tuple[Check, ...]:
     """Return the commands for a tree as it is now: its own script, else the fallback.
 
-    An exempt order (one that only builds towards the verify contract) is compiled and no more.
-    Installed packages in linked folders are not.
+    The code of an exempt order (one that only builds towards the verify contract) is compiled and
+    not run. Installed packages in linked folders are not compiled.
     """
     compiling = _compile_without(tree.linked)
     if exempt:

@@ -1,4 +1,4 @@
-"""One type checker for all orders of a run, warm from one to the next."""
+"""Keeps one type checker running for all orders of a run."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LOOK_EVERY_SECONDS: Final = 0.05
 
 
 class WarmChecker:
-    """A language's type checker for several threads; its process starts with the first question.
+    """Serve a type checker to several threads; its process starts with the first question.
 
-    Closing it ends a question that is under way in another thread.
+    Closing it ends a question that another thread is waiting for.
     """
 
     def __init__(self, language: Language) -> None:
@@ -26,13 +26,13 @@ class WarmChecker:
 
     @property
     def is_running(self) -> bool:
-        """True once a question has been asked, until it is closed."""
+        """Return whether the process runs: from the first question until it is closed."""
         return self._checker is not None and self._checker.is_running
 
     def check(
         self, files: Mapping[str, str], targets: Sequence[str], roots: Sequence[str] = ("",)
     ) -> tuple[Diagnostic, ...]:
-        """Return what is wrong in `targets`; see `shared.languages.base.Checker`."""
+        """Return the problems in `targets`; see `shared.languages.base.Checker`."""
         with self._lock:
             if self._closed:
                 raise CheckerFailed("the type checker was ended with the run")
@@ -41,7 +41,7 @@ class WarmChecker:
             return self._checker.check(files, targets, roots)
 
     def warm_up(self) -> None:
-        """Start the process beside what is going on, so that the first question is quick."""
+        """Start the process in the background, so that the first question is quick."""
         if self._checker is None and not self._closed:
             threading.Thread(target=self._ask_nothing, name="type checker", daemon=True).start()
 
@@ -51,7 +51,7 @@ class WarmChecker:
             self.language.warm_up(self)
 
     def close(self) -> None:
-        """End it for good."""
+        """End the type checker for good."""
         self._closed = True
         while not self._lock.acquire(timeout=_LOOK_EVERY_SECONDS):
             if self._checker is not None:

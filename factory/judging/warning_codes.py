@@ -1,4 +1,4 @@
-"""What the factory finds out about a plan by running its commands: codes, and what they mean."""
+"""Defines the codes of what the factory finds out about a plan by running its commands."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ W234: Final = RuleText(
     "W234",
     "passes on code that does nothing",
     why=(
-        "Tried by the factory on a skeleton of the interfaces, whose functions return 0, [] and "
-        "the like: a command that passes there would pass on any code."
+        "The factory tries each command on a skeleton of the interfaces, whose functions return "
+        "0, [] and the like. A command that passes there would pass on any code."
     ),
     bad=r"""{"allowed_files": ["words.py"],
  "interfaces": [{"path": "words.py", "stub": "def pick(seed: int) -> str: ..."}],
@@ -29,8 +29,8 @@ W252: Final = RuleText(
     "W252",
     "passes before anything is written",
     why=(
-        "Tried by the factory on the commit that the order starts from: a command that passes "
-        "there already says nothing of what the order adds."
+        "The factory tries each command on the commit that the order starts from. A command that "
+        "passes there already says nothing about what the order adds."
     ),
     bad=r"""{"repo": {"words.py": "WORDS = ['crane']\n"},
  "allowed_files": ["words.py"],

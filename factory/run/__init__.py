@@ -1,1 +1,1 @@
-"""One run on one branch: begins it, makes its orders, and sums them up."""
+"""Begins a run on one branch, makes its orders, and sums them up."""

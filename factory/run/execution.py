@@ -1,4 +1,4 @@
-"""Makes an order on its base: a bench, the graph, a verdict. Nothing lands here."""
+"""Makes an order on its base, in a workbench, by the graph of attempts. Nothing lands here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shared.llm.stack import Model
 
 @dataclass(slots=True)
 class _UnderWay:
-    """The attempts of one order as far as they have come."""
+    """Hold the attempts of one order as far as they have come."""
 
     context: FactoryContext
     state: FactoryState
@@ -33,7 +33,7 @@ class _UnderWay:
 
 @dataclass(slots=True)
 class Execution:
-    """Makes orders, with what is the same for all orders of a run. Safe for threads."""
+    """Make orders, with what all orders of a run share. Several threads may use it."""
 
     options: RunOptions
     pool: WorkbenchPool
@@ -49,8 +49,8 @@ class Execution:
     def make(self, task: OrderTask) -> OrderResult:
         """Run the order's attempts on its base and return how they ended.
 
-        What ends the whole run (budget, authentication, a full disk) is an `Errored` verdict with
-        that error.
+        An error that ends the whole run (budget, authentication, a full disk) becomes an `Errored`
+        verdict with that error.
         """
         from factory.attempt.graph import attempt_states
 
@@ -79,10 +79,10 @@ class Execution:
         return OrderResult(state["verdict"], self.end(task.name, ""), flags)
 
     def end(self, order: str, cause: str) -> tuple[AttemptRecord, ...]:
-        """Return the records of an order's attempts, which end here.
+        """End an order's attempts and return their records.
 
-        An attempt that was under way ends with a brief of `cause`, in its own folder too. The
-        records of an order that has ended stay as they are.
+        An attempt that is still running gets a brief with `cause`, which is also written to its
+        folder. The records of an order that has ended stay as they are.
         """
         with self._lock:
             under_way = self._under_way.pop(order, None)
@@ -111,7 +111,7 @@ def _end_attempts(under_way: _UnderWay, cause: str) -> tuple[AttemptRecord, ...]
         attempt = replace(
             attempt, brief=brief_of(Stage.EXCEPTION, context.order, cause or "no reason was given")
         )
-    with contextlib.suppress(LlmchError):  # what ended the order is reported, not the disk
+    with contextlib.suppress(LlmchError):  # the order's error matters more than the disk's
         folder = context.attempt_folder(attempt)
         document = attempt.brief.model_dump(mode="json") if attempt.brief else {}
         write_json(folder / "failure_brief.json", document, sync=False)

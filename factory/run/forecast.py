@@ -1,6 +1,6 @@
-"""Bounds what executing a plan can come to, before anybody pays for it. Pure.
+"""Bounds what executing a plan can cost, before anybody pays for it. Pure.
 
-Orders that are sent back to be made again on a newer state are not foreseen.
+The bound leaves out orders that are made a second time, on a newer state.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from factory.orders.limits import MAX_CONTEXT_BYTES, MAX_EXCERPT_CHARACTERS
 from shared.llm.cost.budget import bound_of
 from shared.settings.settings import Settings
 
-# A prompt is the context files, at most this, the order's own text and what failed before.
+# A prompt holds context files up to this limit, the order's own text and the last failure.
 _ORDER_BYTES = 16_000
 _BYTES_PER_TOKEN = 3
 _PROMPT_TOKENS = (MAX_CONTEXT_BYTES + _ORDER_BYTES + MAX_EXCERPT_CHARACTERS) // _BYTES_PER_TOKEN
@@ -21,7 +21,7 @@ _PROMPT_TOKENS = (MAX_CONTEXT_BYTES + _ORDER_BYTES + MAX_EXCERPT_CHARACTERS) // 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The most that executing a plan takes; the cost is `None` where a price is not known."""
+    """Hold the most that executing a plan takes; the cost is `None` where a price is unknown."""
 
     orders: int
     attempts: int
@@ -31,12 +31,12 @@ class Forecast:
 
     @property
     def calls(self) -> int:
-        """The number of calls where every attempt of every order is needed."""
+        """Return the number of calls where every attempt of every order is needed."""
         return self.orders * self.attempts
 
 
 def forecast(orders: int, settings: Settings) -> Forecast:
-    """Return the bound of executing `orders` orders; the dearest model counts."""
+    """Return the bound for `orders` orders, at the price of the most expensive model."""
     role, attempts = settings.factory, settings.factory_attempts
     models = tuple(rung.model for rung in parse_ladder(",".join(role.ladder)))
     calls, output = orders * attempts, role.max_output_tokens or 0

@@ -47,7 +47,7 @@ from shared.work_order.hashing import order_key
 
 @dataclass(frozen=True, slots=True)
 class Commission:
-    """What one command asks for: which orders to run, how, and who replies.
+    """Hold what one command asks for: which orders to run, how, and who replies.
 
     `path` is the file or folder that the orders were read from.
     """
@@ -62,7 +62,7 @@ class Commission:
 
 @dataclass(frozen=True, slots=True)
 class OpenRun:
-    """A run that has begun: it holds the repo, and its records are open."""
+    """Hold a run that has begun: the repo is held, and the run's records are open."""
 
     session: Session
     recording: Recording
@@ -72,10 +72,10 @@ class OpenRun:
 
 
 def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) -> RunSummary:
-    """Run the order in `path` and return what became of it.
+    """Run the order in `path` and return its summary.
 
     Raises `InvalidInput`, `PreflightRefused`, `Busy` or `SandboxUnavailable` before anything is
-    changed, and what the model layer raises where asking again would not help.
+    changed, and the model layer's error where asking again would not help.
     """
     loaded = read_order(path)
     with begin_run(Commission("run", path, (loaded,), options, source, emit)) as run:
@@ -95,7 +95,7 @@ def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) 
 
 @dataclass(frozen=True, slots=True)
 class HeldRepo:
-    """A repo that no other run can take, and what the run before left for this one."""
+    """Hold a repo that no other run can take, with what the run before left for this one."""
 
     repo: Repo
     earlier: tuple[EarlierRun, ...]
@@ -103,7 +103,7 @@ class HeldRepo:
 
 @contextlib.contextmanager
 def hold_repo(options: RunOptions, emit: Emit) -> Iterator[HeldRepo]:
-    """Hold the repo, clear up after a run that was cut off, and see that it can be worked on."""
+    """Hold the repo, clean up after a run that was cut off, and check that work can begin."""
     place = find_repo(options.repo, allow_repo_filters=options.allow_repo_filters)
     with hold(place.common_dir) as lock:
         place = replace(place, git=place.git.holding(lock))
@@ -115,7 +115,7 @@ def hold_repo(options: RunOptions, emit: Emit) -> Iterator[HeldRepo]:
 def begin_run(commission: Commission) -> Iterator[OpenRun]:
     """Hold the repo, make the run's folder, open journal, model, workspace and sandbox.
 
-    All of it is closed when the block ends. Raises as `run_order` does.
+    All of these are closed when the block ends. Raises as `run_order` does.
     """
     options, orders = commission.options, commission.orders
     with hold_repo(options, commission.emit) as held, contextlib.ExitStack() as opened:
@@ -132,7 +132,7 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
         journal.record(_run_begun(commission, folder, target, held.earlier))
         head = describe_run(commission, target)
         recording = opened.enter_context(recorded_run(folder, head, commission.emit))
-        opened.enter_context(_summary_in_any_case(folder))
+        opened.enter_context(_ensure_summary(folder))
         emit = recording.emit
         model = opened.enter_context(open_model(commission.source, folder.path, emit, held.earlier))
         session = opened.enter_context(
@@ -172,26 +172,26 @@ def _run_begun(
 
 
 @contextlib.contextmanager
-def _summary_in_any_case(folder: RunFolder) -> Iterator[None]:
-    """Leave a summary also where the run ends before there is anything of an order to tell."""
+def _ensure_summary(folder: RunFolder) -> Iterator[None]:
+    """Write a summary even where the run ends before an order has one."""
     try:
         yield
     except BaseException as error:
         path = folder.path / "run_summary.json"
         if not path.exists():
             cause = error.message if isinstance(error, LlmchError) else repr(error)
-            with contextlib.suppress(LlmchError):  # what ended the run is told, not the disk
+            with contextlib.suppress(LlmchError):  # the run's error matters more than the disk's
                 write_json(path, {"verdict": "ERROR", "state": "failed", "cause": cause})
         raise
 
 
 def default_branch(plan: PlanFacts | None, run_id: str) -> str:
-    """Return the branch for the orders of a plan, or for an order of no plan."""
+    """Return the branch for the orders of a plan, or for an order without a plan."""
     return f"factory/{plan.planner_run_id}" if plan else f"factory/adhoc/{run_id}"
 
 
 def describe_run(commission: Commission, target: TargetBranch) -> dict[str, Any]:
-    """Return what `run.json` says of how a run was asked for."""
+    """Return what `run.json` says about the request for a run."""
     options, orders = commission.options, commission.orders
     plan = orders[0].plan
     return {
@@ -225,15 +225,15 @@ def _model_settings(commission: Commission) -> ModelSettings:
 
 
 def prepare_export(repo: Repo, folder: Path | None, flag: str) -> None:
-    """Make the folder that a summary is exported to, before anything else is done.
+    """Make the folder for an exported summary, before anything else is done.
 
-    Raises `InvalidInput` where it would lie in the repo it is about, `CommandFailed` where the
-    disk refuses.
+    Raises `InvalidInput` where the folder would lie in the target repo, and `CommandFailed` where
+    it cannot be made.
     """
     if folder is None:
         return
     if folder.resolve().is_relative_to(repo.tree.resolve()):
         raise InvalidInput(
-            f"{flag} {folder} is inside the target repo", "choose a folder outside of it"
+            f"{flag} {folder} is inside the target repo", "choose a folder outside the repo"
         )
     make_folder(folder)

@@ -1,4 +1,4 @@
-"""One held repo: orders begun, made, landed on one branch, and concluded."""
+"""Begins, makes, lands and concludes orders, on one branch of a held repo."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _CREDENTIALS = re.compile(r"://[^/@\s]*@")
 
 @dataclass(slots=True)
 class Session:
-    """The run's hold on one branch. `execution.make` may run in threads, all else in one."""
+    """Hold one branch for a run. Only `execution.make` may be called from several threads."""
 
     options: RunOptions
     repo: Repo
@@ -70,7 +70,7 @@ class Session:
         return self.landing.branch
 
     def begin(self, task: OrderTask) -> None:
-        """Say, and put on record, that an order is about to be made."""
+        """Announce and record that an order is about to be made."""
         order = task.loaded.order
         self.started[order.id] = time.monotonic()
         self.journal.record(OrderBegun(order.id, task.base, self.options.settings.factory_attempts))
@@ -87,11 +87,11 @@ class Session:
         write_json(make_folder(task.folder) / "work_order.json", document, sync=False)
 
     def fit(self, task: OrderTask, result: OrderResult) -> OrderResult | SentBack:
-        """Return the result as it can land on the tip, or why it has to be made again there.
+        """Return the result as it can land on the tip, or why the order has to be made again there.
 
-        What failed on an older base is sent back too: an order before it may be what it lacked,
-        and where nothing has changed for it, the replies on record answer it once more. An error
-        on the way is an `Errored` result.
+        An order that failed on an older base is sent back too, because it may have lacked what
+        another order landed since. Where nothing has changed for it, the recorded replies answer
+        it again. An error on the way becomes an `Errored` result.
         """
         verdict = result.verdict
         if task.base == self.tip:
@@ -111,9 +111,9 @@ class Session:
                 return result
 
     def land(self, task: OrderTask, result: OrderResult) -> OrderResult:
-        """Move the branch to what passed on its tip, and return the result as it is then.
+        """Move the branch to a commit that passed on its tip, and return the order's final result.
 
-        An error of landing itself (the branch was moved by someone else) is an `Errored` result.
+        An error of landing itself (someone else moved the branch) becomes an `Errored` result.
         """
         passed = result.verdict
         if not isinstance(passed, Passed):
@@ -122,12 +122,12 @@ class Session:
             self._move_branch(task, passed.commit)
         except LlmchError as error:
             return replace(result, verdict=Errored(error.message, error))
-        with contextlib.suppress(CommandFailed):  # whether it landed, the branch itself tells
+        with contextlib.suppress(CommandFailed):  # the branch itself shows that it landed
             self.journal.record(OrderLanded(task.name, passed.commit))
         return result
 
     def conclude(self, task: OrderTask, result: OrderResult, parent: str) -> RunSummary:
-        """Write and announce what became of an order; `parent` is what its commit stands on."""
+        """Write, announce and return an order's summary; `parent` is the commit before its own."""
         order = task.loaded.order
         tally = self.model.meter.of_order(order.id)
         about = self.circumstances(task, parent, result.flags)
@@ -147,18 +147,18 @@ class Session:
     def stop(
         self, task: OrderTask, cause: str, parent: str, verdict: Literal["FAIL", "ERROR"]
     ) -> RunSummary:
-        """Record that an order was under way when the run ended, and how far it came."""
+        """Record that an order was running when the run ended, and how far it came."""
         records = self.execution.end(task.name, cause)
         about = self.circumstances(task, parent)
         tally = self.model.meter.of_order(task.name)
         summary = summarise_stopped(cause, verdict, about, records, tally)
-        with contextlib.suppress(LlmchError):  # what ended the run is reported, not the disk
+        with contextlib.suppress(LlmchError):  # the run's error matters more than the disk's
             write_json(task.folder / "run_summary.json", summary.model_dump(mode="json"))
             self.journal.record(OrderStopped(task.name, summary.usage))
         return summary
 
     def execute(self, task: OrderTask) -> tuple[RunSummary, LlmchError | None]:
-        """Make and land one order on the tip; return what became of it and what ends the run."""
+        """Make and land one order on the tip; return its summary and what ends the run, if any."""
         parent = self.tip
         self.begin(task)
         try:
@@ -182,9 +182,9 @@ class Session:
             return self.conclude(task, result, parent), error_of(result)
 
     def push(self) -> bool | None:
-        """Push the branch where the user asked for it, and return whether it came through.
+        """Push the branch and return whether the push succeeded; None where it was not asked for.
 
-        A refusal is told and changes nothing.
+        A refusal is reported as a warning and changes nothing.
         """
         if not self.options.push:
             return None
@@ -205,7 +205,7 @@ class Session:
         self.tip = commit
 
     def _annotate(self, task: OrderTask, result: OrderResult) -> None:
-        """Note how a landed commit came about; it has landed, whatever becomes of the note."""
+        """Add a note on how a landed commit was made; a refused note is only a warning."""
         if not isinstance(result.verdict, Passed):
             return
         commit = result.verdict.commit
@@ -220,7 +220,7 @@ class Session:
     def circumstances(
         self, task: OrderTask, parent: str, flags: tuple[CommandFlag, ...] = ()
     ) -> Circumstances:
-        """Return what holds of an order's run whatever its verdict."""
+        """Return the facts of an order's run that do not depend on its verdict."""
         return Circumstances(
             order=task.name,
             run_id=self.folder.run_id,
@@ -251,7 +251,7 @@ class Session:
 
 
 def error_of(result: OrderResult) -> LlmchError | None:
-    """Return what ends the whole run after this result, if anything does."""
+    """Return the error that ends the whole run after this result, if there is one."""
     return result.verdict.error if isinstance(result.verdict, Errored) else None
 
 
@@ -275,10 +275,10 @@ def open_session(
     journal: Journal,
     emit: Emit,
 ) -> Iterator[Session]:
-    """Open what making and landing orders takes, for as long as the block runs.
+    """Open what it takes to make and land orders, for as long as the block runs.
 
-    The first bench is opened at once, so that a missing sandbox is told before anything else;
-    raises `SandboxUnavailable` then.
+    The first workbench is opened at once, so that a missing sandbox is reported before anything
+    else. Raises `SandboxUnavailable` then.
     """
     _import_ahead()
     date = commit_date(folder.started)
@@ -307,7 +307,7 @@ def open_session(
 
 
 def _import_ahead() -> None:
-    """Start the graph library's import, most of a run's start, while git is being asked."""
+    """Start to import the graph library while git works; the import takes most of a run's start."""
     from factory.attempt import graph
 
     threading.Thread(target=graph.prepare_graph, name="import langgraph").start()

@@ -1,4 +1,4 @@
-"""One way to run an untrusted command: `open_sandbox(choice, policy).run(argv, ...)`."""
+"""Runs untrusted commands, only through `open_sandbox(choice, policy).run(argv, ...)`."""
 
 from factory.sandbox.commands.supervision import end_all
 from factory.sandbox.detect import Found, Sandbox, find_backends, open_sandbox

@@ -1,4 +1,4 @@
-"""Which backend works here: tried for real, once per process."""
+"""Finds the backend that works on this machine by running a command in it, once per process."""
 
 from __future__ import annotations
 
@@ -30,48 +30,49 @@ _PROBE_SECONDS = 10.0
 
 
 class Sandbox(Protocol):
-    """The one way to run an untrusted command."""
+    """Run untrusted commands; there is no other way to run one."""
 
     @property
     def backend(self) -> Backend:
-        """Never `AUTO`."""
+        """Return the backend in use, never `AUTO`."""
 
     @property
     def version(self) -> str:
-        """The backend's own version; empty for `OFF`."""
+        """Return the backend's own version, or an empty string for `OFF`."""
 
     @property
     def guarantees(self) -> Guarantees:
-        """What holds here, each True or False."""
+        """Return which guarantees hold here, each as True or False."""
 
     @property
     def limits(self) -> Limits:
-        """What a command may use."""
+        """Return the limits on each command."""
 
     def describe(self) -> str:
-        """One line: what holds and what does not."""
+        """Return one line that says what holds and what does not."""
 
     def run(self, argv: Sequence[str], *, timeout_seconds: float, log: Path) -> Ended:
         """Run `argv` in the workspace and return within a second of the deadline.
 
-        Whatever happens to the command is in the result. Its output goes to `<log>.stdout.log`
-        and `<log>.stderr.log`, whose folder exists; only where they cannot be written is OSError
-        raised, with nothing left running. Safe from several threads.
+        Whatever happens to the command is part of the result. Its output goes to
+        `<log>.stdout.log` and `<log>.stderr.log`, in a folder that must exist. Raises OSError,
+        with nothing left running, where these logs cannot be written, and `CommandFailed` where
+        a linked folder cannot be shown. Several threads may call this.
         """
 
     def end_commands(self) -> None:
-        """Have the commands under way killed, as if their time was up; from any thread."""
+        """Kill the running commands, as if their time were up. Any thread may call this."""
 
     def clear(self) -> None:
-        """Give the commands that follow an empty /tmp and HOME, as between two attempts.
+        """Replace /tmp and HOME by an empty directory for the commands that follow.
 
-        No command may be under way. Raises OSError where the disk refuses.
+        No command may be running. Raises OSError where the file system refuses.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A backend that was tried: `problem` is empty where it works, `remedy` what would mend it."""
+    """Describe a backend that was tried: its `problem`, empty where it works, and the `remedy`."""
 
     backend: Backend
     version: str
@@ -80,41 +81,41 @@ class Found:
 
 
 def open_sandbox(choice: Backend, policy: Policy) -> Sandbox:
-    """The chosen sandbox, or the first that works for `AUTO`; only `OFF` runs bare.
+    """Return the chosen sandbox, or for `AUTO` the first that works, which is never `OFF`.
 
-    Raises `SandboxUnavailable` with the probe's own error and how to mend it, and `InvalidInput`
+    Raises `SandboxUnavailable` with the probe's own error and how to fix it, and `InvalidInput`
     for an interpreter, a path or a variable that a command cannot be given.
     """
     layout = lay_out(policy)
     tried: list[Found] = []
     for backend in _candidates(choice):
         try:
-            return _opened(backend, layout, _in_words(tried))
+            return _open_backend(backend, layout, _describe_failures(tried))
         except _Unusable as error:
             tried.append(error.found)
     raise SandboxUnavailable(
-        _in_words(tried),
+        _describe_failures(tried),
         "\n".join((*(each.remedy for each in tried), "or run without a sandbox: --sandbox off")),
     )
 
 
-def _in_words(tried: Sequence[Found]) -> str:
+def _describe_failures(tried: Sequence[Found]) -> str:
     return "; ".join(f"{each.backend} does not work here: {each.problem}" for each in tried)
 
 
 def find_backends() -> tuple[Found, ...]:
-    """Every backend with whether it works here, tried on an empty workspace."""
+    """Return every backend with whether it works here, tried on an empty workspace."""
     with tempfile.TemporaryDirectory(prefix="llmch-probe-") as folder:
         workspace, private = Path(folder, "workspace"), Path(folder, "private")
         workspace.mkdir()
         private.mkdir()
         layout = lay_out(Policy(workspace, None, private, Path(sys.executable)))
-        return tuple(_found(backend, layout) for backend in _candidates(Backend.AUTO))
+        return tuple(_try_backend(backend, layout) for backend in _candidates(Backend.AUTO))
 
 
-def _found(backend: Backend, layout: Layout) -> Found:
+def _try_backend(backend: Backend, layout: Layout) -> Found:
     try:
-        return Found(backend, _opened(backend, layout).version)
+        return Found(backend, _open_backend(backend, layout).version)
     except _Unusable as error:
         return error.found
 
@@ -127,8 +128,8 @@ def _candidates(choice: Backend) -> tuple[Backend, ...]:
             return (choice,)
 
 
-def _opened(backend: Backend, layout: Layout, instead: str = "") -> Sandbox:
-    """The backend for this policy, probed unless it was already. Raises `_Unusable`."""
+def _open_backend(backend: Backend, layout: Layout, instead: str = "") -> Sandbox:
+    """Return the sandbox of this backend, probed unless it has worked. Raises `_Unusable`."""
     match backend:
         case Backend.OFF:
             return Runner(layout, Bare(layout))
@@ -151,7 +152,7 @@ class _Unusable(Exception):
 
 
 def find_bwrap(policy: Policy) -> Path:
-    """The system's bwrap: never one that the target repo put on the PATH. Raises `_Unusable`."""
+    """Return the system's bwrap, never one in the target repo. Raises `_Unusable` without one."""
     own = [policy.workspace, *([policy.git_dir.parent] if policy.git_dir else [])]
     folders = (Path(each) for each in os.environ.get("PATH", "").split(":"))
     on_path = (each / "bwrap" for each in folders if each.is_absolute())
@@ -188,18 +189,18 @@ def _bwrap_version(program: Path) -> str:
 def _check_landlock() -> None:
     try:
         level = landlock.abi()
-        problem = f"the kernel's ABI is {level}, needed is {landlock.MINIMUM_ABI}"
+        problem = f"the kernel's ABI is {level}, but {landlock.MINIMUM_ABI} or later is needed"
         if level >= landlock.MINIMUM_ABI and seccomp.supported():
             return
         if not seccomp.supported():
-            problem = f"its filter of system calls is not written for {platform.machine()}"
+            problem = f"llmch has no system call filter for {platform.machine()}"
     except OSError as error:
         problem = error.strerror or str(error)
     remedy = "use Linux 6.2 or later, on x86_64 or aarch64, with landlock among its lsm="
     raise _Unusable(Found(Backend.LANDLOCK, "", problem, remedy))
 
 
-# A backend that has worked is not probed again in this process, for whatever policy.
+# A backend that has worked once in this process is not probed again, whatever the policy.
 _proven: set[tuple[Backend, str]] = set()
 
 _USER_NAMESPACES = (
@@ -210,7 +211,7 @@ _USER_NAMESPACES = (
 
 
 def _probe(runner: Runner, log: Path) -> None:
-    """Run a command that does nothing, exactly as any other would be run."""
+    """Run `true` in the same way as any other command. Raises `_Unusable` where it fails."""
     if (runner.backend, runner.version) in _proven:
         return
     ended = runner.run(["true"], timeout_seconds=_PROBE_SECONDS, log=log)

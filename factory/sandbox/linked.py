@@ -18,14 +18,14 @@ _COPY_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """A folder that commands find at `path` of the workspace; `source` is the real one."""
+    """Map the real folder `source` to the `path` in the workspace where commands find it."""
 
     path: str
     source: Path
 
 
 class Placement(StrEnum):
-    """How a backend shows a folder at another place."""
+    """Say how a backend shows a folder at another place."""
 
     MOUNT = "mount"  # the sandbox mounts it, read-only, on an empty folder
     SYMLINK = "symlink"  # the kernel refuses writes to what the link leads to
@@ -33,7 +33,7 @@ class Placement(StrEnum):
 
 
 class LinkedFolders:
-    """The linked folders of one workspace. Safe for threads."""
+    """Hold the linked folders of one workspace. Several threads may use it."""
 
     def __init__(
         self, folders: Sequence[Linked], workspace: Path, placement: Placement, aside: Path
@@ -46,9 +46,9 @@ class LinkedFolders:
         self._lock = threading.Lock()
 
     def ensure(self) -> None:
-        """Put each folder in its place, where a command or a reset took it away.
+        """Put each folder in its place unless it is there already.
 
-        No command may be under way. Raises `CommandFailed` where the disk refuses.
+        No command may be running. Raises `CommandFailed` where the file system reports an error.
         """
         with self._lock:
             for each in self._folders:
@@ -58,7 +58,7 @@ class LinkedFolders:
                     raise _refused(each, error.strerror or str(error)) from error
 
     def real_path(self, name: str) -> Path:
-        """Return where the host has what commands call `name`, a path below the workspace."""
+        """Return the host's path of the file that commands find at `name` in the workspace."""
         path = Path(os.path.normpath(name))
         for each in self._folders:
             if path.is_relative_to(each.path):
@@ -100,7 +100,7 @@ def _is_empty_folder(path: Path) -> bool:
 
 
 def _identity(folder: Path) -> tuple[int, int]:
-    """Return what tells a folder from another one, whose inode may have the same number."""
+    """Return a key that differs between two folders even where an inode number is reused."""
     facts = folder.lstat()
     return facts.st_ino, facts.st_ctime_ns
 
@@ -114,7 +114,7 @@ def _make_folder(path: Path, aside: Path) -> None:
 
 
 def _clear(path: Path, aside: Path) -> None:
-    """Take away whatever stands at `path`, without following a link."""
+    """Remove whatever is at `path`, without following a link."""
     regain(path.parent)
     if _is_folder(path):
         put_aside(path, aside)
@@ -123,7 +123,7 @@ def _clear(path: Path, aside: Path) -> None:
 
 
 def _copy(linked: Linked, place: Path) -> None:
-    """Copy the folder and take the permission to write away: for root that changes nothing."""
+    """Copy the folder and remove write permission from the copy, which does not stop root."""
     env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
     for argv in (
         ["cp", "--archive", "--reflink=auto", "--", str(linked.source), str(place)],
@@ -135,7 +135,7 @@ def _copy(linked: Linked, place: Path) -> None:
             raise _refused(linked, str(error)) from error
         if done.exit_code or done.timed_out:
             said = done.stderr.decode("utf-8", "replace").strip()[-300:]
-            raise _refused(linked, said or f"{argv[0]} was not done in {_COPY_SECONDS:g} s")
+            raise _refused(linked, said or f"{argv[0]} did not finish within {_COPY_SECONDS:g} s")
 
 
 def _refused(linked: Linked, reason: str) -> CommandFailed:

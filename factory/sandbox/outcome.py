@@ -1,4 +1,4 @@
-"""How a command ended and what it printed."""
+"""Describes how a command ended and what it printed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from factory.sandbox.policy import Backend
 
 
 class Cause(StrEnum):
-    """Why a command ended. Only `EXITED` means that its exit code is its own choice."""
+    """Say why a command ended. Only `EXITED` means that the command chose its exit code."""
 
     EXITED = "exited"
     SIGNALLED = "signalled"
@@ -23,18 +23,18 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """One stream: `text` is all of it, or its head and tail with a mark between when truncated."""
+    """Hold one stream. When truncated, `text` is its head and tail with a mark between."""
 
     text: str
     total_bytes: int
     truncated: bool
     log: Path
-    """A file with the stream, bounded too: a longer head, a mark, the tail."""
+    """A file with the stream, bounded too: it holds a longer head, a mark and the tail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """One command's record. `exit_code` is 128 + N when signal N ended it, as in a shell."""
+    """Record how a command ended. `exit_code` is 128 + N when signal N ended it, as in a shell."""
 
     argv: tuple[str, ...]
     exit_code: int
@@ -44,9 +44,9 @@ class Ended:
     duration_seconds: float
     backend: Backend
     reason: str = ""
-    """Why it was not started, or what had to be ended or put back; empty when all is well."""
+    """Why the command was not started or was ended, or what had to be put back; else empty."""
 
     @property
     def ok(self) -> bool:
-        """Whether the command ran to its own end and said success."""
+        """Return whether the command ended by itself with exit code 0."""
         return self.cause is Cause.EXITED and self.exit_code == 0

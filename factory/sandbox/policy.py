@@ -1,4 +1,4 @@
-"""What a command may do: decided once by the caller, the same for every command of a run."""
+"""Defines what a command may do. The caller decides this once for all commands of a run."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ Backend: TypeAlias = SandboxBackend
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one command and its children may use. The defaults leave room for a large test suite."""
+    """Hold the limits on one command and its children. A large test suite fits the defaults."""
 
     # Writable memory of each process: 500 threads' stacks or a large numeric test fit, a runaway
     # allocation ends before the machine swaps.
     memory_bytes: int = 4 * GIB
-    # CPU time of each process. The wall deadline is what a test suite normally meets first;
-    # this ends a spinning process even where that deadline is generous.
+    # CPU time of each process. A test suite normally meets the deadline in wall time first;
+    # this limit ends a spinning process even where that deadline is generous.
     cpu_seconds: int = 3600
     # Size of each file written: a wheel or a data fixture fits, a filled disk does not.
     file_bytes: int = 1 * GIB
     # Processes and threads together: a parallel test run on a large machine stays below it,
     # a fork bomb is stopped while the machine still answers.
     processes: int = 1024
-    # Both streams together; a command that prints more is ended. What is kept is far less.
+    # Bytes of both streams together; a command that prints more is ended. Far less is kept.
     output_bytes: int = 64 * MIB
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Where a command runs and what it can reach. All paths are absolute."""
+    """Define where a command runs and what it can reach. All paths are absolute."""
 
     workspace: Path
-    """Writable but for its `.git`, and the working directory."""
+    """The working directory of commands, writable except for its `.git`."""
     git_dir: Path | None
     """The common git directory: never writable, and readable only without its credentials."""
     private: Path
@@ -60,5 +60,5 @@ class Policy:
 
     @property
     def temporary(self) -> Path:
-        """The host's name of the command's /tmp and HOME; the sandbox makes it."""
+        """Return the host's path of the command's /tmp and HOME, which the sandbox makes."""
         return self.private / "tmp"

@@ -1,1 +1,1 @@
-"""The ways to contain a command: bubblewrap, Landlock, or none."""
+"""Contains commands by bubblewrap, by Landlock, or not at all."""

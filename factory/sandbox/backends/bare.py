@@ -1,4 +1,7 @@
-"""No isolation, only by the explicit choice `off`: the same environment, limits and deadline."""
+"""Runs commands without isolation, only by the explicit choice `off`.
+
+Environment, limits and deadline are those of every backend.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from factory.sandbox.visible.layout import Layout
 
 
 class Bare:
-    """Commands run with the user's own rights."""
+    """Run commands with the user's own rights."""
 
     backend = Backend.OFF
     placement = Placement.COPY
@@ -30,10 +33,10 @@ class Bare:
         self.environment = layout.environment(layout.policy.temporary)
 
     def admit_temporary(self) -> None:
-        """Nothing to do: what it may use was never restricted."""
+        """Do nothing: the command's access was never restricted."""
 
     @contextlib.contextmanager
     def prepare(self, program: str, argv: Sequence[str]) -> Iterator[Prepared]:
-        """The command as it is."""
+        """Yield the command as it is."""
         launch = Launch(program, argv, self._cwd, self.environment, self._rlimits)
         yield Prepared(launch, started=lambda: True)

@@ -1,4 +1,4 @@
-"""Bubblewrap: namespaces with a file system of their own, assembled from the view."""
+"""Runs commands in bubblewrap: namespaces with a file system of their own, made from the view."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from factory.sandbox.visible.mounts import TEMPORARY, mount_arguments
 
 MINIMUM_VERSION = (0, 8)  # the first with --disable-userns
 
-# Where bwrap finds its two descriptors; the first after stderr, in the order of `inherit`.
+# The numbers of bwrap's two descriptors: the first after stderr, in the order of `inherit`.
 _STATUS_FD = 3
 _SECCOMP_FD = 4
 
@@ -33,7 +33,7 @@ _NAMESPACES = (
 
 
 class Bubblewrapped:
-    """Commands run in namespaces that hold what the policy shows and nothing else."""
+    """Run commands in namespaces that hold what the policy shows and nothing else."""
 
     backend = Backend.BWRAP
     placement = Placement.MOUNT
@@ -46,8 +46,8 @@ class Bubblewrapped:
         self._cwd = policy.workspace
         self._rlimits = limits.of_each_process(policy.limits)
         self._seccomp = seccomp.inside_namespaces() if seccomp.supported() else b""
-        # In the user namespace the limit counts the command's own processes, outside of it all
-        # of the user's; so it is set by a program that bwrap starts.
+        # In the user namespace the limit counts the command's own processes; outside, it
+        # counts all of the user's. So a program that bwrap starts sets it.
         prlimit = shutil.which("prlimit", path="/usr/bin:/bin")
         bound = (prlimit, f"--nproc={policy.limits.processes}", "--") if prlimit else ()
         self._arguments = (
@@ -62,15 +62,15 @@ class Bubblewrapped:
         self.guarantees = _guarantees(layout, limited=bool(bound))
 
     def admit_temporary(self) -> None:
-        """Nothing to do: bwrap mounts what it finds under the name."""
+        """Do nothing: bwrap mounts the directory that it finds under the name."""
 
     @contextlib.contextmanager
     def prepare(self, program: str, argv: Sequence[str]) -> Iterator[Prepared]:
-        """The command behind bwrap's arguments; bwrap says whether it came to run it."""
+        """Yield the command behind bwrap's arguments; bwrap reports whether the command started."""
         with contextlib.ExitStack() as stack:
             status, status_write = _pipe(stack)
             code, code_write = _pipe(stack)
-            code_write.write(self._seccomp)  # a few hundred bytes: a pipe takes them at once
+            code_write.write(self._seccomp)  # a pipe takes a few hundred bytes at once
             code_write.close()
             launch = Launch(
                 self._program,
@@ -83,7 +83,7 @@ class Bubblewrapped:
 
             def started() -> bool:
                 status_write.close()
-                os.set_blocking(status.fileno(), False)  # a process that is left may hold it
+                os.set_blocking(status.fileno(), False)  # a leftover process may hold it
                 return b'"exit-code"' in (status.read() or b"")
 
             yield Prepared(launch, started)

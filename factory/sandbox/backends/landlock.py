@@ -1,7 +1,8 @@
-"""Landlock rulesets by system call, and the confinement made of one with a seccomp filter.
+"""Confines commands by a Landlock ruleset, made by system calls, and a seccomp filter.
 
-Needs no privilege and no program, so it works where user namespaces are switched off. It grants
-places and cannot take a part of one back; what follows from that is in the guarantees.
+Landlock needs no privilege and no program, so it works where user namespaces are switched off. It
+grants access to a folder and cannot take back access to a part of it; the guarantees say what
+does not hold because of that.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _READ_FILE = 1 << 2
 _READ_DIR = 1 << 3
 _TRUNCATE = 1 << 14
 _IOCTL_DEV = 1 << 15
-_RIGHTS = {3: (1 << 15) - 1, 5: (1 << 16) - 1}  # all that the ABI knows, by the ABI that added
+_RIGHTS = {3: (1 << 15) - 1, 5: (1 << 16) - 1}  # all rights, by the ABI that knows them
 _TCP_ABI = 4
 _BIND_AND_CONNECT = 3
 _ABSTRACT_SOCKETS_AND_SIGNALS = 3
@@ -51,7 +52,7 @@ _OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _DEVICE = _WRITE_FILE | _READ_FILE | _IOCTL_DEV
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-# What says how large the machine is. Nothing of /proc is shown that belongs to a process.
+# These files describe the machine. No file of /proc that belongs to a process is shown.
 _FACTS = (
     *("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime"),
     *("/proc/version", "/proc/filesystems", "/proc/sys/kernel/osrelease"),
@@ -63,12 +64,12 @@ _libc.syscall.restype = ctypes.c_long
 
 
 def abi() -> int:
-    """The kernel's Landlock ABI. Raises OSError where it has none or it is switched off."""
+    """Return the kernel's Landlock ABI. Raises OSError where it has none or it is switched off."""
     return _checked(_libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION_FLAG))
 
 
 class Landlocked:
-    """Commands run with the user's identity and a fraction of its rights."""
+    """Run commands with the user's identity and a fraction of the user's rights."""
 
     backend = Backend.LANDLOCK
     placement = Placement.SYMLINK
@@ -91,12 +92,12 @@ class Landlocked:
         self._rlimits = limits.of_each_process(policy.limits)
 
     def admit_temporary(self) -> None:
-        """Add the new directory to the ruleset, which knows directories by themselves."""
+        """Add the new /tmp to the ruleset, which identifies directories, not paths."""
         _grant(self._ruleset, [self._temporary], self._every)
 
     @contextlib.contextmanager
     def prepare(self, program: str, argv: Sequence[str]) -> Iterator[Prepared]:
-        """The command as it is; its supervisor confines it."""
+        """Yield the command as it is; its supervisor confines it."""
         launch = Launch(
             program,
             argv,
@@ -147,7 +148,7 @@ def _ruleset(layout: Layout, level: int, every: int, *, network: bool) -> int:
 
 
 def _create(every: int, level: int, *, network: bool) -> int:
-    """A ruleset that refuses all there is to refuse; its descriptor is closed on exec."""
+    """Return a ruleset that refuses all that this ABI can; its descriptor is closed on exec."""
     fields = [every]
     if level >= _TCP_ABI:
         fields.append(0 if network else _BIND_AND_CONNECT)

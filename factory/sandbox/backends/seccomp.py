@@ -1,7 +1,7 @@
-"""System call filters for x86_64 and aarch64, as programs for the kernel's packet filter.
+"""Builds system call filters for x86_64 and aarch64, as programs for the kernel's packet filter.
 
-What is refused is what a namespace or a Landlock ruleset does not cover: sockets of families
-that no namespace isolates, keyrings, System V objects, ways around the filter itself.
+A filter refuses what a namespace or a Landlock ruleset does not cover: sockets of families that
+no namespace isolates, keyrings, System V objects, ways around the filter itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NUMBER = 0
 _ARCHITECTURE = 4
 _ARGUMENTS = 16
 
-# x32 calls carry this bit: the same calls under other numbers, so all are refused.
+# x32 calls carry this bit. They are the same calls under other numbers, so all are refused.
 _X32 = 0x40000000
 
 # CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET of linux/sched.h.
@@ -98,21 +98,22 @@ _SHARED_OBJECTS = ("shmget", "semget", "msgget", "mq_open")
 
 
 def supported() -> bool:
-    """Whether the calls of this machine are known."""
+    """Return whether this machine's call numbers are known."""
     return platform.machine() in _MACHINES
 
 
 def inside_namespaces() -> bytes:
-    """For bwrap: what its namespaces leave shared with the host, such as AF_VSOCK sockets."""
+    """Return bwrap's filter, which refuses what namespaces leave shared, such as AF_VSOCK."""
     families = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
     return _program(_common(families))
 
 
 def beside_landlock(*, network: bool) -> bytes:
-    """For Landlock, which has files, signals and TCP only: everything else of the host's.
+    """Return Landlock's filter: Landlock covers files, signals and TCP, the filter all else.
 
-    Unix sockets are refused by family, because no Landlock rule covers a path's socket; pairs
-    of connected sockets are another call and stay. Namespaces would hide what is refused here.
+    Unix sockets are refused by family, because no Landlock rule covers a path's socket. Pairs of
+    connected sockets are made by another call, which is allowed. With bwrap, namespaces hide what
+    is refused here.
     """
     families = (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK) if network else ()
     return _program(
@@ -120,10 +121,10 @@ def beside_landlock(*, network: bool) -> bytes:
             *_common(families),
             *_refuse(_SHARED_OBJECTS, errno.EPERM),
             *_refuse(("unshare", "setns"), errno.EPERM),
-            # Its flags are in memory, out of a filter's sight; the C library falls back to clone.
+            # A filter cannot read its flags in memory; the C library falls back to clone.
             *_refuse(("clone3",), errno.ENOSYS),
             *_only("clone", 0, mask=_NEW_NAMESPACES, allowed=(0,), error=errno.EPERM),
-            # On another process it would be a way to have that process end.
+            # On another process it could make that process end.
             *_only("prlimit64", 0, allowed=(0,), error=errno.EPERM),
         )
     )
@@ -131,7 +132,7 @@ def beside_landlock(*, network: bool) -> bytes:
 
 def _common(families: Iterable[int]) -> Iterator[bytes]:
     yield from _refuse(_UNISOLATED, errno.EPERM)
-    # It opens sockets and files past any filter.
+    # This call opens sockets and files past any filter.
     yield from _refuse(("io_uring_setup",), errno.ENOSYS)
     yield from _only("socket", 0, allowed=families, error=errno.EACCES)
 
@@ -175,5 +176,5 @@ def _machine() -> _Machine:
 
 
 def _step(code: int, operand: int, *, if_true: int = 0, if_false: int = 0) -> bytes:
-    """One struct sock_filter; the jumps count the steps to skip."""
+    """Return one struct sock_filter; the jumps count the steps to skip."""
     return struct.pack("=HBBI", code, if_true, if_false, operand)

@@ -1,1 +1,1 @@
-"""Starts a command, watches it, and ends all of it."""
+"""Starts a command, watches it, and ends all its processes."""

@@ -1,4 +1,4 @@
-"""Output of any length in bounded memory and bounded files."""
+"""Captures output of any length in bounded memory and bounded files."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import BinaryIO, Self
 
 from factory.sandbox.outcome import Captured
 
-# What is kept in memory of each stream: far more than an excerpt needs, and a traceback of any
-# sensible test run fits whole.
+# Bytes of each stream that are kept in memory: far more than an excerpt needs, and enough for the
+# whole traceback of any sensible test run.
 HEAD_BYTES = 32 * 1024
 TAIL_BYTES = 32 * 1024
-# What the log keeps of each stream before the mark and the tail.
+# Bytes of each stream that the log keeps before the mark and the tail.
 LOG_BYTES = 8 * 1024 * 1024
 
 
 class Capture:
-    """Takes one stream's bytes as they come; `captured` says at the end what was kept."""
+    """Take one stream's bytes as they come; `captured` returns at the end what was kept."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
@@ -51,7 +51,7 @@ class Capture:
         del self._tail[:-TAIL_BYTES]
 
     def captured(self) -> Captured:
-        """What was kept, once the stream has ended; completes the log."""
+        """Complete the log of a stream that has ended, and return what was kept."""
         cut = self.total_bytes - len(self._head) - len(self._tail)
         if self.total_bytes > LOG_BYTES:
             tail = self._tail[-(self.total_bytes - LOG_BYTES) :]
@@ -65,5 +65,5 @@ def _mark(cut: int) -> bytes:
 
 
 def log_files(log: Path) -> tuple[Path, Path]:
-    """Where the two streams of a command with this `log` stem go."""
+    """Return the files for a command's stdout and stderr, whose names begin with that of `log`."""
     return log.with_name(f"{log.name}.stdout.log"), log.with_name(f"{log.name}.stderr.log")

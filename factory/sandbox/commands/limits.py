@@ -1,4 +1,4 @@
-"""The limits as the kernel takes them."""
+"""Turns limits into the bounds that the kernel takes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ from factory.sandbox.policy import Limits
 # runtimes such as Go, Java and WebAssembly reserve address space by the dozen GiB and never
 # touch it. RLIMIT_AS still bounds shared mappings, which RLIMIT_DATA leaves out.
 _ADDRESS_SPACE_PER_MEMORY = 8
-# From the warning signal (SIGXCPU, which names the cause) to the kernel's own SIGKILL.
+# The time between the warning signal (SIGXCPU, which names the cause) and the kernel's SIGKILL.
 _CPU_MARGIN_SECONDS = 2
 
 Bounds: TypeAlias = tuple[tuple[int, int, int], ...]
-
-
-"""Resource, soft and hard bound, each."""
+"""For each resource its number, its soft bound and its hard bound."""
 
 
 def of_each_process(limits: Limits) -> Bounds:
-    """What holds for each process by itself."""
+    """Return the bounds that hold for each process by itself."""
     space = limits.memory_bytes * _ADDRESS_SPACE_PER_MEMORY
     return (
         (resource.RLIMIT_DATA, limits.memory_bytes, limits.memory_bytes),
@@ -35,10 +33,10 @@ def of_each_process(limits: Limits) -> Bounds:
 
 
 def of_the_user(limits: Limits) -> Bounds:
-    """The limit on processes where no namespace counts the command's own.
+    """Return the bound on processes where no namespace counts the command's own.
 
-    The kernel then counts every process and thread of the user, so what runs already is allowed
-    for. It never applies to root.
+    The kernel then counts every process and thread of the user, so the number that runs already
+    is added. For root the result is empty, because the kernel never applies this bound to root.
     """
     if os.geteuid() == 0:
         return ()
@@ -51,7 +49,7 @@ def _tasks_of_the_user() -> int:
     tasks = 0
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
-            with contextlib.suppress(OSError):  # it may end meanwhile
+            with contextlib.suppress(OSError):  # the process may end meanwhile
                 if entry.stat().st_uid == uid:
                     tasks += sum(1 for _ in os.scandir(f"/proc/{entry.name}/task"))
     return tasks

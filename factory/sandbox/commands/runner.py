@@ -1,4 +1,4 @@
-"""Runs commands in one confinement and says how each ended."""
+"""Runs commands in one confinement and reports how each ended."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from factory.sandbox.visible.git_view import Pointer
 from factory.sandbox.visible.layout import Layout
 
 _KILLED = 128 + signal.SIGKILL
-_NOT_STARTED = 126  # as a shell reports a program that cannot be run, and one that is not there
+_NOT_STARTED = 126  # as a shell reports a program that cannot be run, and one that is missing
 _NOT_FOUND = 127
 _SIGNALS = {each.value: each.name for each in signal.Signals}
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A command ready to launch; `started` tells afterwards whether it got its turn."""
+    """Hold a command ready to launch; `started` says afterwards whether it was started."""
 
     launch: Launch
     started: Callable[[], bool]
 
 
 class Confinement(Protocol):
-    """What the backends differ in."""
+    """Define what the backends differ in: how they contain a command."""
 
     @property
     def backend(self) -> Backend: ...
@@ -51,17 +51,17 @@ class Confinement(Protocol):
     def environment(self) -> dict[str, str]: ...
 
     def prepare(self, program: str, argv: Sequence[str]) -> AbstractContextManager[Prepared]:
-        """Everything for one command; what it holds open is closed on leaving."""
+        """Open what one command needs, and close it when the block ends."""
 
     def admit_temporary(self) -> None:
-        """Let commands use the directory that is now the command's /tmp."""
+        """Let commands use the directory that has become their /tmp."""
 
 
 class Runner:
-    """The `Sandbox` of a confinement."""
+    """Implement `Sandbox` for one confinement."""
 
     def __init__(self, layout: Layout, confinement: Confinement, instead: str = "") -> None:
-        """`instead` says what does not work here and would have been better."""
+        """Use `confinement` for every command; `instead` says why no better one is used."""
         policy = layout.policy
         self._instead = instead
         self._layout = layout
@@ -77,7 +77,7 @@ class Runner:
         self.limits: Limits = policy.limits
 
     def describe(self) -> str:
-        """One line: what holds and what does not."""
+        """Return one line that says what holds and what does not."""
         name = f"{self.backend} {self.version}".strip()
         name += f" ({self._instead})" if self._instead else ""
         return f"sandbox {name}: {render(self.guarantees)}"
@@ -104,11 +104,11 @@ class Runner:
         )
 
     def end_commands(self) -> None:
-        """Have the commands under way killed; see `Sandbox.end_commands`."""
+        """Kill the running commands; see `Sandbox.end_commands`."""
         end_all(within=self._policy.workspace)
 
     def clear(self) -> None:
-        """Give the commands that follow an empty /tmp; see `Sandbox.clear`."""
+        """Replace /tmp by an empty directory; see `Sandbox.clear`."""
         self._layout.renew_temporary()
         self._confinement.admit_temporary()
 
@@ -130,7 +130,7 @@ class Runner:
                     output_bytes=self.limits.output_bytes,
                 )
                 end = _judge(done, self.limits, started=prepared.started())
-        finally:  # after an interrupt too: git is asked next
+        finally:  # after an interrupt too, because git runs next
             regain(self._policy.workspace)
             if self._pointer.restore(self._layout.aside):
                 note = "it changed the workspace's .git, which was put back"
@@ -138,7 +138,7 @@ class Runner:
         return replace(end, reason="; ".join(filter(None, notes)))
 
     def _find(self, name: str) -> str | None:
-        """The path of a program, relative ones being the workspace's."""
+        """Return the path of a program, or None; a relative one starts from the workspace."""
         if "\0" in name:
             return None
         if "/" in name:
@@ -156,17 +156,18 @@ class _End:
 
 
 def _judge(done: Exit, limits: Limits, *, started: bool) -> _End:
-    """What became of a command, whose confinement says whether it was started."""
+    """Return how a command ended; its confinement says whether it was `started`."""
     if done.failure or not (started or done.stop):
-        if done.not_found and started:  # the program itself, not what was to confine it
+        if done.not_found and started:  # the program itself is missing, not bwrap
             return _End(_NOT_FOUND, Cause.NOT_FOUND, done.failure)
         return _End(_NOT_STARTED, Cause.NOT_STARTED, done.failure)
     if done.stop is Stop.DEADLINE:
         return _End(_KILLED, Cause.TIMED_OUT)
     if done.stop is Stop.OUTPUT:
-        return _End(_KILLED, Cause.OUTPUT_LIMIT, f"it printed over {limits.output_bytes} bytes")
+        reason = f"the command printed over {limits.output_bytes} bytes"
+        return _End(_KILLED, Cause.OUTPUT_LIMIT, reason)
     code = os.waitstatus_to_exitcode(done.status)
-    # bwrap passes a signal's end on as a shell does, and nothing tells it from an exit code.
+    # bwrap reports a death by signal as a shell does, which looks like an exit code.
     number = -code if code < 0 else code - 128
     if number == signal.SIGXCPU:
         return _End(128 + number, Cause.CPU_LIMIT, f"it used {limits.cpu_seconds} s of CPU time")

@@ -1,4 +1,4 @@
-"""Runs one command through the warden: its output captured, its deadline kept."""
+"""Runs one command through the warden, captures its output and keeps its deadline."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from factory.sandbox.commands import warden
 from factory.sandbox.commands.capture import Capture
 from shared.process import Service, start_service
 
-# After the order to end, a tree of processes is normally gone in milliseconds. The caller was
-# promised an answer within a second of the deadline, so it gets one either way.
+# After the order to end, a tree of processes is normally gone in milliseconds. Callers are
+# promised an answer within a second of the deadline, so they get one either way.
 GRACE_SECONDS = 0.8
 _CHUNK = 65536
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A command made ready: nothing in it is looked up any more."""
+    """Describe a command made ready: nothing in it has to be looked up any more."""
 
     program: str
     argv: Sequence[str]
@@ -40,11 +40,11 @@ class Launch:
     inherit: tuple[int, ...] = ()
     """Descriptors that the program finds at 3, 4, ..."""
     ruleset: int | None = None
-    """A Landlock ruleset to live under, together with `seccomp`."""
+    """A Landlock ruleset that confines the program, together with `seccomp`."""
     seccomp: bytes = b""
 
     def job(self) -> bytes:
-        """The job in the warden's form, its length in front."""
+        """Return the job in the warden's form, with its length in front."""
         job = warden.Job(
             program=self.program,
             argv=list(self.argv),
@@ -59,7 +59,7 @@ class Launch:
 
 
 class Stop(Enum):
-    """Why a command was made to end."""
+    """Say why a command was made to end."""
 
     DEADLINE = auto()
     OUTPUT = auto()
@@ -67,7 +67,7 @@ class Stop(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How it went; `status` as `os.waitpid` gives it."""
+    """Report how a command ended; `status` is as `os.waitpid` gives it."""
 
     status: int
     stop: Stop | None = None
@@ -79,7 +79,7 @@ class Exit:
 
 
 class Warden:
-    """The warden of this process: started by the first request, and again when it has died."""
+    """Start this process's warden with the first request, and again when it has died."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -87,7 +87,7 @@ class Warden:
 
     @property
     def pid(self) -> int | None:
-        """Its process id, once it was started."""
+        """Return the warden's process id, or None before it is started."""
         return self._running[1].pid if self._running else None
 
     def request(self, fds: Sequence[int]) -> None:
@@ -114,7 +114,7 @@ class Warden:
         return ours, service
 
     def close(self) -> None:
-        """End the warden; commands under way go on under their supervisors."""
+        """End the warden; running commands go on under their supervisors."""
         if self._running is not None:
             requests, service = self._running
             self._running = None
@@ -128,10 +128,10 @@ WARDEN = Warden()
 def supervise(
     launch: Launch, *, deadline: float, stdout: Capture, stderr: Capture, output_bytes: int
 ) -> Exit:
-    """Run `launch` until it ends, until `deadline` (of `time.monotonic`) or too much output.
+    """Run `launch` until it ends, `deadline` (of `time.monotonic`) comes or it prints too much.
 
-    Returns when all its processes are gone and the output is read, at the latest
-    `GRACE_SECONDS` after they were to end. Raises OSError when the logs cannot be written.
+    Returns how it ended, when all its processes are gone and the output is read; at the latest
+    `GRACE_SECONDS` after they were ordered to end. Raises OSError when a log cannot be written.
     """
     with contextlib.ExitStack() as stack:
         out, out_write = _pipe(stack)
@@ -157,13 +157,13 @@ def supervise(
 
 
 _UNDER_WAY: dict[_Watch, Path] = {}
-"""The commands of this process, and the folder that each was started in."""
+"""The running commands of this process, each with the folder where it was started."""
 
 
 def end_all(within: Path | None = None) -> None:
-    """Have every command of this process killed, whichever thread waits for it.
+    """Have every running command killed, whichever thread of this process waits for it.
 
-    With `within`, those that were started in that folder.
+    With `within`, only the commands that were started in that folder are killed.
     """
     for watch, folder in tuple(_UNDER_WAY.items()):
         if within in (None, folder):
@@ -176,7 +176,7 @@ def _pipe(stack: contextlib.ExitStack) -> tuple[FileIO, FileIO]:
 
 
 class _Watch:
-    """One command under way, seen from its output and its supervisor's socket."""
+    """Follow one running command through its output and its supervisor's socket."""
 
     def __init__(
         self, control: socket.socket, streams: Mapping[int, Capture], output_bytes: int
@@ -193,7 +193,7 @@ class _Watch:
             self._poll.register(fd, select.POLLIN)
 
     def follow(self, deadline: float) -> Exit:
-        """Read until everything has ended, ordering that end at the deadline."""
+        """Read until everything has ended, and order the end at the deadline."""
         while self._open:
             remaining = (self._last_moment or deadline) - time.monotonic()
             if remaining > 0:
@@ -206,13 +206,13 @@ class _Watch:
         return self._exit()
 
     def abandon(self) -> None:
-        """Have every process killed, wait for that, and keep no more of the output."""
+        """Have every process killed, wait for their end, and keep no more of the output."""
         self._streams = dict.fromkeys(self._streams)
         self.end(None)
         self.follow(time.monotonic())
 
     def end(self, stop: Stop | None) -> None:
-        """Have every process killed; reading goes on for the grace and no longer."""
+        """Have every process killed; reading goes on for the grace period and no longer."""
         self._stop = stop
         self._last_moment = time.monotonic() + GRACE_SECONDS
         with contextlib.suppress(OSError):
@@ -225,7 +225,7 @@ class _Watch:
             data = b""
         if fd not in self._streams:
             self._reply += data
-            if not data or data.endswith(b"\n"):  # its exit need not be waited for
+            if not data or data.endswith(b"\n"):  # the supervisor's exit need not be awaited
                 self._close(fd)
                 self._last_moment = self._last_moment or time.monotonic() + GRACE_SECONDS
         elif not data:

@@ -1,15 +1,15 @@
 """Starts each untrusted command and leaves none of its processes behind.
 
-A program of its own (`python -I -S warden.py FD`): standard library only, one thread, an empty
-environment. So it can fork where a threaded llmch cannot, costs no interpreter start per command,
-and holds no secret that a command could find in its parent.
+The warden is a program of its own (`python -I -S warden.py FD`). It has the standard library only,
+one thread and an empty environment. So it can fork where a threaded llmch cannot, costs no
+interpreter start per command, and holds no secret that a command could find in its parent.
 
-On FD come requests: two descriptors for output, a control socket, and what else the command
-needs. Each is served by a fork, the command's supervisor. It reads the job from the control
-socket, runs it, and answers with one JSON report. When the command ends, or the other side of
-the socket closes (deadline, interrupt, death of llmch), it kills every descendant: as their
-subreaper it inherits even those that left their session. The warden in turn inherits what a
-supervisor leaves that was killed.
+Requests arrive on FD. Each holds two descriptors for output, a control socket, and what else the
+command needs. A fork serves it: the command's supervisor. The supervisor reads the job from the
+control socket, runs it, and answers with one JSON report. When the command ends, or the other side
+of the socket closes (deadline, interrupt, death of llmch), the supervisor kills every descendant:
+as their subreaper it inherits even those that left their session. When a supervisor itself is
+killed, the warden inherits the processes that it leaves.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Job(TypedDict):
-    """What to run; the JSON text that comes first on the control socket."""
+    """Describe what to run; as JSON text it comes first on the control socket."""
 
     program: str  # absolute path
     argv: list[str]
     cwd: str
     env: dict[str, str]
     rlimits: list[tuple[int, int, int]]  # resource, soft, hard
-    confine: bool  # the job's first descriptor is a Landlock ruleset to live under
+    confine: bool  # by a Landlock ruleset, which is the job's first descriptor
     seccomp: str  # BPF program in hexadecimal, or empty
 
 
 class Report(TypedDict):
-    """How it went. `failure` says why the program was not started; then `status` means nothing."""
+    """Report how it went. With a `failure`, the program was not started; `status` means nothing."""
 
     failure: str
     not_found: bool
@@ -99,9 +99,9 @@ def _receive(requests: socket.socket) -> list[int]:
 
 
 def _end_orphans(supervisors: set[int]) -> None:
-    """Reap what has ended; kill what a supervisor left that did not end in its own way.
+    """Reap the children that have ended; kill what a supervisor left that did not end normally.
 
-    Each orphan that dies brings us here again, so one that forks meanwhile is met again.
+    Each orphan that dies leads to another call, so what an orphan forks meanwhile is killed too.
     """
     ended = _reap()
     failed = any(pid not in supervisors or status != 0 for pid, status in ended.items())
@@ -111,7 +111,7 @@ def _end_orphans(supervisors: set[int]) -> None:
 
 
 def _wake_when_children_end() -> int:
-    """A descriptor that has something to read when a child has ended."""
+    """Return a descriptor that has something to read when a child has ended."""
     wake, write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(write)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -145,7 +145,7 @@ def _run(job: Job, control: socket.socket, fds: list[int]) -> Report:
     if pid == 0:
         _become(job, fds, supervisor, failed_write)
     os.close(failed_write)
-    for fd in (*fds[:2], *fds[REQUEST_FDS:]):  # held here, the output would never end
+    for fd in (*fds[:2], *fds[REQUEST_FDS:]):  # while they are open here, the output does not end
         os.close(fd)
     failure = _read_all(failed)
     status = _wait(pid, control, wake)
@@ -166,7 +166,7 @@ def _read_all(fd: int) -> bytes:
 
 
 def _wait(pid: int, control: socket.socket, wake: int) -> int:
-    """The command's wait status once it has ended; that of a kill as soon as it is to end."""
+    """Return the command's wait status once it has ended, or that of a kill once it must end."""
     poll = select.poll()
     poll.register(control, select.POLLIN)
     poll.register(wake, select.POLLIN)
@@ -180,10 +180,10 @@ def _wait(pid: int, control: socket.socket, wake: int) -> int:
 
 
 def _end_tree(wake: int) -> dict[int, int]:
-    """Kill every descendant; returns the wait statuses of those that were reaped.
+    """Kill every descendant, and return the wait statuses of those that were reaped.
 
-    All are killed before any is reaped: the dead count against the limit on processes until
-    somebody waits for them, so a fork bomb cannot refill the gaps.
+    All are killed before any is reaped. Dead processes count against the limit on processes until
+    they are reaped, so a fork bomb cannot refill the gaps.
     """
     ended: dict[int, int] = {}
     pause = 0.001
@@ -192,7 +192,7 @@ def _end_tree(wake: int) -> dict[int, int]:
             _kill(living)
             if select.select([wake], [], [], pause)[0]:
                 os.read(wake, 4096)
-            pause = min(2 * pause, 0.1)  # one that hangs in the kernel must not cost a core
+            pause = min(2 * pause, 0.1)  # a process that hangs in the kernel must not cost a core
         ended |= _reap()
     return ended
 
@@ -212,7 +212,7 @@ def _has_children() -> bool:
 
 
 def _reap() -> dict[int, int]:
-    """Wait for every child that is dead already."""
+    """Wait for every child that is dead already, and return the wait statuses."""
     ended: dict[int, int] = {}
     with contextlib.suppress(ChildProcessError):
         while (dead := os.waitpid(-1, os.WNOHANG))[0]:
@@ -221,7 +221,7 @@ def _reap() -> dict[int, int]:
 
 
 def _living_descendants(sparing: Set[int] = frozenset()) -> list[int]:
-    """All of them but `sparing` and what descends from those."""
+    """Return all living descendants except `sparing` and the descendants of those."""
     children: dict[int, list[int]] = {}
     for entry in os.scandir("/proc"):
         if entry.name.isdigit() and int(entry.name) not in sparing:
@@ -235,23 +235,23 @@ def _living_descendants(sparing: Set[int] = frozenset()) -> list[int]:
 
 
 def _living_parent(name: str) -> int:
-    """The parent of a process that can still run; 0 for one that cannot."""
+    """Return the parent of a process that can still run, or 0 for one that cannot."""
     with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123  # pathlib is slow to import
-        fields = file.read().rpartition(b")")[2].split()  # before it comes a name of its choice
+        fields = file.read().rpartition(b")")[2].split()  # a name may have brackets
     state, parent, threads = fields[0], int(fields[1]), int(fields[17])
     # A process whose first thread has left looks dead while its other threads run on.
     return 0 if state in b"ZX" and threads <= 1 else parent
 
 
 def _become(job: Job, fds: list[int], supervisor: int, failed: int) -> NoReturn:
-    """Turn this fork into the command, or say through `failed` why that is not possible."""
+    """Turn this fork into the command, or report through `failed` why that is not possible."""
     try:
         os.setsid()
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != supervisor:
             os._exit(1)
         own = fds[REQUEST_FDS:]
-        # Out of the way of the numbers that the command is to find its descriptors at.
+        # These numbers are out of the way of those where the command finds its descriptors.
         failed, *own = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64) for fd in (failed, *own))
         ruleset = own.pop(0) if job["confine"] else -1
         for number, fd in enumerate((*fds[:2], *own), start=1):
@@ -263,7 +263,7 @@ def _become(job: Job, fds: list[int], supervisor: int, failed: int) -> NoReturn:
             signal.signal(number, signal.SIG_DFL)
         if job["confine"]:
             _confine(ruleset, bytes.fromhex(job["seccomp"]))
-        os.execve(job["program"], job["argv"], job["env"])  # noqa: S606  # the point of it all
+        os.execve(job["program"], job["argv"], job["env"])  # noqa: S606  # runs it without a shell
     except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate
         code = error.errno if isinstance(error, OSError) else None
         os.write(failed, b"%d %s" % (code or 0, str(error).encode("utf-8", "replace")))
@@ -293,7 +293,7 @@ def _confine(ruleset: int, program: bytes) -> None:
 
 
 class _Filter(ctypes.Structure):
-    """struct sock_fprog of linux/filter.h."""
+    """Represent struct sock_fprog of linux/filter.h."""
 
     _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
 

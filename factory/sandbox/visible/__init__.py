@@ -1,1 +1,1 @@
-"""What a command can see: files, variables, interpreters, git."""
+"""Decides what a command can see: files, variables, interpreters, git."""

@@ -1,9 +1,10 @@
-"""Installed bytecode, to be found where a command's PYTHONPYCACHEPREFIX points.
+"""Links installed bytecode into the folder that a command's PYTHONPYCACHEPREFIX names.
 
-Where that variable is set, Python reads no bytecode but what lies below it. `target_path` takes
-it back as soon as it runs, but after what `.pth` files import; for an editable install made by
-setuptools that is `pathlib` with all that it needs, and compiling it would cost each start of
-Python a third of a second. So the prefix leads to links to the bytecode that is installed.
+Where that variable is set, Python reads bytecode only below the folder that it names.
+`target_path` resets the prefix as soon as it runs, but `.pth` files have imported modules before
+that. For an editable install made by setuptools these are `pathlib` and all that it needs;
+compiling them would cost each start of Python a third of a second. So the folder holds links to
+the installed bytecode.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from pathlib import Path
 
 from factory.sandbox.visible.interpreter import Interpreter
 
-# What every interpreter imports by then, and what the usual .pth files do.
+# By then every interpreter has imported some of these, and the usual .pth files the others.
 _ALWAYS = frozenset(("__future__", "encodings", "_distutils_hack", "_virtualenv"))
 _USUAL = frozenset(("distutils-precedence.pth", "_virtualenv.pth"))
-# What the finders of editable installs import. Not all there is: a link costs a file system up to
-# half a millisecond.
+# The finders of editable installs import these. Not every module is linked, because a file system
+# may need half a millisecond for a link.
 _OFTEN = frozenset(
     (
         *("collections", "contextlib", "copyreg", "enum", "fnmatch", "functools", "glob"),
@@ -30,8 +31,9 @@ _OFTEN = frozenset(
 
 
 def write_mirror(interpreter: Interpreter, mirror: Path) -> None:
-    """Fill the empty folder `mirror` with links to the bytecode of modules, and of packages as far
-    as one level down.
+    """Fill the empty folder `mirror` with links to installed bytecode.
+
+    The bytecode is that of modules, and of packages one level deep.
     """
     places = _places(interpreter)
     wanted = _ALWAYS | _OFTEN if any(_runs_code(place) for place in places) else _ALWAYS
@@ -44,7 +46,7 @@ def write_mirror(interpreter: Interpreter, mirror: Path) -> None:
 
 
 def link_mirror(interpreter: Interpreter, mirror: Path, prefix: Path) -> None:
-    """Lead from `prefix`, which commands can write to, to the mirror, which they cannot."""
+    """Link from `prefix`, where commands can write, to the mirror, where they cannot."""
     outermost: list[Path] = []
     for place in _places(interpreter):
         if not any(place.is_relative_to(each) for each in outermost):
@@ -55,11 +57,11 @@ def link_mirror(interpreter: Interpreter, mirror: Path, prefix: Path) -> None:
 
 
 def _places(interpreter: Interpreter) -> list[Path]:
-    """The folders that the first imports come from, the outer before the inner."""
+    """Return the folders that the first imports come from, outer folders before inner ones."""
     version = interpreter.library.name
     packages = (
         interpreter.prefixes[0] / "lib" / name / folder
-        for name in (version, "python3")  # the second is Debian's
+        for name in (version, "python3")  # Debian uses the second name
         for folder in ("site-packages", "dist-packages")
     )
     places = (interpreter.library, *(each for each in packages if each.is_dir()))
@@ -67,7 +69,7 @@ def _places(interpreter: Interpreter) -> list[Path]:
 
 
 def _runs_code(place: Path) -> bool:
-    """Whether a `.pth` file of the folder does more than name paths, as far as is not known."""
+    """Return whether a `.pth` file of the folder, other than the usual ones, imports modules."""
     for file in place.glob("*.pth"):
         if file.name not in _USUAL:
             with contextlib.suppress(OSError):
@@ -77,7 +79,7 @@ def _runs_code(place: Path) -> bool:
 
 
 def _compiled(place: Path, suffix: str) -> Iterator[tuple[str, str]]:
-    """The name and the target of a link for each module and each package in a folder."""
+    """Yield the name and the target of a link for each module and each package in a folder."""
     with contextlib.suppress(FileNotFoundError):
         for entry in os.scandir(place / "__pycache__"):
             if entry.name.endswith(suffix):

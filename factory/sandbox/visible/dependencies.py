@@ -1,8 +1,8 @@
-"""An environment with the target's dependencies, made before the sandbox and outside the repo.
+"""Makes an environment with the target's dependencies, before the sandbox and outside the repo.
 
-Only on request (`--deps auto`), since it reaches for the network. What is installed stands in
-files of the target, which a model may have written. So only names and versions are taken from
-them, and only wheels are installed: nobody's code runs outside the sandbox.
+This is done only on request (`--deps auto`), because it uses the network. Files of the target
+declare what is installed, and a model may have written them. So only names and versions are taken
+from these files, and only wheels are installed: nobody's code runs outside the sandbox.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from shared.errors import CommandFailed, InvalidInput
 from shared.process import Finished, ToolFailed, ToolMissing, run_tool
 
 INSTALL_SECONDS = 900.0
-"""For the whole installation: numeric libraries on a slow line stay below it."""
+"""The limit for each step of the installation: numeric libraries on a slow line stay below it."""
 
 _PROJECT_FILE = "pyproject.toml"
 _REQUIREMENTS_FILE = "requirements.txt"
@@ -31,8 +31,8 @@ _LONGEST_FILE = 1024 * 1024
 # Extras and groups whose names say that tests need them.
 _TEST_NAMES = ("test", "tests", "testing", "dev")
 
-# A name, extras, versions, a marker and hashes, as in PEP 508 but without `@ URL`; of pip's own
-# options in requirements files nothing but hashes, since the others fetch or run things.
+# A name, extras, versions, a marker and hashes, as in PEP 508 but without `@ URL`. No other
+# option of pip's requirements files is accepted, because those fetch or run things.
 _REQUIREMENT = re.compile(
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)"
     r"(\s*\[[A-Za-z0-9._,\s-]*\])?"
@@ -40,7 +40,7 @@ _REQUIREMENT = re.compile(
     r"(\s*;[\w\s.'\"<>=!(),-]+?)?"
     r"(?P<hashes>(\s+--hash=sha256:[0-9a-f]{64})*)\s*"
 )
-_LONGEST_REQUIREMENT = 20_000  # one with the hashes of a hundred wheels
+_LONGEST_REQUIREMENT = 20_000  # a requirement with the hashes of a hundred wheels fits
 
 _PASSED_ON = re.compile(
     r"PATH|HOME|LANG|(PIP|UV|SSL|XDG)_\w+|REQUESTS_CA_BUNDLE|(https?|no|all)_proxy", re.IGNORECASE
@@ -48,7 +48,7 @@ _PASSED_ON = re.compile(
 
 
 def wanted_by(tree: Path) -> tuple[str, ...]:
-    """The requirements that a tree declares, sorted; none where it declares nothing.
+    """Return the requirements that a tree declares, sorted; none where it declares nothing.
 
     Raises `InvalidInput` for a file that cannot be read or a line that is not just a name with
     versions.
@@ -66,23 +66,24 @@ def wanted_by(tree: Path) -> tuple[str, ...]:
 def prepare_dependencies(
     tree: Path, python: Path, cache: Path, environ: Mapping[str, str] = os.environ
 ) -> Path:
-    """The interpreter of an environment that has what `tree` declares, and pytest.
+    """Return the interpreter of an environment that has what `tree` declares, and pytest.
 
-    It is made with `python` below `cache` the first time and found there by the declaration's
-    hash from then on; `python` itself comes back where nothing is declared. Raises
-    `InvalidInput` as `wanted_by` does, and `CommandFailed` with the installer's own words.
+    The environment is made with `python` below `cache` the first time, and found there by the
+    declaration's hash from then on. Where nothing is declared, `python` itself is returned. Where
+    a requirement has hashes, pytest is not added. Raises `InvalidInput` as `wanted_by` does, and
+    `CommandFailed` with the installer's own words.
     """
     wanted = wanted_by(tree)
     if not wanted:
         return python
     if not any("--hash=" in each or _named(each, "pytest") for each in wanted):
-        wanted = (*wanted, "pytest")  # what verifies a tree without a script of its own
+        wanted = (*wanted, "pytest")  # it verifies a tree that has no script of its own
     base = interpreter_of(python.absolute())
     key = json.dumps([wanted, str(base.executable), base.tag]).encode()
     folder = cache / hashlib.sha256(key).hexdigest()[:24]
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / f"{folder.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be making it
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be making the environment
         done = folder / "complete"
         if not done.exists():
             shutil.rmtree(folder, ignore_errors=True)
@@ -112,7 +113,7 @@ def _make(folder: Path, python: Path, wanted: tuple[str, ...], environ: Mapping[
         done = _run(argv, folder.parent, env)
         if done.timed_out or done.exit_code != 0:
             said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-2000:]
-            reason = "took too long" if done.timed_out else said
+            reason = "the installer took too long" if done.timed_out else said
             raise CommandFailed(
                 f"the target's dependencies could not be installed: {reason}",
                 "prepare an environment and pass --python, or leave out --deps auto",
@@ -127,12 +128,12 @@ def _run(argv: list[str], cwd: Path, env: Mapping[str, str]) -> Finished:
 
 
 def _from_project(path: Path) -> Iterator[tuple[str, str]]:
-    """Each declared requirement with the place that says so."""
+    """Yield each declared requirement after the place that declares it."""
     text = _read(path)
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidInput(f"{path.name} is no TOML: {error}", "correct it") from error
+        raise InvalidInput(f"{path.name} is not valid TOML: {error}", "correct it") from error
     project = document.get("project", {})
     groups: object = document.get("dependency-groups", {})
     extras = project.get("optional-dependencies", {}) if isinstance(project, dict) else {}
@@ -145,7 +146,7 @@ def _from_project(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _strings(place: str, listed: object) -> Iterator[tuple[str, str]]:
-    """The strings of a list; a group's inclusion of another is a table and left to the other."""
+    """Yield the strings of a list. A table in a group includes another group and is skipped."""
     if isinstance(listed, list):
         yield from ((place, each.strip()) for each in listed if isinstance(each, str))
 
@@ -159,7 +160,10 @@ def _from_list(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _read(path: Path) -> str:
-    """A regular file of the target, or nothing; never what a link leads to."""
+    """Return the text of a regular file, or an empty string for anything else, such as a link.
+
+    Raises `InvalidInput` for a file that is too large or is not UTF-8.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""The command's environment: an allow-list, so that no key can be in it by accident."""
+"""Builds a command's environment from an allow-list, so that no key is in it by accident."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BYTECODE = "pycache"  # in the private /tmp
 
 
 def import_roots(workspace: Path) -> tuple[Path, Path]:
-    """Where the target's modules are looked for; its `src` may come with the first order."""
+    """Return the folders of the target's modules; an order may be the first to write `src`."""
     return workspace, workspace / "src"
 
 
@@ -25,10 +25,10 @@ def build(
     site: Path,
     extra: Mapping[str, str],
 ) -> dict[str, str]:
-    """All variables of a command; the places as the command sees them.
+    """Return all variables of a command, with paths as the command sees them.
 
-    `path` comes before the system's on PATH, `site` holds the command's `sitecustomize`. Raises
-    `InvalidInput` where `extra` names what looks like a key.
+    `path` comes before the system's folders on PATH; `site` holds the command's `sitecustomize`.
+    Raises `InvalidInput` where a name in `extra` looks like that of a secret.
     """
     for name in extra:
         if names_a_secret(name):
@@ -46,6 +46,7 @@ def build(
         "PYTHONPATH": ":".join(map(str, roots)),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPYCACHEPREFIX": str(temporary / BYTECODE),
-        # The second comes with the graph library: its import takes longer than many a test suite.
+        # The langsmith plugin comes with the graph library; many a test suite runs in less time
+        # than its import takes.
         "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:langsmith_plugin",
     }

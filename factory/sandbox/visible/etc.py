@@ -1,4 +1,4 @@
-"""What of /etc programs need to run, without what it keeps of this machine's users and services."""
+"""Selects the part of /etc that programs need; the rest, on users and services, stays hidden."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 ROOT = Path("/etc")
 
-# Trees: shown as they are.
+# These folders are shown as they are.
 FOLDERS = tuple(
     ROOT / name
     for name in ("alternatives", "java", "pki/ca-trust", "pki/tls/certs", "ssl/certs", "terminfo")
 )
-# Name lookup, shared libraries, time zone, file types, TLS: what C libraries and runtimes read.
+# C libraries and runtimes read these: name lookup, shared libraries, time zone, file types, TLS.
 FILES = tuple(
     ROOT / name
     for name in (
@@ -38,10 +38,10 @@ FILES = tuple(
 
 
 def copy_to(folder: Path, places: Iterable[Path]) -> None:
-    """Fill the empty `folder` with the files, and with an empty thing for each of `places`.
+    """Copy the files to the empty `folder`, and make an empty file or folder for each of `places`.
 
-    One mount of it then stands for fifteen, each of which would cost every command a fifth of a
-    millisecond. A file that is missing or unreadable here is left out there.
+    One mount of `folder` replaces fifteen mounts, each of which would cost every command a fifth
+    of a millisecond. A file that is missing or unreadable on the host is left out.
     """
     for source in FILES:
         place = folder / source.relative_to(ROOT)

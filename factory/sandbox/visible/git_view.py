@@ -1,4 +1,4 @@
-"""The git directory as a command may see it: history without credentials, nothing writable."""
+"""Shows commands the git directory: history without credentials, and nothing writable."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 from factory.sandbox.policy import Policy
 from factory.sandbox.reclaim import put_aside, regain
 
-# What git needs to read a repo. A list of what to show, since what to hide has no end: tokens
-# stand in `config`, in the remote URLs of old reflogs, in files that tools leave there.
+# Git needs these to read a repo. All else is hidden, because no list of what to hide would be
+# complete: tokens stand in `config`, in remote URLs of old reflogs, in files that tools leave.
 _COMMON_PARTS = ("HEAD", "objects", "refs", "packed-refs", "shallow", "info/exclude")
 _WORKTREE_PARTS = ("HEAD", "index", "commondir", "gitdir")
 # Settings without which git misreads a repo. None can hold a secret or a command.
@@ -23,13 +23,13 @@ _SETTING = re.compile(
     r"|objectformat|refstorage)\s*=\s*\w{1,16}\s*",
     re.IGNORECASE,
 )
-# A path, at most.
+# Such a file holds a path and nothing else.
 _LONGEST_POINTER = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class GitView:
-    """The git directory `root`: `parts` of it are shown, and `config` in place of its own."""
+    """Describe what is shown of the git directory `root`: `parts`, and `config` as its config."""
 
     root: Path
     parts: tuple[Path, ...]
@@ -37,7 +37,10 @@ class GitView:
 
 
 def git_view(policy: Policy, config: Path) -> GitView | None:
-    """The view for a policy, its scrubbed configuration written to `config`."""
+    """Return the view for a policy, or None where the policy has no git directory.
+
+    The scrubbed configuration is written to `config`.
+    """
     root = policy.git_dir
     if root is None:
         return None
@@ -52,7 +55,7 @@ def git_view(policy: Policy, config: Path) -> GitView | None:
 
 
 def scrubbed(config: str) -> str:
-    """A git configuration with only the settings that say how the repo is stored."""
+    """Return a git configuration with only the settings that say how the repo is stored."""
     kept: list[str] = []
     wanted = False
     for line in config.splitlines():
@@ -65,7 +68,7 @@ def scrubbed(config: str) -> str:
 
 
 def _worktree_dir(pointer: Path, root: Path) -> Path | None:
-    """Where a linked worktree keeps its index, if that is where git would put it."""
+    """Return the git folder of a linked worktree, or None where `pointer` names none in `root`."""
     content = _regular_content(pointer)
     if content is None or not content.startswith(b"gitdir: "):
         return None
@@ -75,10 +78,11 @@ def _worktree_dir(pointer: Path, root: Path) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A linked worktree's `.git` file, for backends that cannot make it read-only.
+    """Hold a linked worktree's `.git` file, for backends that cannot make it read-only.
 
-    It says which repo the next git command works on and so, by that repo's configuration, which
-    programs it starts. It is compared after each command, when no process of it is left.
+    The file decides which repo the next git command works on and so, by that repo's configuration,
+    which programs git starts. It is compared after each command, when no process of the command
+    is left.
     """
 
     path: Path
@@ -86,19 +90,19 @@ class Pointer:
 
     @classmethod
     def of(cls, workspace: Path) -> Pointer:
-        """The pointer as it stands now, before any command."""
+        """Return the pointer as it is now, before any command."""
         return cls(workspace / ".git", _regular_content(workspace / ".git"))
 
     @property
     def guarded(self) -> bool:
-        """Whether there is such a file; a `.git` folder is not put back."""
+        """Return whether there is such a file; a `.git` folder is not put back."""
         return self.content is not None
 
     def restore(self, aside: Path) -> bool:
-        """Put the file back where a command changed it; returns whether it had.
+        """Put the file back where a command changed it, and return whether that was so.
 
-        A folder in its place is moved below `aside`: to delete it may take the command's time
-        many times over. Raises OSError when the disk refuses.
+        A folder in its place is moved below `aside`, because deleting it may take much longer
+        than the command did. Raises OSError where the file system refuses.
         """
         if self.content is None or _regular_content(self.path) == self.content:
             return False
@@ -114,7 +118,7 @@ class Pointer:
 
 
 def _regular_content(path: Path) -> bytes | None:
-    """What a small regular file holds; None for anything else, above all a link or a FIFO."""
+    """Return what a small regular file holds; None for anything else, such as a link or a FIFO."""
     with contextlib.suppress(OSError):
         facts = path.lstat()
         if stat.S_ISREG(facts.st_mode) and facts.st_size <= _LONGEST_POINTER:

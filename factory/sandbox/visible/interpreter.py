@@ -1,4 +1,4 @@
-"""The target's Python: which one it is, where it lives, and the programs that lead to it."""
+"""Finds out where the target's Python is installed, and writes the programs that start it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from shared.errors import InvalidInput
 from shared.process import ToolFailed, ToolMissing, run_tool
 
-# Asked of any other interpreter than our own, in the terms of any version.
+# Any interpreter but llmch's own runs this, so it is written for every version of Python 3.
 _QUESTION = """
 import json, os, sys
 print(json.dumps([sys.executable, getattr(sys, "_base_executable", sys.executable),
@@ -30,24 +30,24 @@ _PARTS_OF_A_COMMON_PREFIX = 3
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python that answered: its own path and every directory it loads itself from."""
+    """Describe a Python that answered: its own path and every directory it loads itself from."""
 
     executable: Path
     prefixes: tuple[Path, ...]
     library: Path
-    """Its standard library."""
+    """The folder of its standard library."""
     tag: str
-    """What its bytecode files have in their names."""
+    """The cache tag in the names of its bytecode files."""
 
     @property
     def is_virtual(self) -> bool:
-        """Whether it is a virtual environment's."""
+        """Return whether it belongs to a virtual environment."""
         return virtual_root(self.executable) is not None
 
 
 @functools.cache
 def interpreter_of(python: Path) -> Interpreter:
-    """Ask `python` where it lives. Raises `InvalidInput` when it is no working interpreter."""
+    """Ask `python` where it is installed. Raises `InvalidInput` where it does not work."""
     if python == Path(sys.executable):
         base = getattr(sys, "_base_executable", sys.executable)
         prefixes = (sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix)
@@ -63,7 +63,7 @@ def interpreter_of(python: Path) -> Interpreter:
         raise InvalidInput(str(error), hint) from error
     except (ValueError, TypeError) as error:
         said = done.stderr.decode("utf-8", "replace").strip()[-300:]
-        raise InvalidInput(f"{python} is no working Python interpreter: {said}", hint) from error
+        raise InvalidInput(f"{python} is not a working Python interpreter: {said}", hint) from error
 
 
 def _interpreter(executable: str, base: str, *rest: str) -> Interpreter:
@@ -75,17 +75,17 @@ def _interpreter(executable: str, base: str, *rest: str) -> Interpreter:
 
 
 def virtual_root(python: Path) -> Path | None:
-    """The virtual environment that an interpreter belongs to: the folder of its `pyvenv.cfg`."""
+    """Return the virtual environment of an interpreter: the folder of its `pyvenv.cfg`, or None."""
     places = (python.parent, python.parent.parent)
     return next((place for place in places if (place / "pyvenv.cfg").is_file()), None)
 
 
 def write_programs(interpreter: Interpreter, folder: Path) -> None:
-    """Fill `folder` so that, with the interpreter's own folder next on PATH, the usual names
-    mean this interpreter.
+    """Fill `folder` with programs, so that the usual names on PATH mean this interpreter.
 
-    A link to a virtual environment's python would lose the environment (`pyvenv.cfg` is looked
-    for beside the path as called), so its names are left to its own folder where they are there.
+    The interpreter's own folder is next on PATH, and a name that it has is left to it. In a
+    virtual environment a missing name becomes a script, because a link would lose the
+    environment: Python looks for `pyvenv.cfg` beside the path as called.
     """
     python = interpreter.executable
     for name in ("python", "python3"):
@@ -120,7 +120,7 @@ def _write_script(path: Path, text: str) -> None:
 
 
 def python_paths(python: Path) -> Mapping[str, str]:
-    """Return the places of an interpreter that tracebacks show, and what stands for each."""
+    """Return a map from an interpreter's paths in tracebacks to the text that stands for each."""
     names = {str(python): "python"}
     for prefix in {python.parent.parent, python.resolve().parent.parent}:
         names[f"{prefix}/lib/python".replace("//", "/")] = "<python>/lib/python"

@@ -1,4 +1,4 @@
-"""The private directory of a policy: what is made once for all its commands."""
+"""Fills the private directory of a policy with what all its commands share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OWN_PACKAGES = ("llmch", "planner", "factory", "shared")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A policy with its paths resolved and everything it needs on the disk."""
+    """Hold a policy with its paths resolved and everything it needs on the disk."""
 
     policy: Policy
     interpreter: Interpreter
@@ -32,18 +32,20 @@ class Layout:
 
     @property
     def programs(self) -> Path:
-        """What no command can write to: `bin` (python, pytest, pip), `site` (its sitecustomize)
-        and `bytecode` (a mirror of what is installed).
+        """Return the folder of programs, where no command can write.
+
+        It holds `bin` (python, pytest, pip), `site` (the command's sitecustomize) and `bytecode`
+        (a mirror of the installed bytecode).
         """
         return self.policy.private / "programs"
 
     @property
     def aside(self) -> Path:
-        """Where what commands left goes until the private directory is deleted."""
+        """Return the folder for what commands left, until the private directory is deleted."""
         return self.policy.private / "aside"
 
     def environment(self, temporary: Path) -> dict[str, str]:
-        """The variables of a command that has its /tmp at `temporary`."""
+        """Return the variables of a command that has its /tmp at `temporary`."""
         return environment.build(
             workspace=self.policy.workspace,
             temporary=temporary,
@@ -53,7 +55,7 @@ class Layout:
         )
 
     def renew_temporary(self) -> None:
-        """Put an empty directory in the place of the command's /tmp."""
+        """Replace the command's /tmp by an empty directory."""
         temporary = self.policy.temporary
         if temporary.exists():
             put_aside(temporary, self.aside)
@@ -63,7 +65,7 @@ class Layout:
 
 
 def lay_out(policy: Policy) -> Layout:
-    """Fill the policy's private directory; what an earlier call left there is replaced.
+    """Fill the policy's private directory, replace what an earlier call left, return the layout.
 
     Raises `InvalidInput` for an interpreter or a path that cannot be used.
     """

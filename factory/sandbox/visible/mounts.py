@@ -1,4 +1,4 @@
-"""The file system of a bwrap sandbox, as the arguments that build it."""
+"""Builds the arguments of bwrap that make a sandbox's file system."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class _Mount:
 
 
 def mount_arguments(layout: Layout) -> tuple[str, ...]:
-    """What bwrap is to mount, and the working directory. Fills the private copy of /etc."""
-    # The outer before the inner, or mounting a folder would hide what was mounted in it before.
+    """Return bwrap's mounts and working directory. Fills the private copy of /etc."""
+    # Outer folders come first: mounting a folder hides what was mounted in it before.
     mounts = (
         *_own_mounts(layout),
         *_etc_mounts(layout),
@@ -33,7 +33,7 @@ def mount_arguments(layout: Layout) -> tuple[str, ...]:
     )
     placed = (each for mount in sorted(mounts, key=_depth) for each in mount.arguments)
     closed = ("--remount-ro", str(layout.git.root)) if layout.git else ()
-    # Its root would else be a writable tmpfs, and writing to it seem to succeed.
+    # Without --remount-ro the root is a writable tmpfs, where a write seems to succeed.
     return (*placed, *closed, "--remount-ro", "/", "--chdir", str(layout.policy.workspace))
 
 
@@ -42,18 +42,18 @@ def _depth(mount: _Mount) -> int:
 
 
 def _own_mounts(layout: Layout) -> Iterator[_Mount]:
-    """What is not the host's."""
+    """Yield the mounts of the sandbox's own /tmp, /dev and /proc."""
     yield _bind(layout.policy.temporary, TEMPORARY, writable=True)
     dev, proc = _DEVICES_AND_PROCESSES
     yield _Mount(dev, ("--dev", str(dev)))
     yield _Mount(proc, ("--proc", str(proc)))
-    # As root it could be written, capabilities or not.
+    # Root could write to it even without capabilities.
     yield _Mount(Path("/proc/sys"), ("--ro-bind", "/proc/sys", "/proc/sys"))
 
 
 def _etc_mounts(layout: Layout) -> Iterator[_Mount]:
     view = layout.view
-    if view.readable(etc.ROOT):  # the policy shows the host's own
+    if view.readable(etc.ROOT):  # the policy shows the host's /etc
         return
     folder = layout.policy.private / "etc"
     if folder.exists():
@@ -68,7 +68,7 @@ def _etc_mounts(layout: Layout) -> Iterator[_Mount]:
 
 
 def _view_mounts(view: SandboxView) -> Iterator[_Mount]:
-    """The view under its own names: each real place bound once, the links to it made again."""
+    """Yield the mounts of the view: each real path is bound once, the links to it made again."""
     writable = {path.resolve(): False for path in view.read}
     writable |= {path.resolve(): True for path in view.write}
     shown: dict[Path, bool | None] = dict.fromkeys((TEMPORARY, etc.ROOT, *_DEVICES_AND_PROCESSES))
@@ -78,7 +78,7 @@ def _view_mounts(view: SandboxView) -> Iterator[_Mount]:
             yield _bind(path, path, writable=writable[path])
     links = {link: target for path in (*view.read, *view.write) for link, target in links_on(path)}
     for link, target in links.items():
-        if _nearest(link, shown) is not None:  # it is part of what is shown
+        if _nearest(link, shown) is not None:  # it lies in a folder that is shown
             continue
         if link.is_relative_to(TEMPORARY):  # a link made there would stay for the next command
             yield _bind(link.resolve(), link, writable=False)
@@ -87,7 +87,7 @@ def _view_mounts(view: SandboxView) -> Iterator[_Mount]:
 
 
 def _nearest(path: Path, shown: Mapping[Path, bool | None]) -> bool | None:
-    """Whether the place that shows `path` is writable; None where the host's is not shown."""
+    """Return whether `path` is shown writable; None where the host's `path` is not shown."""
     return next((shown[each] for each in (path, *path.parents) if each in shown), None)
 
 
@@ -106,6 +106,6 @@ def _git_mounts(layout: Layout) -> Iterator[_Mount]:
         yield _bind(pointer, pointer, writable=False)
     if git := layout.git:
         yield _Mount(git.root, ("--tmpfs", str(git.root)))
-        for part in git.parts:  # some come and go with `git pack-refs`
+        for part in git.parts:  # `git pack-refs` makes and removes some of them
             yield _Mount(part, ("--ro-bind-try", str(part), str(part)))
         yield _bind(git.config, git.root / "config", writable=False)

@@ -1,6 +1,6 @@
-"""What a command can see of the host's files: one list, shown by each backend in its own way.
+"""Lists the host's files that a command can see; each backend shows them in its own way.
 
-Of /etc each backend shows the choice in `etc`.
+Each backend also shows the part of /etc that `etc` selects.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix
 
 @dataclass(frozen=True, slots=True)
 class SandboxView:
-    """Paths as the command names them, each existing on the host."""
+    """Hold paths as the command names them; each of them exists on the host."""
 
     read: tuple[Path, ...]
     write: tuple[Path, ...]
 
     def writable(self, path: Path) -> bool:
-        """Whether `path` lies in a place that can be written."""
+        """Return whether `path` lies in a folder that can be written."""
         return any(path.is_relative_to(each) for each in self.write)
 
     def readable(self, path: Path) -> bool:
-        """Whether `path` lies in a place that can be read."""
+        """Return whether `path` lies in a folder that can be read."""
         return self.writable(path) or any(path.is_relative_to(each) for each in self.read)
 
 
 def view_of(policy: Policy, interpreter: Interpreter, programs: Path) -> SandboxView:
-    """The policy's view. Raises `InvalidInput` where it names a path that is not there."""
+    """Return the policy's view. Raises `InvalidInput` where it names a path that does not exist."""
     named = (*policy.read, *policy.write)
     for path in named:
         if not path.exists():
             raise InvalidInput(
                 f"the sandbox cannot show {path}: no such file or folder",
-                "correct --sandbox-read and --sandbox-write, or the configuration's",
+                "correct --sandbox-read, --sandbox-write or these settings in the configuration",
             )
     own = (part for prefix in interpreter.prefixes for part in _parts(prefix))
     linked = (path for each in policy.linked for path in _needed_by(each.source))
     named_read = (*policy.read, *linked)
     read = (*map(Path, _SYSTEM), *own, interpreter.executable, *named_read, programs)
-    shown = (each for each in read if each.exists() or each == programs)  # that is made last
+    shown = (each for each in read if each.exists() or each == programs)  # `programs` is made later
     return SandboxView(tuple(dict.fromkeys(shown)), (policy.workspace, *policy.write))
 
 
 def _parts(prefix: Path) -> tuple[Path, ...]:
-    """A Python prefix; only its own folders where it is the user's home or above it."""
+    """Return a Python prefix, or just Python's folders in it if it is the user's home or above."""
     if not Path("~").expanduser().is_relative_to(prefix):
         return (prefix,)
     return tuple(prefix / name for name in ("bin", "lib", "lib64", "include", "pyvenv.cfg"))
@@ -72,7 +72,7 @@ def _needed_by(source: Path) -> Iterator[Path]:
 
 
 def links_on(path: Path) -> tuple[tuple[Path, str], ...]:
-    """The symbolic links met on the way to `path`'s file, each with its target as written."""
+    """Return the symbolic links on the way to `path`'s file, each with its target as written."""
     links: list[tuple[Path, str]] = []
     done, todo = Path("/"), list(path.parts[1:])
     while todo and len(links) < 40:  # as many as the kernel follows
