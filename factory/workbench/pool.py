@@ -14,7 +14,7 @@ from factory.record.journal_entries import WorkspaceOpened, WorkspaceOpening
 from factory.repo.preflight import Repo
 from factory.sandbox import Policy, Sandbox, open_sandbox
 from factory.sandbox.linked import Linked
-from factory.sandbox.visible.dependencies import prepare_dependencies as prepare_dependencies
+from factory.sandbox.visible.dependencies import prepare_dependencies
 from factory.workbench.linking import Linking, find_links
 from factory.workbench.workbench import Workbench
 from factory.workbench.workspace import (
