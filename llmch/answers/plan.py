@@ -1,4 +1,4 @@
-"""The answer of `plan`, and of `build` where no valid plan came of it."""
+"""Answers `plan`, and `build` where there is no valid plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlanDocument:
-    """A plan, or why there is none; `forecast` says what running it can cost."""
+    """Represent a plan, or why there is none; `forecast` says what running the plan can cost."""
 
     result: PlanResult
     forecast: Forecast | None = None
