@@ -14,7 +14,7 @@ from llmch.entry.verb_table import render_help
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code.
 
-    The only exceptions raised are those that end an interpreter.
+    Every error becomes an exit code, so only an exception that ends the interpreter is raised.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     match arguments:

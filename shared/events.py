@@ -296,7 +296,7 @@ class CommandEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class CommandTried(Event):
-    """Report that an acceptance command was tried before the order is done.
+    """Report that an acceptance command was tried before the order's work was done.
 
     `tree` names the code it ran on: "baseline" or "hollow".
     """

@@ -62,7 +62,7 @@ def forecast_text(forecast: Forecast) -> str:
     cost = "cost unknown" if forecast.cost_usd is None else f"${forecast.cost_usd:.2f}"
     orders, attempts = count(forecast.orders, "order"), count(forecast.attempts, "attempt")
     return (
-        f"running it takes up to {count(forecast.calls, 'call')} ({orders} x {attempts}), "
+        f"running the plan takes up to {count(forecast.calls, 'call')} ({orders} x {attempts}), "
         f"{forecast.tokens:,} tokens, {cost} with {', '.join(forecast.models)}; "
         "--max-tokens and --max-cost cap it"
     )

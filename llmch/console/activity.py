@@ -78,7 +78,7 @@ class Activity:
         return self.tail_characters // _CHARACTERS_PER_TOKEN
 
     def take(self, event: Event) -> None:
-        """Update the state by the event."""
+        """Apply the event to the state."""
         match event:
             case PlanStarted(max_attempts=most):
                 self._begin(PLAN, most)

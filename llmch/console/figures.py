@@ -20,7 +20,7 @@ def duration(seconds: float) -> str:
 
 
 def ticking(seconds: float) -> str:
-    """Return the seconds of a wait that still goes on, in whole seconds: `12s` or `1m05s`."""
+    """Return the duration of a wait that still goes on, in whole seconds: `12s` or `1m05s`."""
     whole = int(max(seconds, 0.0))
     return f"{whole}s" if whole < 60 else duration(whole)
 

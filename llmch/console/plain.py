@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 HEARTBEAT_SECONDS = 30.0
 """The time that a command or a call runs before a line says that it still does.
 
-The line is repeated each time as long again has passed.
+The line is repeated each time the same time has passed again.
 """
 _LOOKS_PER_BEAT = 6
 
 
 class PlainPrinter:
-    """Writes each line as it comes, without any control character."""
+    """Write each line as it comes, without any control character."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream

@@ -18,7 +18,7 @@ class Printer(Protocol):
         """Show the lines, as one piece."""
 
     def follow(self, event: Event) -> None:
-        """Take notice of an event that may change what is under way."""
+        """Apply an event, which may change the work under way, to the display."""
 
     def close(self) -> None:
         """End the printer's work in the background."""

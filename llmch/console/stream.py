@@ -13,7 +13,7 @@ from llmch.console.line import GLYPHS
 
 
 class Stream:
-    """Write text, flushed at once, to a stream that may be closed, full or of a poor encoding.
+    """Write text, without buffering, to a stream that may be closed, full or of a poor encoding.
 
     Writing never raises: a reader that went away (`| head -1`) ends the output and not the run,
     and characters that the encoding lacks are escaped. `failure` says why output was lost.

@@ -60,12 +60,13 @@ def _after_interruption(arguments: Sequence[str]) -> str:
     """Return what a user can do after an interrupt; only some verbs keep a state to go on from."""
     match arguments[0]:
         case "run" | "run-all" | "build":
-            return "state is kept: the same command goes on from here"
+            return "the state is kept; run the same command again to go on from here"
         case "plan" if any(each.split("=")[0] == "--transcript" for each in arguments):
-            return "replies are kept: the same command goes on from the last one"
+            return "the replies are kept; run the same command again: it goes on from the last one"
         case "plan":
             return (
-                "the same command begins anew; with --transcript FILE it goes on from its replies"
+                "the same command starts again from the beginning; with --transcript FILE it would "
+                "go on from its replies"
             )
         case _:
             return ""

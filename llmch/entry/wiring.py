@@ -1,4 +1,4 @@
-"""Gets what a verb needs before it starts: its settings and the source of its model's replies."""
+"""Loads a verb's settings and builds the source of its model's replies."""
 
 from __future__ import annotations
 

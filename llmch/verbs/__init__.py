@@ -1,1 +1,1 @@
-"""Implements the verbs, one a file or folder: its options, its work and its answer."""
+"""Implements the verbs; each has a file or folder with its options, its work and its answer."""

@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dir", type=Path, metavar="DIR", help="the folder of the plan")
     parser.add_argument("--repo", type=Path, metavar="DIR", help="the repo the plan is meant for")
     parser.add_argument(
-        "--fix", action="store_true", help="fix the faults that have one certain remedy on disk"
+        "--fix", action="store_true", help="fix, on disk, the faults that have one certain remedy"
     )
 
 

@@ -54,7 +54,7 @@ class GitFailed(CommandFailed):
 class CommitFacts:
     """Hold the message, author and date of a commit.
 
-    They are also used for the committer, so equal input gives an equal commit id.
+    The author and the date are also the committer's, so equal input gives an equal commit id.
     """
 
     message: str

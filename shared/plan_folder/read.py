@@ -70,7 +70,7 @@ class StoredManifest:
 
     @property
     def facts(self) -> PlanFacts | None:
-        """Return the plan's identity; `None` where the manifest's hash is not the one it claims."""
+        """Return the plan's identity; `None` where the manifest states no hash or a wrong one."""
         match self.document:
             case {"provenance": {"manifest_sha256": str(claimed), "planner_run_id": str(run_id)}}:
                 return PlanFacts(claimed, run_id) if self._hash() == claimed else None

@@ -1,7 +1,7 @@
 """Reads layers of configuration: files, variables and flags, each a mapping from key to value.
 
-This module finds the values, refuses keys that a layer may not set, and refuses unknown keys. The
-keys themselves are declared in `shared.settings.settings`.
+This module finds the values, drops those that a target repo may not set, and refuses unknown keys.
+The keys themselves are declared in `shared.settings.settings`.
 """
 
 from __future__ import annotations

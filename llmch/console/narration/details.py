@@ -1,4 +1,4 @@
-"""Renders the details below a line, within bounds: lists, excerpts, commands to look.
+"""Renders the details below a line: lists, excerpts, and commands that show the result.
 
 This module is pure.
 """

@@ -66,7 +66,7 @@ class TerminalPrinter:
             )
 
     def follow(self, event: Event) -> None:
-        """Update the live region by the event; the region is shown while work is under way."""
+        """Apply the event to the live region, which is shown while work is under way."""
         with self._lock:
             self._activity.take(event)
             self._live = not self._activity.idle
