@@ -1,4 +1,4 @@
-"""llmch: from a specification to verified commits."""
+"""Turns a specification into verified commits."""
 
 from shared.version import VERSION
 

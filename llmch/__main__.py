@@ -1,4 +1,4 @@
-"""`python -m llmch`: the same as `llmch`."""
+"""Runs `llmch` when Python is called as `python -m llmch`."""
 
 from llmch.cli import main
 

@@ -1,7 +1,7 @@
-"""The command line: finds the verb, and is the one place where an error becomes an exit code.
+"""Starts the command line: answers `--help` and `--version`, and passes verbs on.
 
-Here and in `llmch.entry.verb_table` nothing is imported that Python has not loaded by itself:
-`--help` and `--version` take hardly longer than a bare interpreter.
+This module and `llmch.entry.verb_table` import nothing that Python has not loaded by itself.
+`--help` and `--version` therefore take hardly longer than a bare interpreter.
 """
 
 import os
@@ -12,7 +12,10 @@ from llmch.entry.verb_table import render_help
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command and return its exit code. Raises only what ends an interpreter."""
+    """Run one command and return its exit code.
+
+    Every error becomes an exit code, so only an exception that ends the interpreter is raised.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
     match arguments:
         case []:
@@ -31,11 +34,11 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _answer(text: str, code: int) -> int:
-    """Print `text` and return `code`, also where whoever should read it has gone."""
+    """Print `text` and return `code`, even where nobody reads standard output any longer."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except OSError:
-        # What is buffered would be written once more at exit, with a complaint of Python's.
+        # Python would write the buffered text again at exit, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code

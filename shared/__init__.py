@@ -1,1 +1,1 @@
-"""What planner and factory both need: schemas, paths, git, processes, the model layer."""
+"""Holds the code that planner and factory share: schemas, paths, git, processes, models."""

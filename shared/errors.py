@@ -1,7 +1,8 @@
-"""The exit codes and the errors that carry them.
+"""Defines the exit codes and the errors that carry them.
 
 An expected failure of a run is a value (a report, a verdict). An `LlmchError` says that a
-command cannot go on; it is caught once, in `llmch.cli`, and printed as message and hint.
+command cannot go on. It is caught once, in `llmch.entry.boundary`, and printed as a message and a
+hint.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import ClassVar
 
 
 class ExitCode(IntEnum):
-    """What the process returns; the table in `docs/commands.md` says when."""
+    """List the codes that the process returns; the table in the docs/commands.md says when."""
 
     OK = 0
     FAILED = 1
@@ -27,7 +28,10 @@ class ExitCode(IntEnum):
 
 
 class LlmchError(Exception):
-    """Inability to go on: `message` says what is wrong and where, `hint` what to do about it."""
+    """Say that a command cannot go on.
+
+    `message` says what is wrong and where, and `hint` what to do about it.
+    """
 
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
 
@@ -38,52 +42,52 @@ class LlmchError(Exception):
 
 
 class CommandFailed(LlmchError):
-    """The command could not do what it was asked, for a reason of none of the kinds below."""
+    """Say that the command failed for a reason that no other error class names."""
 
 
 class InvalidInput(LlmchError):
-    """A flag, a spec, an order file or a manifest cannot be used as it is."""
+    """Say that a flag, a spec, an order file or a manifest cannot be used as it is."""
 
     exit_code = ExitCode.INVALID
 
 
 class ModelUnavailable(LlmchError):
-    """The model cannot be reached or refuses us, and asking again would not help."""
+    """Say that the model cannot be reached or refuses us, and that a retry would not help."""
 
     exit_code = ExitCode.MODEL
 
 
 class ReplyUnparseable(LlmchError):
-    """The planner's last reply held no JSON document."""
+    """Say that the planner's last reply held no JSON document."""
 
     exit_code = ExitCode.UNPARSEABLE
 
 
 class PreflightRefused(LlmchError):
-    """The repo is not in a state to work on; nothing was changed."""
+    """Say that the repo is not in a state to work on; nothing was changed."""
 
     exit_code = ExitCode.PREFLIGHT
 
 
 class SandboxUnavailable(LlmchError):
-    """No sandbox works here and none was waived."""
+    """Say that no sandbox works here and that the user did not waive it."""
 
     exit_code = ExitCode.SANDBOX
 
 
 class BudgetReached(LlmchError):
-    """The next model call could exceed the token or cost cap."""
+    """Say that the next model call could exceed the token or cost cap."""
 
     exit_code = ExitCode.BUDGET
 
 
 class Busy(LlmchError):
-    """Another run holds the repo, or a run's state cannot be read."""
+    """Say that another run holds the repo, or that a run's state cannot be read."""
 
     exit_code = ExitCode.BUSY
 
 
 class Interrupted(LlmchError):
-    """Ctrl-C or SIGTERM: the state is kept and the next run goes on."""
+    """Say that Ctrl-C or SIGTERM ended the command; its state is kept and the next run goes on."""
 
     exit_code = ExitCode.INTERRUPTED

@@ -1,7 +1,7 @@
-"""What happens during a run, as values: the console renders them, `events.jsonl` keeps them.
+"""Defines the events of a run as values: the console renders them, `events.jsonl` keeps them.
 
-An event says what happened, never how to show it. It is a moment, not a state: where an order
-stands is in the run's journal, and nothing is decided, recorded or stopped by emitting an event.
+An event says what happened, never how to show it. It is a moment, not a state: the run's journal
+says where an order stands, and emitting an event decides, records and stops nothing.
 Durations are seconds.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """The base of all events; `kind` names it in `events.jsonl`."""
+    """Say that something happened; `kind` names the event in `events.jsonl`."""
 
     kind: ClassVar[str] = "event"
 
@@ -25,11 +25,11 @@ Emit = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """Take an event and do nothing with it: for callers that nobody watches."""
+    """Take an event and do nothing with it, for callers whose events nobody needs."""
 
 
 def fan_out(sinks: Iterable[Emit]) -> Emit:
-    """Return one sink that hands each event to all of `sinks`, in order."""
+    """Return one sink that passes each event on to all of `sinks`, in order."""
     targets = tuple(sinks)
 
     def emit(event: Event) -> None:
@@ -62,7 +62,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Warned(Event):
-    """Something the user should know that does not stop the command."""
+    """Warn the user of something that does not stop the command."""
 
     kind: ClassVar[str] = "warned"
     message: str
@@ -70,7 +70,7 @@ class Warned(Event):
 
 @dataclass(frozen=True, slots=True)
 class Noted(Event):
-    """A fact worth one line: which sandbox holds, where replies come from."""
+    """Report a fact that is worth one line: which sandbox holds, where replies come from."""
 
     kind: ClassVar[str] = "noted"
     message: str
@@ -81,7 +81,10 @@ class Noted(Event):
 
 @dataclass(frozen=True, slots=True)
 class ModelCallStarted(Event):
-    """A request goes out (or is looked up in a transcript); `order` is empty outside of one."""
+    """Report that a request is sent, or looked up in a transcript.
+
+    `order` is empty for a call that belongs to no order.
+    """
 
     kind: ClassVar[str] = "model_call_started"
     place: str
@@ -90,7 +93,7 @@ class ModelCallStarted(Event):
 
 
 class Channel(StrEnum):
-    """The part of a reply that a streamed piece belongs to."""
+    """Name the part of a reply that a streamed piece belongs to."""
 
     TEXT = "text"
     REASONING = "reasoning"
@@ -98,7 +101,7 @@ class Channel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelTextArrived(Event):
-    """A piece of a streamed reply."""
+    """Report a piece of a streamed reply."""
 
     kind: ClassVar[str] = "model_text_arrived"
     channel: Channel
@@ -108,7 +111,7 @@ class ModelTextArrived(Event):
 
 @dataclass(frozen=True, slots=True)
 class ModelRetryScheduled(Event):
-    """A call failed in a way that may pass: it is made again after `wait_seconds`."""
+    """Report that a call failed for a passing reason and is made again after `wait_seconds`."""
 
     kind: ClassVar[str] = "model_retry_scheduled"
     reason: str
@@ -119,7 +122,7 @@ class ModelRetryScheduled(Event):
 
 @dataclass(frozen=True, slots=True)
 class ModelCallEnded(Event):
-    """A reply is there; `seconds` includes all waiting."""
+    """Report that a reply is complete; `seconds` includes all waiting."""
 
     kind: ClassVar[str] = "model_call_ended"
     place: str
@@ -133,7 +136,7 @@ class ModelCallEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class UsageCounted(Event):
-    """What the live calls for an order took, or, where `order` is empty, all those of the run.
+    """Report the usage of the live calls for an order; of all in the run where `order` is empty.
 
     `cost_usd` is `None` while any price is unknown.
     """
@@ -153,7 +156,7 @@ class UsageCounted(Event):
 
 @dataclass(frozen=True, slots=True)
 class PlanStarted(Event):
-    """A spec is about to be compiled."""
+    """Report that the planner begins to compile a spec."""
 
     kind: ClassVar[str] = "plan_started"
     spec: str
@@ -163,7 +166,7 @@ class PlanStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class PlanAttemptStarted(Event):
-    """The planner asks the model, for the `attempt`-th time."""
+    """Report that the planner asks the model for the `attempt`-th time."""
 
     kind: ClassVar[str] = "plan_attempt_started"
     attempt: int
@@ -171,7 +174,7 @@ class PlanAttemptStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class PlanJudged(Event):
-    """The rules have read a plan; `findings` are rendered, `CODE WO-NN field: message`."""
+    """Report that the rules judged a plan; `findings` are texts, `CODE WO-NN field: message`."""
 
     kind: ClassVar[str] = "plan_judged"
     attempt: int
@@ -183,7 +186,7 @@ class PlanJudged(Event):
 
 @dataclass(frozen=True, slots=True)
 class PlanRepaired(Event):
-    """Faults with one certain remedy were mended without a model; `fixes` are rendered."""
+    """Report that faults with one certain remedy were fixed without a model; `fixes` are texts."""
 
     kind: ClassVar[str] = "plan_repaired"
     attempt: int
@@ -192,9 +195,10 @@ class PlanRepaired(Event):
 
 @dataclass(frozen=True, slots=True)
 class PlanReviewed(Event):
-    """A reviewer has read a valid plan: `claims` count and are rendered, `dismissed` do not.
+    """Report that a reviewer read a valid plan.
 
-    `failure` says why there is no review to go by, where that is so.
+    `claims` are the texts of the claims that count; `dismissed` is the number of those that do
+    not. `failure` says why the review cannot be used, and is empty where it can.
     """
 
     kind: ClassVar[str] = "plan_reviewed"
@@ -206,7 +210,7 @@ class PlanReviewed(Event):
 
 @dataclass(frozen=True, slots=True)
 class PlanEnded(Event):
-    """Compiling is over; `output_dir` is empty where there is no valid plan."""
+    """Report that compiling is over; `output_dir` is empty where there is no valid plan."""
 
     kind: ClassVar[str] = "plan_ended"
     ok: bool
@@ -221,7 +225,7 @@ class PlanEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class OrderStarted(Event):
-    """A work order begins on `branch` at `baseline`."""
+    """Report that a work order begins on `branch` at `baseline`."""
 
     kind: ClassVar[str] = "order_started"
     order: str
@@ -233,7 +237,7 @@ class OrderStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class AttemptStarted(Event):
-    """One pass through propose, apply, judge begins."""
+    """Report that an attempt begins: one pass through propose, apply and judge."""
 
     kind: ClassVar[str] = "attempt_started"
     order: str
@@ -242,9 +246,9 @@ class AttemptStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class StageStarted(Event):
-    """A stage of an attempt begins.
+    """Report that a stage of an attempt begins.
 
-    They are "propose", "apply", "contract", "verify", "accept" and "commit".
+    The stages are "propose", "apply", "contract", "verify", "accept" and "commit".
     """
 
     kind: ClassVar[str] = "stage_started"
@@ -255,7 +259,7 @@ class StageStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class WritesApplied(Event):
-    """The proposal passed every check and its files are in the workspace."""
+    """Report that the proposal passed every check and its files are in the workspace."""
 
     kind: ClassVar[str] = "writes_applied"
     order: str
@@ -266,7 +270,7 @@ class WritesApplied(Event):
 
 @dataclass(frozen=True, slots=True)
 class CommandStarted(Event):
-    """A verification or acceptance command starts in the sandbox."""
+    """Report that a verification or acceptance command starts in the sandbox."""
 
     kind: ClassVar[str] = "command_started"
     order: str
@@ -276,7 +280,10 @@ class CommandStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class CommandEnded(Event):
-    """A verification or acceptance command ended; `note` says why a code other than 0 passes."""
+    """Report that a verification or acceptance command ended.
+
+    `note` says why an exit code other than 0 passes.
+    """
 
     kind: ClassVar[str] = "command_ended"
     order: str
@@ -289,7 +296,10 @@ class CommandEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class CommandTried(Event):
-    """An acceptance command ended where nothing is done yet: on the "baseline" or "hollow" code."""
+    """Report that an acceptance command was tried before the order's work was done.
+
+    `tree` names the code it ran on: "baseline" or "hollow".
+    """
 
     kind: ClassVar[str] = "command_tried"
     order: str
@@ -301,7 +311,7 @@ class CommandTried(Event):
 
 @dataclass(frozen=True, slots=True)
 class CommandFlagged(Event):
-    """An acceptance command proves less than it should: `code` is W234 or W252."""
+    """Report that an acceptance command proves less than it should; `code` is W234 or W252."""
 
     kind: ClassVar[str] = "command_flagged"
     order: str
@@ -312,7 +322,7 @@ class CommandFlagged(Event):
 
 @dataclass(frozen=True, slots=True)
 class AttemptFailed(Event):
-    """An attempt ended without a commit; `next_step` says in words what happens now."""
+    """Report that an attempt ended without a commit; `next_step` says what happens now."""
 
     kind: ClassVar[str] = "attempt_failed"
     order: str
@@ -326,7 +336,10 @@ class AttemptFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class OrderEnded(Event):
-    """A work order is over: `verdict` is PASS, FAIL or ERROR; `commit` is empty without one."""
+    """Report that a work order is over.
+
+    `verdict` is PASS, FAIL or ERROR; `commit` is empty where there is no commit.
+    """
 
     kind: ClassVar[str] = "order_ended"
     order: str
@@ -342,7 +355,7 @@ class OrderEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class OrderSkipped(Event):
-    """The order has landed on this branch before."""
+    """Report that an order is skipped because it has landed on this branch before."""
 
     kind: ClassVar[str] = "order_skipped"
     order: str
@@ -352,7 +365,7 @@ class OrderSkipped(Event):
 
 @dataclass(frozen=True, slots=True)
 class BatchStarted(Event):
-    """A manifest's orders are about to be executed on one branch."""
+    """Report that the execution of a manifest's orders on one branch begins."""
 
     kind: ClassVar[str] = "batch_started"
     orders: int
@@ -362,7 +375,7 @@ class BatchStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class BatchEnded(Event):
-    """All orders landed, or one did not."""
+    """Report that the execution of a manifest's orders is over."""
 
     kind: ClassVar[str] = "batch_ended"
     verdict: str

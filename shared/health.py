@@ -1,4 +1,4 @@
-"""What `doctor` reports: whether each part that llmch relies on works. The parts of every floor."""
+"""Checks whether git and folders work, and defines the checkups that `doctor` reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from shared.errors import LlmchError
 from shared.git.client import Git
 
-# `git merge-tree --write-tree`, by which orders made side by side are brought together.
+# The first git with `merge-tree --write-tree`, which merges orders that were made side by side.
 _MERGING_GIT = (2, 38)
 _OLDEST_GIT = (2, 31)
 _ROOM_BYTES = 1_000_000_000  # for workspaces and records of an ordinary repo
@@ -20,7 +20,7 @@ _INSTALL_GIT = "install git 2.38 or newer"
 
 
 class Health(StrEnum):
-    """Whether something works: well, with limits, or not at all."""
+    """Say whether something works: well, with limits, or not at all."""
 
     WELL = "well"
     LIMITED = "limited"
@@ -29,7 +29,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Checkup:
-    """What one look at the machine found; `remedy` is empty where nothing is to be done."""
+    """Hold the result of one checkup; `remedy` is empty where there is nothing to do."""
 
     name: str
     health: Health
@@ -38,7 +38,7 @@ class Checkup:
 
 
 def check_git() -> Checkup:
-    """Return whether git is there, and new enough."""
+    """Return whether git is installed and new enough."""
     try:
         version = Git(Path.cwd()).run("version")
     except LlmchError as error:
@@ -48,15 +48,15 @@ def check_git() -> Checkup:
     if numbers < _OLDEST_GIT:
         return Checkup("git", Health.BROKEN, version, _INSTALL_GIT)
     if numbers < _MERGING_GIT:
-        remedy = f"orders that need no other cannot be merged: {_INSTALL_GIT}"
+        remedy = f"this git cannot merge orders that were made side by side: {_INSTALL_GIT}"
         return Checkup("git", Health.LIMITED, version, remedy)
     return Checkup("git", Health.WELL, version)
 
 
 def check_folder(name: str, folder: Path, other: str) -> Checkup:
-    """Return whether `folder` can be written and has room; `other` says how to choose another.
+    """Return whether `folder` can be written and has room; `other` says how to choose another one.
 
-    The folder does not have to exist yet: then the nearest one above it is looked at.
+    Where the folder does not exist yet, its nearest existing parent is checked.
     """
     there = next(each for each in (folder, *folder.parents) if each.exists())
     free = shutil.disk_usage(there).free

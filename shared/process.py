@@ -1,4 +1,4 @@
-"""The only module that starts processes through `subprocess`."""
+"""Starts processes; no other module uses `subprocess`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 _NOWHERE = subprocess.DEVNULL
-# How long a killed group may keep the output pipes open before they are closed on it.
+# The time that a killed group may keep the output pipes open before we close them.
 _DRAIN_SECONDS = 0.5
 
 
@@ -21,16 +21,16 @@ Service: TypeAlias = subprocess.Popen[bytes]
 
 
 class ToolMissing(Exception):
-    """No such program, or it may not be executed."""
+    """Say that a program does not exist or may not be executed."""
 
 
 class ToolFailed(Exception):
-    """The program could not be started for another reason (working directory, memory, ...)."""
+    """Say that a program could not be started for another reason (folder, memory, ...)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What a tool left behind: its whole output, and `exit_code` -N when signal N ended it."""
+    """Hold how a tool ended and its whole output; `exit_code` is -N where signal N ended it."""
 
     argv: tuple[str, ...]
     exit_code: int
@@ -51,11 +51,11 @@ def run_tool(
 ) -> Finished:
     """Run a trusted tool, such as git, to its end or its deadline, with exactly `env`.
 
-    It has `pass_fds` open too, also when this process is no more.
+    The tool also has the descriptors `pass_fds` open, even after this process has died.
 
-    The tool gets a session of its own, so that it can neither ask on the terminal nor outlive
-    its deadline: then its whole group is killed and `timed_out` is set. Raises `ToolMissing` or
-    `ToolFailed` when it cannot be started.
+    The tool runs in a session of its own, so it cannot ask on the terminal. At the deadline its
+    whole process group is killed and `timed_out` is set. Raises `ToolMissing` or `ToolFailed`
+    where the tool cannot be started.
     """
     started = time.monotonic()
     source = subprocess.PIPE if stdin else _NOWHERE
@@ -67,7 +67,7 @@ def run_tool(
         except subprocess.TimeoutExpired:
             timed_out = True
             stdout, stderr = _kill(process)
-        except BaseException:  # Ctrl-C included: never leave the tool running
+        except BaseException:  # also on Ctrl-C, the tool must not be left running
             _kill(process)
             raise
     elapsed = time.monotonic() - started
@@ -103,12 +103,12 @@ def _start(
 
 
 def _kill(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """Kill the process's whole group and return what it had written."""
+    """Kill the process's whole group and return its output so far."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     try:
         return process.communicate(timeout=_DRAIN_SECONDS)
-    except subprocess.TimeoutExpired as held:  # by a grandchild in a session of its own
+    except subprocess.TimeoutExpired as held:  # a grandchild in its own session holds the pipes
         process.wait()
         return held.output or b"", held.stderr or b""
 
@@ -116,8 +116,8 @@ def _kill(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
 def start_service(
     argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], pass_fds: Sequence[int]
 ) -> Service:
-    """Start a process that is spoken to through `pass_fds` alone, in a session of its own.
+    """Start a process in a session of its own; callers talk to it through `pass_fds` alone.
 
-    The caller ends and reaps it. Raises `ToolMissing` or `ToolFailed` as `run_tool` does.
+    The caller ends and reaps the process. Raises `ToolMissing` or `ToolFailed` as `run_tool` does.
     """
     return _start(argv, cwd, env, stdin=_NOWHERE, output=_NOWHERE, pass_fds=pass_fds)

@@ -1,4 +1,4 @@
-"""What a code stands for, in words: the same form for all of them, whoever finds the fault."""
+"""Defines the text that explains a code; all codes, of the planner and the factory, share it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ Severity = Literal["error", "warning"]
 
 
 def severity_of(code: str) -> Severity:
-    """Return how much a finding with this code weighs: its first letter says."""
+    """Return the severity of a finding with this code; the code's first letter says it."""
     return "warning" if code.startswith("W") else "error"
 
 
 @dataclass(frozen=True, slots=True)
 class RuleText:
-    """A code and what it stands for.
+    """Explain a code.
 
     `why` says what goes wrong without the rule, `remedy` what to do. `bad` and `good` are JSON:
-    a plan, or the fields of one order, and a `repo` where it matters what is there.
+    a plan, or the fields of one order, and a `repo` where the content of the repo matters.
     """
 
     code: str
@@ -30,4 +30,5 @@ class RuleText:
 
     @property
     def severity(self) -> Severity:
+        """Return whether a finding with this code is an error or a warning."""
         return severity_of(self.code)

@@ -1,4 +1,4 @@
-"""A run's own folder: its id, its `run.json`, its event log."""
+"""Creates a run's folder, and keeps its `run.json` and its event log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EPOCH_DIGITS = 12  # beyond the year 30000; git's own limit is not much further
 
 
 class Ending(StrEnum):
-    """How a run came to its own end; `run.json` says so. One that was killed came to none."""
+    """Say how a run ended, as `run.json` keeps it; a run that was killed has no ending."""
 
     COMPLETED = "completed"
     INTERRUPTED = "interrupted"
@@ -33,7 +33,7 @@ class Ending(StrEnum):
 
 
 def ending_of(error: BaseException) -> Ending:
-    """Return how a run ended that this exception ended."""
+    """Return the ending of a run that this exception ended."""
     match error:
         case KeyboardInterrupt() | Interrupted():
             return Ending.INTERRUPTED
@@ -45,7 +45,7 @@ def ending_of(error: BaseException) -> Ending:
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Where one run keeps its records. Made once, never reused or overwritten."""
+    """Name the folder of one run's records; it is made once and never reused or overwritten."""
 
     run_id: str
     path: Path
@@ -54,10 +54,10 @@ class RunFolder:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """How a role's model is asked in a run, as `run.json` keeps it.
+    """Describe how a role's model is asked in a run, as `run.json` keeps it.
 
     `models` names the model of each attempt; `replies` says whether a model or a transcript
-    answers. `base_url` has no credentials, and is empty where nothing is asked.
+    answers. `base_url` has no credentials, and is empty where no server is asked.
     """
 
     models: tuple[str, ...]
@@ -73,7 +73,7 @@ class ModelSettings:
 
 
 class RunHead:
-    """A run's `run.json`: written first, as it begins, and completed last."""
+    """Write a run's `run.json`: first when the run begins, and completed when it ends."""
 
     def __init__(self, folder: RunFolder, document: Mapping[str, Any]) -> None:
         self._path = folder.path / "run.json"
@@ -86,14 +86,14 @@ class RunHead:
         write_json(self._path, {**self._document, "status": "running"})
 
     def complete(self, status: Ending, results: Mapping[str, Any]) -> None:
-        """Say how the run ended, and with what."""
+        """Write how the run ended, and its results."""
         ended = datetime.now(UTC).isoformat(timespec="milliseconds")
         write_json(self._path, {**self._document, "status": status, "ended": ended, **results})
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A run being recorded: where, whom to tell, and what goes into `run.json` at its end."""
+    """Hold the folder of a run, the sink of its events, and the results for its `run.json`."""
 
     folder: RunFolder
     emit: Emit
@@ -101,11 +101,11 @@ class Recording:
 
 
 class EventLog:
-    """Appends each event to `events.jsonl`, stamped with the seconds since the run began.
+    """Append each event to `events.jsonl`, stamped with the seconds since the run began.
 
-    Not synced: it tells what happened, and nothing is decided by it. The pieces of a streamed
-    reply are left out: the transcript has it whole, and only there can a secret be seen whole.
-    Raises `CommandFailed` where the disk refuses.
+    The file is not synced, because no decision depends on it. The pieces of a streamed reply are
+    left out: the transcript has the whole reply, and only there can a secret be seen whole.
+    Raises `CommandFailed` where the file cannot be written.
     """
 
     def __init__(self, folder: RunFolder, secrets: Sequence[str] = ()) -> None:
@@ -126,7 +126,7 @@ class EventLog:
         rest = (redact(line, self._secrets) + "\n").encode("utf-8", "backslashreplace")
         try:
             with self._lock:
-                while rest:  # a disk that is nearly full takes a part
+                while rest:  # a disk that is nearly full may take only a part
                     rest = rest[self._file.write(rest) :]
         except OSError as error:
             raise write_refused(self._path, error) from error
@@ -137,7 +137,7 @@ class EventLog:
 
 
 def new_run_id() -> str:
-    """Return a ULID: unique, and sorted by the time it was made."""
+    """Return a ULID: it is unique, and ULIDs sort by the time they were made."""
     import ulid
 
     return str(ulid.new())
@@ -146,13 +146,13 @@ def new_run_id() -> str:
 def new_run_folder(artifacts: Path, kind: str, run_id: str) -> RunFolder:
     """Create `artifacts/kind/run_id` and return it.
 
-    Raises `CommandFailed` naming the folder where the disk refuses.
+    Raises `CommandFailed`, which names the folder, where the disk refuses.
     """
     started = datetime.now(UTC)
     parent = artifacts / kind
     if not parent.exists():
         make_folder(parent)
-        # Records below the user's repo must not make its tree dirty.
+        # Records inside the user's repo must not make its tree dirty.
         write_bytes(parent / ".gitignore", b"*\n", sync=False)
     path = parent / run_id
     try:
@@ -163,10 +163,10 @@ def new_run_folder(artifacts: Path, kind: str, run_id: str) -> RunFolder:
 
 
 def commit_date(started: datetime, environ: Mapping[str, str] = os.environ) -> str:
-    """Return the date that commits of a run carry, as git reads it for certain.
+    """Return the date of a run's commits, in a form that git always reads the same.
 
-    It is `SOURCE_DATE_EPOCH` where that is set, so that builds can be reproduced, else the start
-    of the run. Raises `InvalidInput` where the variable is no number of seconds.
+    The date is `SOURCE_DATE_EPOCH` where that is set, so that builds can be reproduced, else the
+    start of the run. Raises `InvalidInput` where the variable is not a number of seconds.
     """
     given = environ.get("SOURCE_DATE_EPOCH", "")
     if not given:
@@ -176,15 +176,16 @@ def commit_date(started: datetime, environ: Mapping[str, str] = os.environ) -> s
             f"SOURCE_DATE_EPOCH is {given!r}, not a number of seconds since 1970",
             "set it to digits only, or unset it",
         )
-    # Without the @, git takes fewer than nine digits for a date of another form.
+    # Without the @, git reads a number of fewer than nine digits as a date in another form.
     return f"@{int(given)} +0000"
 
 
 @contextlib.contextmanager
 def recorded_run(folder: RunFolder, head: Mapping[str, Any], emit: Emit) -> Iterator[Recording]:
-    """Keep the records of a run while the block runs, and say in `run.json` how it ended.
+    """Keep the records of a run while the block runs, and write to `run.json` how the run ended.
 
-    A bug's traceback goes to `traceback.txt` there; every exception is passed on.
+    The traceback of a bug goes to `traceback.txt` in the same folder. Every exception is passed
+    on.
     """
     run_head = RunHead(folder, head)
     log = EventLog(folder, secret_values(os.environ))

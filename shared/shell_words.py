@@ -1,8 +1,8 @@
-"""Splitting a command line into words as a POSIX shell quotes them, without a shell.
+"""Splits a command line into words by the quoting of a POSIX shell, without a shell.
 
-The words are those of `shlex.split`, read by one regular expression because a plan has many.
-What `shlex` cannot tell is told as well: which words had no quotes, and where a shell would have
-seen an operator. No shell ever runs these lines, so an operator would be an argument.
+The words are those of `shlex.split`, read by one regular expression because a plan has many
+commands. Unlike `shlex`, the module also reports which words had no quotes, and where a shell
+would have seen an operator. No shell ever runs these lines, so an operator would be an argument.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-# A word is nearly always plain or quoted as a whole; only a mixed one is taken to pieces.
+# A word is nearly always plain or quoted as a whole; only a mixed word is split into pieces.
 _WORD = re.compile(
     r"""(?P<plain>[^ \t\r\n'"\\]++)(?=[ \t\r\n]|\Z)
       | "(?P<double>[^"\\]*+)"(?=[ \t\r\n]|\Z)
@@ -29,28 +29,28 @@ _IN_DOUBLE_QUOTES = re.compile(r'\\(["\\])')
 _OPERATOR = re.compile(r"&&|\|\||;;|\|&|&>>?|[0-9]*[<>]{1,3}[&|]?[0-9]*|[;&|]")
 
 
-# Linux takes no longer single argument (MAX_ARG_STRLEN: 32 pages, with its closing NUL).
+# The longest single argument that Linux takes (MAX_ARG_STRLEN: 32 pages, with the closing NUL).
 MAX_ARGUMENT_BYTES: Final = 128 * 1024 - 1
 
 
 def is_too_long(argument: str) -> bool:
-    """Say whether no program can be given this argument, however it is quoted."""
-    # No character takes more than four bytes, so most need no encoding to tell.
+    """Return whether the argument is too long for any program, however it is quoted."""
+    # A character takes at most four bytes, so a short argument need not be encoded to know.
     if len(argument) * 4 <= MAX_ARGUMENT_BYTES:
         return False
     return len(argument.encode(errors="replace")) > MAX_ARGUMENT_BYTES
 
 
 class UnsplittableError(ValueError):
-    """A command line that no shell would take: a quote or an escape is left open."""
+    """Say that a command line leaves a quote or an escape open, so that no shell would take it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of a command line.
+    """Hold the words of a command line.
 
-    `quoted` says of each word whether any of it was quoted or escaped; `operator` is the first
-    shell operator outside quotes, also one glued to a word (`a;`, `2>&1`).
+    `quoted` says for each word whether any part of it was quoted or escaped. `operator` is the
+    first shell operator outside quotes, also where it touches a word (`a;`, `2>&1`).
     """
 
     texts: tuple[str, ...]
@@ -81,7 +81,7 @@ def split_words(line: str) -> Words:
 
 
 def _unquoted(word: str) -> tuple[str, str]:
-    """Return what a word says, and what of it stands outside quotes, blanks between its parts."""
+    """Return the text of a word, and its parts outside quotes joined by blanks."""
     texts: list[str] = []
     bare: list[str] = []
     for piece in _PIECE.finditer(word):

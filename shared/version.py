@@ -1,3 +1,3 @@
-"""The version of the program. Imports nothing, so that `--version` costs nothing."""
+"""Holds the version of the program; it imports nothing, so that `--version` is fast."""
 
 VERSION = "0.1.0"

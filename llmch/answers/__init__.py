@@ -1,1 +1,1 @@
-"""The answers that several verbs give, and the codes that they name."""
+"""Holds the answers that several verbs give, and the codes that these answers name."""

@@ -1,4 +1,4 @@
-"""All codes that a user may meet: those of the planner's rules and of the factory's flags."""
+"""Lists all codes that a user may meet: the planner's rules and the factory's flags."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from shared.work_order.coverage import CoveredRequirement
 
 
 def coverage_document(rows: Sequence[CoveredRequirement]) -> dict[str, Any]:
-    """Return what `report --coverage --json` prints."""
+    """Return the document that `report --coverage --json` prints."""
     covered = sum(1 for each in rows if each.orders)
     return {
         "requirements": [asdict(each) for each in rows],
@@ -20,7 +20,7 @@ def coverage_document(rows: Sequence[CoveredRequirement]) -> dict[str, Any]:
 
 
 def render_coverage(rows: Sequence[CoveredRequirement]) -> list[str]:
-    """Return the lines that show each requirement with what carries it out."""
+    """Return the lines that show each requirement with its orders, commands and commits."""
     return [line for row in rows for line in _row_lines(row)]
 
 

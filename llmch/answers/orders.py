@@ -1,4 +1,4 @@
-"""The answers of verbs that execute orders: what became of one, or of all of a plan."""
+"""Answers the verbs that execute orders: shows how one order ended, or all of a plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HEADINGS = ("order", "state", "attempts", "result")
 
 @dataclass(frozen=True, slots=True)
 class OrderDocument:
-    """The answer of `run`."""
+    """Represent the answer of `run`: how one order ended."""
 
     summary: RunSummary
 
@@ -28,7 +28,7 @@ class OrderDocument:
         return public_json(self.summary)
 
     def blocks(self) -> Iterator[Block]:
-        """Return how the order ended."""
+        """Return one line that says how the order ended."""
         summary = self.summary
         end = Conclusion(summary.work_order, _result(summary), summary.verdict == "PASS")
         yield AlreadyShown((end,))
@@ -36,7 +36,7 @@ class OrderDocument:
 
 @dataclass(frozen=True, slots=True)
 class BatchDocument:
-    """The answer of `run-all`, and of `build` where there was a plan to execute."""
+    """Represent the answer of `run-all`, and of `build` where there was a plan to execute."""
 
     summary: BatchSummary
 
@@ -47,7 +47,7 @@ class BatchDocument:
         return public_json(self.summary)
 
     def blocks(self) -> Iterator[Block]:
-        """Return what became of each order, and of all of them."""
+        """Return a table that says how each order ended, and the verdict on all of them."""
         summary = self.summary
         rows = tuple(
             (each.work_order, each.state, str(each.attempts), _result(each))

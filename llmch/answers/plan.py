@@ -1,4 +1,4 @@
-"""The answer of `plan`, and of `build` where no valid plan came of it."""
+"""Answers `plan`, and `build` where there is no valid plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlanDocument:
-    """A plan, or why there is none; `forecast` says what running it can cost."""
+    """Represent a plan, or why there is none; `forecast` says what running the plan can cost."""
 
     result: PlanResult
     forecast: Forecast | None = None
@@ -62,7 +62,7 @@ def forecast_text(forecast: Forecast) -> str:
     cost = "cost unknown" if forecast.cost_usd is None else f"${forecast.cost_usd:.2f}"
     orders, attempts = count(forecast.orders, "order"), count(forecast.attempts, "attempt")
     return (
-        f"running it takes up to {count(forecast.calls, 'call')} ({orders} x {attempts}), "
+        f"running the plan takes up to {count(forecast.calls, 'call')} ({orders} x {attempts}), "
         f"{forecast.tokens:,} tokens, {cost} with {', '.join(forecast.models)}; "
         "--max-tokens and --max-cost cap it"
     )

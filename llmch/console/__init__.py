@@ -1,8 +1,8 @@
-"""The only part of the program that prints.
+"""Prints everything that the program shows; no other part of the program prints.
 
-`open_console` returns the `Console` of a command: it renders events while they happen, on a
-terminal with a live region, elsewhere as plain lines, and at the end the document that the verb
-returned, in the format that was asked for.
+`open_console` returns the `Console` of a command. The console renders events while they happen:
+on a terminal with a live region, elsewhere as plain lines. At the end it renders the document
+that the verb returned, in the format that the user asked for.
 """
 
 from llmch.console.console import Color, Console, open_console

@@ -1,4 +1,4 @@
-"""What is going on at this moment: read by the live region and by the heartbeat. No I/O."""
+"""Tracks the work under way, for the live region and the heartbeat. The module does no I/O."""
 
 from __future__ import annotations
 
@@ -31,12 +31,15 @@ from shared.events import (
 )
 
 _TAIL_CHARACTERS = 4000
-_CHARACTERS_PER_TOKEN = 4  # a usual average; the true figure comes with the reply
+_CHARACTERS_PER_TOKEN = 4  # a common average; the true figure comes with the reply
 
 
 @dataclass(slots=True)
 class Task:
-    """One order, or the plan, being worked on. Times are of the activity's clock."""
+    """Describe an order, or the plan, that is being worked on.
+
+    Times are seconds of the activity's clock.
+    """
 
     who: str
     since: float
@@ -44,14 +47,14 @@ class Task:
     attempt: int = 0
     stage: str = ""
     detail: str = ""
-    """The command or the model that is being waited for; empty while nothing is."""
+    """The command or the model that the task waits for; empty while it waits for neither."""
     waiting_since: float = 0.0
     retry_at: float = 0.0
 
 
 @dataclass(slots=True)
 class Activity:
-    """Follows the events and knows what runs since when."""
+    """Follow the events, and record which tasks run and since when."""
 
     clock: Callable[[], float] = time.monotonic
     tasks: dict[str, Task] = field(default_factory=dict)
@@ -66,16 +69,16 @@ class Activity:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is under way at all."""
+        """Return whether nothing is under way."""
         return self.started is None
 
     @property
     def arriving_tokens(self) -> int:
-        """About how many tokens of the reply under way have arrived."""
+        """Return the approximate number of tokens of the current reply that have arrived."""
         return self.tail_characters // _CHARACTERS_PER_TOKEN
 
     def take(self, event: Event) -> None:
-        """Bring the state up to the event."""
+        """Apply the event to the state."""
         match event:
             case PlanStarted(max_attempts=most):
                 self._begin(PLAN, most)

@@ -1,4 +1,4 @@
-"""Puts a yes-or-no question to a person, where one is there to answer."""
+"""Asks the person at the terminal a yes-or-no question."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from llmch.console.stream import Stream
 
 
 def someone_is_there() -> bool:
-    """Return whether a question would be seen, and could be answered."""
+    """Return whether a person would see a question and could answer it."""
     return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
 
 
 def agrees(question: str) -> bool:
-    """Ask, and return whether the answer is yes; no answer is a no."""
+    """Ask the question and return whether the answer is yes; no answer counts as no."""
     Stream(sys.stderr).write(f"{question} [y/N] ")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
-    # Python has `None` in the place of a stream that was closed before it began.
+    # `sys.stdin` is `None` where the stream was closed before Python started.
     return Stream(stream).isatty()

@@ -1,4 +1,7 @@
-"""Makes text that models and commands wrote safe to show on a terminal. Pure."""
+"""Makes text that models and commands wrote safe to show on a terminal.
+
+This module is pure.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,16 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 # ECMA-48, in its 7-bit (ESC [) and 8-bit (U+009B) forms: control sequences, control strings (OSC,
-# DCS, SOS, PM, APC) with all they hold, and the short escapes. A string stops at any further
-# introducer, so that many unfinished ones take linear time.
+# DCS, SOS, PM, APC) with their content, and the short escapes. A string stops at any further
+# introducer, so that many unfinished strings take linear time.
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9b-\x9f]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]"
 )
 _BREAKS = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
-# What is left of control characters, and characters that show nothing but change what is seen:
-# soft hyphen, bidi marks, embeddings, overrides and isolates, zero-width ones, tags.
+# The remaining control characters, and invisible characters that change how text is seen: soft
+# hyphen, bidi marks, embeddings, overrides and isolates, zero-width characters, tags.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
@@ -42,7 +45,7 @@ def one_line(text: str) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return `text`, or its first `limit` characters, dots included, where it is longer."""
+    """Return `text`, cut to `limit` characters where it is longer; the dots count in."""
     return text if len(text) <= limit else f"{text[: limit - 3].rstrip()}..."
 
 

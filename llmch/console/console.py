@@ -1,4 +1,4 @@
-"""The console: everything that a person or a program sees of a command goes through it."""
+"""Defines the console, which prints everything that a command shows to people and programs."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ from llmch.console.renderers.text_lines import text_lines
 from llmch.console.stream import Stream
 from shared.errors import CommandFailed
 
-# Verbs without events, and errors, need not wait for what renders events.
+# Verbs without events, and errors, need not wait for the import of the code that renders events.
 if TYPE_CHECKING:
     from llmch.console.narration.narrator import Narrator
     from shared.events import Event
 
 
 class Color(StrEnum):
-    """Whether a terminal gets colour; anything else never does."""
+    """Say whether a terminal gets colour; any other stream never gets it."""
 
     AUTO = "auto"
     NEVER = "never"
 
 
 class Console:
-    """Renders events as they happen, and all else a command has to say. Safe for threads.
+    """Render events as they happen, and everything else that a command shows.
 
-    It is an `Emit`. Every text is cleaned of control characters, and masked, on its way in.
+    A console is an `Emit`, and safe for threads. Every text is cleaned of control characters, and
+    secrets are masked, before it is rendered.
     """
 
     def __init__(
@@ -80,15 +81,16 @@ class Console:
         self.close()
 
     def close(self) -> None:
-        """Take the live region away and end what runs in the background; may be called twice."""
+        """Remove the live region and end the work in the background; a second call does nothing."""
         with self._lock:
             self._printer.close()
             self._err_printer.close()
 
     def show(self, document: Document) -> None:
-        """Print the command's one document in the format that was asked for.
+        """Print the command's one document in the format that the user asked for.
 
-        Raises `CommandFailed` where standard output cannot take it, unless its reader went away.
+        Raises `CommandFailed` where the document cannot be written to standard output, unless the
+        reader of standard output went away.
         """
         with self._lock:
             self._printer.close()
@@ -103,7 +105,11 @@ class Console:
             raise CommandFailed(f"the result could not be printed: {failure.strerror or failure}")
 
     def error(self, message: str, hint: str, exit_code: int, name: str) -> None:
-        """Say what ended the command: on stderr, or as its document in another format than text."""
+        """Report the error that ended the command.
+
+        In the text format the error goes to stderr. In another format it is the command's
+        document, unless a document was printed already.
+        """
         document = ErrorDocument(message, hint, exit_code, name)
         with self._lock:
             self._printer.close()
@@ -113,12 +119,12 @@ class Console:
                 self._err_printer.show([*text_lines(document.blocks(), self._protect)])
 
     def say(self, *blocks: Block) -> None:
-        """Show blocks before the command has ended; on stderr where a document is to follow."""
+        """Show blocks before the command has ended; on stderr where a document will follow."""
         with self._lock:
             self._print(text_lines(blocks, self._protect))
 
     def remark(self, *texts: str) -> None:
-        """Show texts before the command has ended, as they are; not where quiet."""
+        """Show texts, unchanged, before the command has ended; `--quiet` leaves them out."""
         self.say(Remark(texts))
 
     def _begin(self) -> Narrator:
@@ -155,15 +161,16 @@ def open_console(
     mask: Callable[[str], str] = str,
     heartbeat_seconds: float = HEARTBEAT_SECONDS,
 ) -> Console:
-    """Return the console for a command; to be closed, or used as a context.
+    """Return the console for a command; the caller closes it, or uses it as a context manager.
 
     Text goes to `stdout`, errors to `stderr`. In any other format, `stdout` gets the document
-    alone, and `stderr` all else. `mask` takes secrets out of a text. Lines are plain where a
-    stream is not a terminal, or a simple one.
+    alone, and `stderr` gets everything else. `mask` takes secrets out of a text. Lines are plain
+    where a stream is not a terminal, or is a simple one.
     """
 
     def protect(text: str) -> str:
-        # A secret may stand there whole only before, or only after, what is unseen is taken out.
+        # Invisible characters are removed in between. A secret may be recognisable only before
+        # their removal, or only after it.
         return mask(clean(mask(text)))
 
     def open_printer(stream: Stream) -> Printer:
@@ -194,5 +201,5 @@ def open_console(
 def _cwd() -> str:
     try:
         return str(Path.cwd())
-    except OSError:  # the folder is gone
+    except OSError:  # the folder no longer exists
         return ""

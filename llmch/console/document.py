@@ -1,8 +1,9 @@
-"""The documents that verbs return, and the blocks that a document is shown by. Pure.
+"""Defines the documents that verbs return, and the blocks that show a document to people.
 
 A document says the same thing twice: as JSON for programs, and as blocks for people. A renderer
 needs no more than that, so a new output format works for every verb, and a new verb in every
 format. A format that needs more (the typed values of a run, say) may look at the document's type.
+This module is pure.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from shared.errors import ExitCode
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Lines that were asked for, such as an explanation; `--quiet` shows them too."""
+    """Hold lines that the user asked for, such as an explanation; `--quiet` shows them too."""
 
     lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Lines that accompany a result; `--quiet` leaves them out."""
+    """Hold lines that accompany a result; `--quiet` leaves them out."""
 
     lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A table; all rows, and the headings where there are any, have the same length."""
+    """Hold a table; all rows, and the headings where there are any, have the same length."""
 
     rows: tuple[tuple[str, ...], ...]
     headings: tuple[str, ...] = ()
@@ -38,7 +39,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class RuleFinding:
-    """One complaint of a rule, with what to do about it."""
+    """Hold one complaint of a rule, with its remedy."""
 
     code: str
     severity: str
@@ -50,7 +51,7 @@ class RuleFinding:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """How it ended, in one line: `plan PASS 3 work orders (1 attempt)`."""
+    """Say in one line how the work ended: `plan PASS 3 work orders (1 attempt)`."""
 
     who: str
     text: str
@@ -60,7 +61,7 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What ended a command, and what to do about it."""
+    """Hold the error that ended a command, and a hint on what to do about it."""
 
     message: str
     hint: str
@@ -68,9 +69,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class AlreadyShown:
-    """Blocks that repeat what events have shown while it happened.
+    """Hold blocks that repeat the content of events that were shown while they happened.
 
-    The text on a terminal or in a log leaves them out. A format that shows no events needs them.
+    The text on a terminal or in a log leaves these blocks out. A format that shows no events
+    needs them.
     """
 
     blocks: tuple[Block, ...]
@@ -80,18 +82,18 @@ Block = Paragraph | Remark | Rows | RuleFinding | Conclusion | Problem | Already
 
 
 class Document(Protocol):
-    """The answer of a verb."""
+    """Represent the answer of a verb."""
 
     def to_json(self) -> object:
         """Return the document that `--json` prints, as plain values."""
 
     def blocks(self) -> Iterable[Block]:
-        """Return what a person is shown, in order."""
+        """Return the blocks that are shown to a person, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorDocument:
-    """The error that ended a command, as its answer."""
+    """Represent the error that ended a command, as the command's answer."""
 
     message: str
     hint: str
@@ -116,7 +118,7 @@ class ErrorDocument:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a verb ended: its answer, and its exit code."""
+    """Hold the answer of a verb and its exit code."""
 
     document: Document
     exit_code: ExitCode = ExitCode.OK

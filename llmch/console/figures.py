@@ -1,4 +1,4 @@
-"""Durations, counts, costs and lists as they are shown. Pure."""
+"""Renders durations, counts, costs and lists for people. This module is pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def duration(seconds: float) -> str:
 
 
 def ticking(seconds: float) -> str:
-    """Return seconds that are still running: whole ones, as `12s` or `1m05s`."""
+    """Return the duration of a wait that still goes on, in whole seconds: `12s` or `1m05s`."""
     whole = int(max(seconds, 0.0))
     return f"{whole}s" if whole < 60 else duration(whole)
 
@@ -31,19 +31,19 @@ def count(number: int, noun: str, plural: str = "") -> str:
 
 
 def cost(usd: float | None) -> str:
-    """Return a cost in dollars; a few cents are shown to the hundredth of one."""
+    """Return a cost in dollars; below one dollar it has four decimals, else two."""
     if usd is None:
         return "cost unknown"
     return f"${usd:.4f}" if usd < 1 else f"${usd:,.2f}"
 
 
 def short(commit: str) -> str:
-    """Return a commit's hash as it is shown."""
+    """Return the short form of a commit's hash."""
     return commit[:_SHORT_COMMIT]
 
 
 def listed(items: Sequence[str], limit: int) -> str:
-    """Return the items joined by commas, those over `limit` as a number only."""
+    """Return the items joined by commas; those beyond `limit` are only counted."""
     if len(items) <= limit:
         return ", ".join(items)
     return f"{', '.join(items[:limit])} and {len(items) - limit:,} more"

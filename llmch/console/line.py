@@ -1,4 +1,7 @@
-"""One shown line as a value, and its columns: mark, who, what, text. Pure."""
+"""Defines a shown line as a value and lays out its columns: mark, who, what, text.
+
+This module is pure.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from llmch.console.clean import one_line, shorten
 
 _WHO_WIDTH = 8
 _WHAT_WIDTH = 9
-_MAX_TEXT = 2000  # characters; nobody reads further on a line, and a log stays a log
+_MAX_TEXT = 2000  # characters; nobody reads a longer line, and logs stay readable
 
 
 class Verbosity(StrEnum):
-    """How much is shown: the verdict alone, what happens, or all of it."""
+    """Choose how much is shown: the verdict alone, the usual lines, or every line."""
 
     QUIET = "quiet"
     NORMAL = "normal"
@@ -21,7 +24,7 @@ class Verbosity(StrEnum):
 
 
 class Weight(Enum):
-    """When a line is shown."""
+    """Say when a line is shown."""
 
     VERDICT = "always"
     NORMAL = "unless quiet"
@@ -30,7 +33,7 @@ class Weight(Enum):
 
 
 class Mark(Enum):
-    """What kind of line it is."""
+    """Name the kind of a line."""
 
     HEAD = auto()
     STEP = auto()
@@ -42,7 +45,7 @@ class Mark(Enum):
     ERROR = auto()
     HINT = auto()
     TEXT = auto()
-    # The rest stand below a line and belong to it.
+    # The marks from here on are those of lines that stand below another line and belong to it.
     ITEM = auto()
     QUOTE = auto()
     NEXT = auto()
@@ -78,7 +81,7 @@ ASCII_GLYPHS = GLYPHS | {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line to show: `who what text (aside)`, as in `WO-01 verify pytest -q (0.9s)`."""
+    """Hold one line to show: `who what text (aside)`, as in `WO-01 verify pytest -q (0.9s)`."""
 
     mark: Mark
     text: str
@@ -89,7 +92,7 @@ class Line:
 
 
 class Style(StrEnum):
-    """How a part of a line looks where there is colour; the values are rich's words."""
+    """Name how a part of a line looks where there is colour; the values are styles of rich."""
 
     PLAIN = "none"
     STRONG = "bold"
@@ -102,7 +105,7 @@ class Style(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of a line that looks one way."""
+    """Hold a part of a line that has one style."""
 
     text: str
     style: Style = Style.PLAIN
@@ -110,7 +113,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class LaidOut:
-    """A line in its columns: what stands before the text, and the text itself."""
+    """Hold a line in its columns: the prefix that stands before the text, and the text itself."""
 
     prefix: tuple[Span, ...]
     body: tuple[Span, ...]
@@ -168,7 +171,7 @@ def _prefix(line: Line, glyph: str) -> tuple[Span, ...]:
 
 
 def _on_one_line(line: Line) -> str:
-    # Indentation means something in an excerpt, which may be Python, and in free text.
+    # The indentation of an excerpt, which may be Python, and of free text has a meaning.
     if line.mark in (Mark.QUOTE, Mark.TEXT):
         return line.text.replace("\n", " ").rstrip()
     return one_line(line.text)

@@ -1,4 +1,4 @@
-"""Plain lines: for pipes, files, CI logs and terminals that cannot do more."""
+"""Prints plain lines to pipes, files, CI logs and simple terminals."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from shared.events import Event
 
 HEARTBEAT_SECONDS = 30.0
-"""How long a command or a call runs before a line says that it still does, and how often then."""
+"""The time that a command or a call runs before a line says that it still does.
+
+The line is repeated each time the same time has passed again.
+"""
 _LOOKS_PER_BEAT = 6
 
 
 class PlainPrinter:
-    """Writes each line as it comes, without any control character."""
+    """Write each line as it comes, without any control character."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -34,20 +37,20 @@ class PlainPrinter:
             self._stream.write("".join(texts))
 
     def follow(self, event: Event) -> None:
-        """Do nothing: the lines have said what is going on."""
+        """Do nothing: the lines already say what happens."""
 
     def close(self) -> None:
-        """Do nothing: nothing is held."""
+        """Do nothing: this printer has no thread to end."""
 
 
 class WatchfulPrinter(PlainPrinter):
-    """Plain lines, and one now and then for what runs long: a silent log looks like a hung one."""
+    """Write plain lines, and a heartbeat for long waits: a silent log looks like a hung program."""
 
     def __init__(self, stream: Stream, every: float) -> None:
         super().__init__(stream)
         self._activity: Activity | None = None
         self._every = every
-        self._told: dict[str, tuple[float, int]] = {}
+        self._last_beats: dict[str, tuple[float, int]] = {}
         self._lock = threading.Lock()
         self._ticker: Ticker | None = None
 
@@ -57,7 +60,7 @@ class WatchfulPrinter(PlainPrinter):
             super().show(lines)
 
     def follow(self, event: Event) -> None:
-        """Note what is going on; the heart beats from the first start to `close`."""
+        """Note the event; the heartbeat runs from the first start of a task to `close`."""
         with self._lock:
             activity = self._activity or self._begin()
             activity.take(event)
@@ -71,7 +74,7 @@ class WatchfulPrinter(PlainPrinter):
             ticker.close()
 
     def _begin(self) -> Activity:
-        from llmch.console.activity import Activity  # all events with it, which takes time
+        from llmch.console.activity import Activity  # imports all events, which takes time
 
         self._activity = Activity()
         return self._activity
@@ -89,8 +92,8 @@ class WatchfulPrinter(PlainPrinter):
                 continue
             waited = now - task.waiting_since
             beat = (task.waiting_since, int(waited / self._every))
-            if beat[1] and beat != self._told.get(task.who):
-                self._told[task.who] = beat
+            if beat[1] and beat != self._last_beats.get(task.who):
+                self._last_beats[task.who] = beat
                 what = task.stage or "ask"
                 aside = f"still running after {ticking(waited)}"
                 lines.append(Line(Mark.STEP, task.detail, task.who, what, aside))

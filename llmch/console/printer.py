@@ -1,4 +1,4 @@
-"""Defines what shows lines and the work under way, on a terminal or anywhere else."""
+"""Defines the printers, which show lines and the work under way."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 
 class Printer(Protocol):
-    """Where lines go, and what shows the work under way."""
+    """Show lines, and the work under way."""
 
     def show(self, lines: Sequence[Line]) -> None:
         """Show the lines, as one piece."""
 
     def follow(self, event: Event) -> None:
-        """Take notice of an event that may change what is under way."""
+        """Apply an event, which may change the work under way, to the display."""
 
     def close(self) -> None:
-        """End whatever runs in the background."""
+        """End the printer's work in the background."""
 
 
 class OnDemand:
-    """A printer that is opened when first used: what a terminal needs takes time to import."""
+    """Open a printer when it is first used: the modules for a terminal take time to import."""
 
     def __init__(self, open_printer: Callable[[], Printer]) -> None:
         self._open = open_printer

@@ -1,4 +1,4 @@
-"""A stream that can be written to whatever becomes of its other end."""
+"""Defines a stream that can be written to even when nobody reads it any longer."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from llmch.console.line import GLYPHS
 
 
 class Stream:
-    """Text out, flushed at once, to a stream that may be closed, full or of a poor encoding.
+    """Write text, without buffering, to a stream that may be closed, full or of a poor encoding.
 
-    Nothing raises: a reader that went away (`| head -1`) ends the output and not the run, and
-    characters that the encoding lacks are spelled out. `failure` is why something was lost.
+    Writing never raises: a reader that went away (`| head -1`) ends the output and not the run,
+    and characters that the encoding lacks are escaped. `failure` says why output was lost.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
@@ -33,7 +33,7 @@ class Stream:
         try:
             self._stream.write(safe)
             self._stream.flush()
-        except BlockingIOError as error:  # a slow reader of a pipe that does not wait for it
+        except BlockingIOError as error:  # a non-blocking pipe is full because its reader is slow
             self.failure = error
         except OSError as error:
             self._lose(error)
@@ -45,7 +45,7 @@ class Stream:
         """Do nothing: every write is flushed."""
 
     def isatty(self) -> bool:
-        """Return whether a person sees this stream."""
+        """Return whether this stream is a terminal."""
         if self._stream is None or self._gone:
             return False
         try:
@@ -54,14 +54,14 @@ class Stream:
             return False
 
     def fileno(self) -> int:
-        """Return the descriptor; raises `OSError` where there is none, as any stream does."""
+        """Return the file descriptor. Raises `OSError` where there is none, as any stream does."""
         if self._stream is None:
             raise io.UnsupportedOperation("fileno")
         return self._stream.fileno()
 
     @property
     def size(self) -> tuple[int, int]:
-        """How many columns and lines the terminal has; 80 and 24 where it does not say."""
+        """Return the terminal's columns and lines; 80 and 24 where the system does not know."""
         try:
             columns, lines = os.get_terminal_size(self.fileno())
         except (OSError, ValueError):
@@ -70,7 +70,7 @@ class Stream:
 
     @property
     def shows_glyphs(self) -> bool:
-        """Whether the encoding has the marks of lines."""
+        """Return whether the encoding has the marks of lines."""
         try:
             "".join(GLYPHS.values()).encode(self.encoding)
         except UnicodeError:
@@ -80,7 +80,7 @@ class Stream:
     def _lose(self, error: OSError) -> None:
         self._gone = True
         self.failure = error
-        # What is buffered would be written once more at exit, with a complaint of the interpreter.
+        # Python would write the buffered text again at exit, and complain.
         with contextlib.suppress(OSError, ValueError):
             descriptor = self.fileno()
             nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -1,4 +1,4 @@
-"""Aligned columns. Pure."""
+"""Renders tables with aligned columns. This module is pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does something again and again in the background, until it is closed."""
+"""Calls a function at regular intervals in the background."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 
 class Ticker:
-    """Calls `act` every `seconds` on a thread of its own.
+    """Call `act` every `seconds` on a thread of its own, until `close` is called.
 
-    The thread is a daemon only so that a process that dies without closing is not held up by it:
-    `close` ends it and waits for its end, and must not be called with a lock that `act` takes.
+    `close` ends the thread and waits for its end. The caller must not hold a lock that `act`
+    takes. The thread is a daemon only so that it does not keep a process alive that exits without
+    calling `close`.
     """
 
     def __init__(self, seconds: float, act: Callable[[], None], name: str) -> None:
@@ -21,7 +22,7 @@ class Ticker:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread; nothing is done any more once this returns."""
+        """End the thread; `act` is not called any more once this method has returned."""
         self._closed.set()
         self._thread.join()
 

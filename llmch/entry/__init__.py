@@ -1,1 +1,1 @@
-"""The way in: finds the verb, reads the options, and turns errors into exit codes."""
+"""Finds the verb of a command line, reads its options, and turns errors into exit codes."""

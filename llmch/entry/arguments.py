@@ -1,4 +1,4 @@
-"""The flags that several verbs share, each declared once."""
+"""Declares the flags that several verbs share, each of them once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shared.settings.flags import add_setting_flags
 
 
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how to print, the same for every verb."""
+    """Add the options that say how to print; every verb has the same ones."""
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="print one JSON document on stdout")
     group.add_argument("--quiet", action="store_true", help="print the verdict and nothing else")

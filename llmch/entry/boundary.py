@@ -1,4 +1,4 @@
-"""Runs a verb, prints its answer, and turns whatever ended it into an exit code and a message."""
+"""Runs a verb, prints its answer, and turns an error into a message and an exit code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run_verb(arguments: Sequence[str]) -> int:
     try:
         with open_console_for(arguments) as console, signals_as_exceptions() as interruption:
             return guarded(arguments, console, interruption)
-    except KeyboardInterrupt:  # once more, while the first one was still being dealt with
+    except KeyboardInterrupt:  # a second one, raised while the first was still being handled
         return ExitCode.INTERRUPTED
 
 
@@ -37,7 +37,7 @@ def guarded(arguments: Sequence[str], console: Console, interruption: Interrupti
     except Exception as error:
         if os.environ.get("LLMCH_DEBUG") and not isinstance(error, LlmchError):
             raise
-        if interruption.asked:  # a library may have turned the interrupt into an error of its own
+        if interruption.asked:  # a library may have turned the interrupt into its own error
             return _report(console, _interrupted(arguments))
         return _report(console, _in_words(error))
 
@@ -57,22 +57,23 @@ def _interrupted(arguments: Sequence[str]) -> LlmchError:
 
 
 def _after_interruption(arguments: Sequence[str]) -> str:
-    """Return what a user can do after an interrupt: not every verb keeps a state to go on from."""
+    """Return what a user can do after an interrupt; only some verbs keep a state to go on from."""
     match arguments[0]:
         case "run" | "run-all" | "build":
-            return "state is kept: the same command goes on from here"
+            return "the state is kept; run the same command again to go on from here"
         case "plan" if any(each.split("=")[0] == "--transcript" for each in arguments):
-            return "replies are kept: the same command goes on from the last one"
+            return "the replies are kept; run the same command again: it goes on from the last one"
         case "plan":
             return (
-                "the same command begins anew; with --transcript FILE it goes on from its replies"
+                "the same command starts again from the beginning; with --transcript FILE it would "
+                "go on from its replies"
             )
         case _:
             return ""
 
 
 def _refused(error: OSError) -> LlmchError:
-    """Return an error for what the system refused and no part of the program has explained."""
+    """Return the error to report when the system refused something and no caller explained it."""
     what = f"{error.filename}: " if error.filename else ""
     return CommandFailed(
         f"{what}{error.strerror or error}", "check the path, your permissions and the free space"
@@ -91,7 +92,7 @@ def _report(console: Console, error: LlmchError) -> ExitCode:
 def answer(arguments: Sequence[str], console: Console) -> Outcome:
     """Parse and run one verb's command line and return its answer.
 
-    Raises `LlmchError` where the command line is wrong, or the verb cannot go on.
+    Raises `LlmchError` where the command line is wrong or the verb cannot go on.
     """
     name, *rest = arguments
     verb = find_verb(name)

@@ -1,4 +1,4 @@
-"""Asks once, where a person is there to answer, whether to go on without a sandbox."""
+"""Asks a person at the terminal, once, whether to go on without a sandbox."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ T = TypeVar("T")
 
 
 def with_consent(run: Callable[[RunOptions], T], options: RunOptions, console: Console) -> T:
-    """Return what `run` returns; where no sandbox works, ask a person whether to run without.
+    """Return the result of `run`; where no sandbox works, first ask whether to run without one.
 
-    Only `auto` is asked about: a backend that was named is never given up. Raises
-    `SandboxUnavailable` where the answer is no, or nobody is there to give one.
+    The question is asked only for the backend `auto`: a backend that the user named is never
+    given up. Raises `SandboxUnavailable` where the answer is no or nobody is there to answer.
     """
     try:
         return run(options)

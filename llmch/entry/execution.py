@@ -1,4 +1,4 @@
-"""Does what all verbs that run orders have in common: reads the options, runs, and reports."""
+"""Does the steps that all verbs that run orders share: reads options, runs orders, reports."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 def options_and_source(
     args: argparse.Namespace, console: Console, read_orders: Callable[[], object]
 ) -> tuple[RunOptions, ModelSource]:
-    """Return how orders are to be run, and where their replies come from.
+    """Return the options for running orders, and the source of the model's replies.
 
-    Raises what `read_orders` raises before a missing key is reported.
+    Where the model's key is missing and `read_orders` fails too, the error of `read_orders` is
+    raised: a key would not help.
     """
     from factory.repo.preflight import find_repo
     from llmch.entry.wiring import inputs_first, model_source, settings_for
@@ -37,7 +38,7 @@ def options_and_source(
 def run_one_with_consent(
     run: Callable[[RunOptions], RunSummary], options: RunOptions, console: Console
 ) -> Outcome:
-    """Run one order; 0 where it landed, 1 where it failed."""
+    """Run one order. The exit code is 0 where its commit landed, and 1 where it failed."""
     from llmch.entry.consent import with_consent
 
     summary = with_consent(run, options, console)
@@ -47,7 +48,7 @@ def run_one_with_consent(
 def run_all_with_consent(
     run: Callable[[RunOptions], BatchSummary], options: RunOptions, console: Console
 ) -> Outcome:
-    """Run all orders of a plan; 0 where all have landed, 1 where one failed."""
+    """Run all orders of a plan. The exit code is 0 where all have landed, 1 where one failed."""
     from llmch.entry.consent import with_consent
 
     summary = with_consent(run, options, console)

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as one exception, and none of them lost on the way."""
+"""Turns Ctrl-C and SIGTERM into one exception, and makes sure that none of them is lost."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ _AGAIN_SECONDS = 0.05
 
 @dataclass(slots=True)
 class Interruption:
-    """Whether the user has asked for the end."""
+    """Record whether the user has asked the command to end."""
 
     asked: bool = False
 
 
 @contextlib.contextmanager
 def signals_as_exceptions() -> Iterator[Interruption]:
-    """Let SIGINT and SIGTERM raise KeyboardInterrupt: all that is open is closed on the way out.
+    """Let SIGINT and SIGTERM raise KeyboardInterrupt, so that open files are closed on the way out.
 
-    The exception can come up anywhere, also in code that C calls and that must not raise, as when
-    a library is being imported. There it is dropped, or turned into another exception. A dropped
-    one is raised once more; where it became another, the yielded value says that the user asked.
+    The exception can be raised anywhere, also in code that C calls and that must not raise, for
+    example while a library is being imported. Python then drops the exception, or the library
+    turns it into another one. A dropped exception is raised again. Where it was turned into
+    another one, the yielded value still says that the user asked for the end.
     """
     interruption = Interruption()
     hook = sys.unraisablehook
@@ -37,7 +38,7 @@ def signals_as_exceptions() -> Iterator[Interruption]:
         interruption.asked = True
         raise KeyboardInterrupt
 
-    def tell_unless_asked(dropped: sys.UnraisableHookArgs) -> None:
+    def raise_again(dropped: sys.UnraisableHookArgs) -> None:
         if not isinstance(dropped.exc_value, KeyboardInterrupt):
             hook(dropped)
             return
@@ -45,10 +46,10 @@ def signals_as_exceptions() -> Iterator[Interruption]:
         again.daemon = True
         again.start()
 
-    # A signal that whoever started us has made ignored, as `nohup` does, stays so.
+    # A signal that our parent process set to be ignored, as `nohup` does, stays ignored.
     ours = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
     before = {each: signal.signal(each, interrupt) for each in ours}
-    sys.unraisablehook = tell_unless_asked
+    sys.unraisablehook = raise_again
     try:
         yield interruption
     finally:

@@ -1,4 +1,4 @@
-"""The parser of a command line: finds the verb, knows its options, and explains both."""
+"""Parses a command line: finds the verb, reads its options, and prints help for both."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from shared.errors import InvalidInput
 
 
 class Verb(Protocol):
-    """The functions that the module of a verb defines."""
+    """Describe the functions that the module of a verb defines."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the verb's own options."""
 
     def execute(self, args: argparse.Namespace, console: Console) -> Outcome:
-        """Do the work and return the answer. Raises `LlmchError` where it cannot go on."""
+        """Do the work and return the answer. Raises `LlmchError` where the verb cannot go on."""
 
 
 class UsageError(InvalidInput):
-    """The command line itself is wrong."""
+    """Report that the command line itself is wrong."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raises instead of exiting, so that `--json` covers usage errors too."""
+    """Parse arguments; raise on an error instead of exiting, so `--json` covers usage errors."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, f"`{self.prog} --help` lists the options")
 
     def format_help(self) -> str:
-        # Each option stands below, with what it does: all of them in brackets are only in the way.
+        # Each option is listed below with its meaning, so the usage line leaves them out.
         self.usage = f"%(prog)s {self._needed()}"
         return super().format_help()
 
     def _needed(self) -> str:
-        """Return what a command line cannot do without."""
+        """Return the arguments that a command line must have."""
         parts = []
         for each in self._actions:
             value = each.metavar or each.dest.upper()
@@ -55,15 +55,15 @@ class _Parser(argparse.ArgumentParser):
         return " ".join([*parts, "[OPTIONS]"])
 
     def print_help(self, file: object = None) -> None:
-        # Our own stream does not raise where the reader has gone.
+        # Our own stream does not raise where the reader has gone away.
         Stream(sys.stdout).write(self.format_help())
 
 
 def find_verb(name: str) -> Verb:
-    """Return the verb of this name. Raises `UsageError` where there is none."""
+    """Return the verb with this name. Raises `UsageError` where no verb has it."""
     if name.startswith("-"):
         raise UsageError(
-            f"{name} stands before the verb", f"the verb comes first: `llmch VERB {name}`"
+            f"{name} comes before the verb", f"the verb comes first: `llmch VERB {name}`"
         )
     if name not in VERBS:
         near = difflib.get_close_matches(name, VERBS, n=1)
@@ -73,7 +73,7 @@ def find_verb(name: str) -> Verb:
 
 
 def parser_of(name: str, verb: Verb) -> argparse.ArgumentParser:
-    """Return the parser of a verb's options, with the help that it prints."""
+    """Return the parser of a verb's options; the parser also prints the verb's help."""
     parser = _Parser(
         prog=f"llmch {name}",
         description=_sentence(VERBS[name]),
@@ -93,11 +93,12 @@ def _sentence(purpose: str) -> str:
 def output_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the options that say how to print, whatever else is in the command line.
 
-    They are parsed before all others, because a usage error is printed as they say.
+    These options are parsed before all others, because they say how a usage error is printed.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     add_output_arguments(parser)
-    # None of these options takes a value: what holds one is another's, or an error to report.
+    # None of these options takes a value. An argument with a value belongs to another option, or
+    # is an error that the verb's own parser reports.
     without_values = [each for each in arguments if not _VALUE_ATTACHED.match(each)]
     args, _ = parser.parse_known_args(without_values)
     return args

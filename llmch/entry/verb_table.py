@@ -1,4 +1,7 @@
-"""The verbs: what each is for, and an example. A verb's module is imported when it is called."""
+"""Lists the verbs with their purposes and examples, and names the module of each.
+
+The module of a verb is imported only when the verb is called.
+"""
 
 _GROUPS = {
     "From a specification to commits": {

@@ -1,4 +1,4 @@
-"""What a verb needs before it starts: its settings, and where its model's replies come from."""
+"""Loads a verb's settings and builds the source of its model's replies."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def settings_for(
     repo: Path | None = None,
     spec: Path | None = None,
 ) -> Settings:
-    """Return the settings in force, and report those that were ignored or changed.
+    """Return the settings in force, and emit a warning for each one that was ignored or changed.
 
-    Raises `InvalidInput` naming the source of a setting that cannot be used.
+    Raises `InvalidInput`, which names the source, for a setting that cannot be used.
     """
     loaded = load_settings(cwd=Path.cwd(), repo=repo, spec=spec, flags=flags_given(args))
     for warning in loaded.warnings:
@@ -41,9 +41,9 @@ def settings_for(
 
 @contextlib.contextmanager
 def inputs_first(*readings: Callable[[], object]) -> Iterator[None]:
-    """Have a fault in an input told before a missing key, which is of no use to it.
+    """Report a fault in an input before a missing key: a key would not help against the fault.
 
-    The inputs are read here only where the key is missing: else the run itself reads them.
+    The inputs are read here only where the key is missing. Otherwise the run itself reads them.
     """
     try:
         yield
@@ -54,7 +54,7 @@ def inputs_first(*readings: Callable[[], object]) -> Iterator[None]:
 
 
 def model_source(args: argparse.Namespace, settings: Settings, role: RoleSettings) -> ModelSource:
-    """Return where replies come from, as `--llm` and `--transcript` say.
+    """Return the source of replies that `--llm` and `--transcript` choose.
 
     Raises `ModelUnavailable` where a live model has no key, before anything else happens, and
     `InvalidInput` where a replay has no transcript.
@@ -67,15 +67,16 @@ def model_source(args: argparse.Namespace, settings: Settings, role: RoleSetting
         )
     if not args.transcript.is_file():
         raise InvalidInput(
-            f"--transcript {args.transcript} is no file", "name the record of an earlier run"
+            f"--transcript {args.transcript} is not a file", "name the record of an earlier run"
         )
     return ModelSource(Mode.REPLAY, transcript=args.transcript)
 
 
 def reviews_plan(args: argparse.Namespace) -> bool:
-    """Return whether a valid plan is to be reviewed: as said, else where it can be.
+    """Return whether a valid plan is to be reviewed.
 
-    A live model can; a replay can where its transcript holds a review.
+    `--review` and `--no-review` decide. Without either, a plan is reviewed where that is
+    possible: always with a live model, and in a replay where the transcript holds a review.
     """
     if args.review is not None:
         return bool(args.review)
@@ -86,13 +87,13 @@ def reviews_plan(args: argparse.Namespace) -> bool:
 
 def _holds_review(path: Path) -> bool:
     if not path.is_file():
-        return False  # `model_source` refuses it in its own words
+        return False  # `model_source` reports that the file is missing
     with Transcript.read(path) as transcript:
         return Role.REVIEWER in transcript.roles
 
 
 def planning_source(args: argparse.Namespace, settings: Settings, *, review: bool) -> ModelSource:
-    """Return where the replies of planner and reviewer come from; see `model_source`.
+    """Return the source of the planner's and the reviewer's replies; see `model_source`.
 
     The reviewer is asked at a server of its own where one is configured.
     """
@@ -113,7 +114,7 @@ def planning_source(args: argparse.Namespace, settings: Settings, *, review: boo
 def live_source(
     settings: Settings, role: RoleSettings, transcript: Path | None = None
 ) -> ModelSource:
-    """Return a model that is asked. Raises `ModelUnavailable` where there is no key for it."""
+    """Return a source that asks a model. Raises `ModelUnavailable` where there is no key for it."""
     access = check_access(os.environ, role.base_url)
 
     def open_live(emit: Emit) -> LlmClient:

@@ -1,1 +1,1 @@
-"""One verb a file or folder: its options, the call that does the work, and its answer."""
+"""Implements the verbs; each has a file or folder with its options, its work and its answer."""

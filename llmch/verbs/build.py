@@ -1,4 +1,7 @@
-"""`llmch build`: plan a specification and execute the plan; called again, it goes on."""
+"""Implements `llmch build`: plans a specification and executes the plan.
+
+Called again, it goes on where it stopped.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Plan, unless this very plan is there already, then run all its orders."""
+    """Make the plan, unless the same plan is on file already, then run all its orders."""
     from factory.batch.coordinator import run_all
     from factory.repo.preflight import find_repo
     from llmch.entry.wiring import (
@@ -50,7 +53,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     with inputs_first(lambda: read_spec(args.spec), lambda: find_repo(args.repo)):
         planner_source = planning_source(args, settings, review=review)
         factory_source = model_source(args, settings, settings.factory)
-    purse = SharedBudget(planner_source.budget)  # one budget for both
+    purse = SharedBudget(planner_source.budget)  # planner and factory share one budget
     place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     options = run_options(args, settings)
     _refuse_early(place, options)
@@ -61,7 +64,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         console,
     )
     if plan.folder is None:
-        assert plan.result is not None, "without a plan on file one was asked for"
+        assert plan.result is not None, "a plan that is not on file was just asked for"
         if plan.result.error is not None:
             raise plan.result.error
         return Outcome(PlanDocument(plan.result), ExitCode.INVALID)
@@ -72,7 +75,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _refuse_early(place: RepoPlace, options: RunOptions) -> None:
-    """Say before planning is paid for what the orders would be refused for after it."""
+    """Raise the refusals that the orders would meet, before planning is paid for."""
     from factory.repo.preflight import choose_target, inspect_repo
     from factory.run.one_order import prepare_export
 

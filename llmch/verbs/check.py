@@ -1,4 +1,4 @@
-"""`llmch check`: judge a plan by all rules, without a model."""
+"""Implements `llmch check`: judges a plan by all rules, without a model."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CheckDocument:
-    """The answer of `check`: the report on a plan, and what was fixed."""
+    """Represent the answer of `check`: the report on a plan, and the fixes made."""
 
     outcome: Mended
 
     def to_json(self) -> object:
-        """Return the report, and the fixes."""
+        """Return the report and the fixes as plain values."""
         fixes = [each.to_json() for each in self.outcome.fixes]
         return {**self.outcome.report.to_json(), "fixes": fixes}
 
@@ -49,14 +49,14 @@ class CheckDocument:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `check`."""
     parser.add_argument("dir", type=Path, metavar="DIR", help="the folder of the plan")
-    parser.add_argument("--repo", type=Path, metavar="DIR", help="the repo it is meant for")
+    parser.add_argument("--repo", type=Path, metavar="DIR", help="the repo the plan is meant for")
     parser.add_argument(
-        "--fix", action="store_true", help="fix in the files what has one certain remedy"
+        "--fix", action="store_true", help="fix, on disk, the faults that have one certain remedy"
     )
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Judge the plan; 0 where no error is left, 2 where one is."""
+    """Judge the plan. The exit code is 0 where no error is left, and 2 where one is."""
     from llmch.entry.wiring import settings_for
     from planner.cli import allowed_by
     from planner.judging.validation import judge

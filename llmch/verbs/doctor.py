@@ -1,4 +1,4 @@
-"""`llmch doctor`: report what would work on this machine, and what to do about the rest."""
+"""Implements `llmch doctor`: reports what works on this machine, and how to fix the rest."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _MARKS = {"well": "ok", "limited": "warn", "broken": "no"}
 
 @dataclass(frozen=True, slots=True)
 class DoctorDocument:
-    """The answer of `doctor`: what each look at the machine found."""
+    """Represent the answer of `doctor`: the result of each checkup of the machine."""
 
     checkups: tuple[Checkup, ...]
 
     @property
     def ok(self) -> bool:
-        """Whether nothing keeps llmch from working."""
+        """Return whether no checkup found a fault that keeps llmch from working."""
         return all(each.health != "broken" for each in self.checkups)
 
     def to_json(self) -> object:
-        """Return the findings; `told` is an older name of `detail`."""
+        """Return the findings as plain values; the key `told` is an older name of `detail`."""
         findings = [
             {
                 "name": each.name,
@@ -46,7 +46,7 @@ class DoctorDocument:
         return {"ok": self.ok, "findings": findings}
 
     def blocks(self) -> Iterator[Block]:
-        """Return a line for each finding, and below it what to do."""
+        """Return a line for each checkup, and below it the remedy where there is one."""
         for each in self.checkups:
             yield Paragraph((f"{_MARKS[each.health]:<5} {each.name:<12} {each.detail}",))
             if each.remedy:
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Examine the machine; 0 where nothing keeps llmch from working, 1 where something does."""
+    """Examine the machine. The exit code is 1 where a fault keeps llmch from working, else 0."""
     from llmch.entry.wiring import settings_for
 
     settings = settings_for(args, console, repo=args.repo)
@@ -70,7 +70,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator[Checkup]:
-    """Yield what was found, in a fixed order. Changes nothing."""
+    """Yield the checkups in a fixed order. The machine is not changed."""
     from factory import health as factory_health
     from shared.health import check_folder, check_git
     from shared.llm.wire.health import check_model
@@ -87,7 +87,7 @@ def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator
 
 
 def _roles(settings: Settings) -> dict[str, RoleSettings]:
-    """Return the roles whose models are asked; the reviewer's where it is not the planner's."""
+    """Return the roles to ask; the reviewer only where it differs from the planner."""
     planner, reviewer = settings.planner, settings.reviewer
     roles = {"planner": planner, "factory": settings.factory}
     if (reviewer.model, reviewer.base_url) != (planner.model, planner.base_url):

@@ -1,4 +1,4 @@
-"""`llmch explain`: say what a rule's code means and how to fix it."""
+"""Implements `llmch explain`: says what a rule's code means and how to fix what it found."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RuleList:
-    """The answer of `explain` without a code: all rules."""
+    """Represent the answer of `explain` without a code: all rules."""
 
     rules: tuple[RuleText, ...]
 
@@ -33,12 +33,12 @@ class RuleList:
 
 @dataclass(frozen=True, slots=True)
 class RuleDocument:
-    """The answer of `explain CODE`: one rule."""
+    """Represent the answer of `explain CODE`: one rule."""
 
     rule: RuleText
 
     def to_json(self) -> object:
-        """Return everything that is known of the rule."""
+        """Return all parts of the rule's text as plain values."""
         return {
             "code": self.rule.code,
             "title": self.rule.title,
@@ -75,7 +75,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         near = difflib.get_close_matches(args.code.upper(), CODES, n=3, cutoff=0.5)
         raise InvalidInput(
             f"there is no rule {args.code!r}",
-            f"near it are {', '.join(near)}" if near else "`llmch explain` lists all codes",
+            f"did you mean {' or '.join(near)}?" if near else "`llmch explain` lists all codes",
         )
     return Outcome(RuleDocument(rule))
 

@@ -1,4 +1,4 @@
-"""`llmch graph`: show which of a plan's orders need which."""
+"""Implements `llmch graph`: shows which of a plan's orders need which."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class GraphDocument:
-    """The answer of `graph`: which orders need which, and the text that was asked for."""
+    """Represent the answer of `graph`: the graph, and the format that the user asked for."""
 
     graph: OrderGraph
     format: GraphFormat
 
     def to_json(self) -> object:
-        """Return the orders and the edges."""
+        """Return the orders and the edges as plain values."""
         from factory.batch.graph_rendering import graph_document
 
         return graph_document(self.graph)
 
     def blocks(self) -> Iterator[Block]:
-        """Return the graph in the format that was asked for."""
+        """Return the graph in the format that the user asked for."""
         from factory.batch.graph_rendering import (
             GraphFormat,
             render_dot,

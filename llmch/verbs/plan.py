@@ -1,4 +1,4 @@
-"""`llmch plan`: compile a specification into work orders."""
+"""Implements `llmch plan`: compiles a specification into work orders."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Compile the spec; 0 for a valid plan, 2 where E-codes are left."""
+    """Compile the spec. The exit code is 0 for a valid plan, and 2 where E-codes are left."""
     from factory.run.forecast import forecast
     from llmch.entry.wiring import inputs_first, planning_source, reviews_plan, settings_for
     from planner.run import run_plan

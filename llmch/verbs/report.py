@@ -1,4 +1,4 @@
-"""`llmch report`: show what carries out each requirement of the specification."""
+"""Implements `llmch report`: shows what carries out each requirement of the specification."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from shared.work_order.coverage import CoveredRequirement
 
 _NONE = (
-    "no order names a requirement; orders do where the specification gives its requirements ids, "
-    "or where the plan was made with --require-coverage"
+    "no order names a requirement; orders name requirements where the specification gives them "
+    "ids, or where the plan was made with --require-coverage"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageDocument:
-    """The answer of `report --coverage`: what carries out each requirement."""
+    """Represent the answer of `report --coverage`: each requirement with its orders."""
 
     rows: tuple[CoveredRequirement, ...]
 
     def to_json(self) -> object:
-        """Return the requirements, and how many are covered."""
+        """Return the requirements and the number of covered ones as plain values."""
         from llmch.answers.coverage import coverage_document
 
         return coverage_document(self.rows)
 
     def blocks(self) -> Iterator[Block]:
-        """Return each requirement with what carries it out, and how many are covered."""
+        """Return each requirement with its orders, and the number of covered ones."""
         from llmch.answers.coverage import render_coverage
 
         yield Paragraph(tuple(render_coverage(self.rows)))
@@ -50,12 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the folder of a plan, or a git repo: requirement, orders, commands, commits",
     )  # fmt: skip
     parser.add_argument(
-        "--repo", type=Path, metavar="DIR", help="with a plan: the repo its orders landed in"
+        "--repo", type=Path, metavar="DIR", help="with a plan: the repo where its orders landed"
     )
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Print the report; 0 also where requirements are not covered."""
+    """Print the report. The exit code is 0, even where requirements are not covered."""
     from factory.record.requirement_commits import coverage_of_repo, landed_commits
     from planner.plan.requirement_coverage import coverage_of_plan, no_commits
     from planner.repo.tracked import open_repo

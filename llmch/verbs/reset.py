@@ -1,4 +1,7 @@
-"""`llmch reset`: end a repo's unfinished run by force; artifacts, specs and commits stay."""
+"""Implements `llmch reset`: ends a repo's unfinished run by force.
+
+Artifacts, specs and commits stay.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ResetDocument:
-    """The answer of `reset`: what was removed."""
+    """Represent the answer of `reset`: the paths that were removed."""
 
     removed: Leftovers
 
@@ -29,7 +32,7 @@ class ResetDocument:
         return {"removed": [str(path) for path in (*self.removed.workspaces, *self.removed.state)]}
 
     def blocks(self) -> Iterator[Block]:
-        """Return how much was removed."""
+        """Return one line that says how much was removed."""
         if not self.removed.any:
             yield Remark(("there is nothing to reset",))
             return
@@ -44,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Remove working trees and state; 8 where a run is still going on."""
+    """Remove working trees and state. The exit code is 8 where a run is still going on."""
     from factory.recovery.reset import find_run_leftovers, reset_repo
     from factory.repo.preflight import find_repo
 
@@ -54,13 +57,17 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         return Outcome(ResetDocument(found))
     if not args.yes:
         paths = (f"  {path}" for path in (*found.workspaces, *found.state))
-        console.say(Paragraph(("these go; commits, artifacts and specs stay:", *paths)))
+        console.say(
+            Paragraph(("these paths will be removed; commits, artifacts and specs stay:", *paths))
+        )
         _confirm()
     return Outcome(ResetDocument(reset_repo(place)))
 
 
 def _confirm() -> None:
     if not someone_is_there():
-        raise InvalidInput("reset asks first, and nobody is there to answer", "pass --yes")
+        raise InvalidInput(
+            "reset asks for confirmation, and there is no terminal to ask on", "pass --yes"
+        )
     if not agrees("go on?"):
         raise InvalidInput("nothing was removed", "answer y, or pass --yes")

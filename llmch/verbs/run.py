@@ -1,4 +1,4 @@
-"""`llmch run`: execute one work order on a repo."""
+"""Implements `llmch run`: executes one work order on a repo."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Run the order; 0 where its commit landed, 1 where it failed."""
+    """Run the order. The exit code is 0 where its commit landed, and 1 where it failed."""
     from factory.orders.read import read_order
     from factory.run.one_order import run_order
 

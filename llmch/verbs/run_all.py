@@ -1,4 +1,4 @@
-"""`llmch run-all`: execute a plan's work orders on one branch."""
+"""Implements `llmch run-all`: executes a plan's work orders on one branch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Run the orders; 0 where all have landed, 1 where one failed."""
+    """Run the orders. The exit code is 0 where all have landed, and 1 where one failed."""
     from factory.batch.coordinator import run_all
     from factory.orders.read import read_workdir
 

@@ -1,4 +1,4 @@
-"""`llmch status`: show where a repo's latest run stands, also while it goes on."""
+"""Implements `llmch status`: shows where a repo's latest run stands, also while it goes on."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _LOOK_EVERY_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class StatusDocument:
-    """The answer of `status`; `None` where nothing has run yet."""
+    """Represent the answer of `status`; `status` is `None` where nothing has run yet."""
 
     status: dict[str, Any] | None
 
     def to_json(self) -> object:
-        """Return the status as it is read from the journal."""
+        """Return the status, as read from the journal, as plain values."""
         return self.status or {"run_id": None, "state": "none", "orders": []}
 
     def blocks(self) -> Iterator[Block]:
@@ -39,12 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--watch",
         action="store_true",
-        help="wait for a run where none has begun, and go on until it is over",
+        help="follow the run until it is over; wait for one where none has begun",
     )
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Print the status; 0 whatever it is, 8 where it cannot be read."""
+    """Print the status. The exit code is 0 for any status, and 8 where it cannot be read."""
     from factory.repo.preflight import find_repo
 
     common_dir = find_repo(args.repo).common_dir
@@ -66,7 +66,7 @@ def _wait_for_a_run(common_dir: Path) -> dict[str, Any]:
 def _follow(
     document: dict[str, Any], common_dir: Path, args: argparse.Namespace, console: Console
 ) -> dict[str, Any]:
-    """Show each state of a run but the last, which is returned; with `--json` show none."""
+    """Show each state of a run but the last, and return the last; with `--json` show none."""
     while document["state"] == "running":
         if not args.json:
             console.say(*_blocks(document))
@@ -95,7 +95,7 @@ def _blocks(document: dict[str, Any]) -> Iterator[Block]:
     if document["state"] == "running":
         run += f" (pid {document['pid']}, {document['elapsed_seconds']:.0f}s)"
     elif RunState(document["state"]).can_go_on:
-        run += "; the same command again goes on from there"
+        run += "; run the same command again to go on from there"
     yield Paragraph((run,))
     headings = ("order", "state", "attempts", "tokens", "cost", "")
     yield Rows(tuple(map(tuple, render_status(document))), headings)

@@ -1,1 +1,1 @@
-"""Reads acceptance commands as text; runs none."""
+"""Reads acceptance commands as text, and never runs one."""

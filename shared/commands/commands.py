@@ -1,6 +1,6 @@
-"""What an acceptance command would run, told from its text alone.
+"""Says what an acceptance command would run, from the text of the command alone.
 
-Nothing is looked up, imported or executed: a command is hostile until a sandbox holds it.
+The module looks up, imports and executes nothing: a command is hostile until a sandbox holds it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 SHELLS: Final = frozenset({"bash", "sh", "dash", "ksh", "zsh"})
 _SHELL_LONG_OPTIONS_WITH_VALUE: Final = frozenset({"--rcfile", "--init-file"})
 _PYTEST: Final = frozenset({"pytest", "py.test"})
-# Of pytest and of the plugins in common use; `--option=value` needs no entry.
+# The options, of pytest and of common plugins, whose value is the next word. An option written as
+# `--option=value` needs no entry.
 _PYTEST_OPTION_WITH_VALUE = re.compile(
     "-[kmcpoWrn]|--(?:maxfail|tb|rootdir|ignore|ignore-glob|deselect|junitxml|junit-xml|basetemp"
     "|confcutdir|durations|durations-min|color|capture|log-level|log-file|import-mode|cov"
@@ -35,7 +36,10 @@ _PYTEST_OPTION_WITH_VALUE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CodeRun:
-    """An interpreter runs the code after `-c`; `quoted` says that the shell word was."""
+    """Say that an interpreter runs the code after `-c`.
+
+    `quoted` says whether the shell word with the code was quoted.
+    """
 
     code: PythonCode
     flags: tuple[str, ...]
@@ -44,7 +48,7 @@ class CodeRun:
 
 @dataclass(frozen=True, slots=True)
 class ModuleRun:
-    """An interpreter runs the module after `-m`."""
+    """Say that an interpreter runs the module after `-m`."""
 
     module: str
     flags: tuple[str, ...]
@@ -53,7 +57,7 @@ class ModuleRun:
 
 @dataclass(frozen=True, slots=True)
 class ScriptRun:
-    """An interpreter or the system runs a file; `path` is as written."""
+    """Say that an interpreter or the system runs a file; `path` is as it was written."""
 
     path: str
     flags: tuple[str, ...]
@@ -62,14 +66,14 @@ class ScriptRun:
 
 @dataclass(frozen=True, slots=True)
 class ShellCodeRun:
-    """A shell runs the text after its own `-c`."""
+    """Say that a shell runs the text after its own `-c`."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramRun:
-    """Any other program, found on PATH."""
+    """Say that the command runs any other program, such as one on PATH."""
 
     arguments: tuple[str, ...]
 
@@ -79,11 +83,12 @@ Run = CodeRun | ModuleRun | ScriptRun | ShellCodeRun | ProgramRun
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """An acceptance command, read.
+    """Describe an acceptance command.
 
-    `problem` says why it cannot be executed at all; then the rest is empty. `operator` is the
-    first shell operator outside quotes. `program` is the last part of the executed program's
-    path, looking through `env`, and `environment` what `env` sets.
+    `problem` says why the command cannot be executed at all; the other fields are then empty.
+    `operator` is the first shell operator outside quotes. `program` is the last part of the
+    path of the executed program; where that is `env`, the program behind it counts. `environment`
+    holds the variables that `env` sets.
     """
 
     text: str
@@ -96,11 +101,14 @@ class Command:
 
 
 class _NothingToRun(Exception):
-    """The words end before they say what to run; the message says what is missing."""
+    """Say that a command's words cannot be executed; the message says why."""
 
 
 def analyse_command(text: str) -> Command:
-    """Return what `text` would run. Never raises; linear in its length."""
+    """Return a description of what `text` would run.
+
+    The function never raises, and takes time linear in the length of `text`.
+    """
     try:
         words = split_words(text)
         return _analyse(text, words)
@@ -139,10 +147,10 @@ def _base_name(path: str) -> str:
 
 
 def _after_env(argv: Sequence[str]) -> tuple[int, tuple[tuple[str, str], ...]]:
-    """Return where the program stands behind `env`, and the assignments before it.
+    """Return the index of the program behind `env`, and the assignments before it.
 
-    An `env` with options that this does not follow (another folder, a string to split) is itself
-    the program.
+    Where `env` has an option that this function does not follow (another folder, a string to
+    split), `env` itself is the program.
     """
     assignments: list[tuple[str, str]] = []
     index = 1
@@ -176,7 +184,10 @@ def _run(program: str, words: Words, start: int) -> Run:
 
 
 def _python_run(argv: Sequence[str], quoted: Sequence[bool], index: int) -> Run:
-    """Read an interpreter's own options as its `getopt` does: `-Ic CODE`, `-W arg`, `-mMODULE`."""
+    """Return what an interpreter runs, its options read as by its `getopt`.
+
+    Options may be written as `-Ic CODE`, `-W arg` or `-mMODULE`.
+    """
     flags: list[str] = []
     while index < len(argv) and argv[index][:1] == "-" and argv[index] != "-":
         word = argv[index]
@@ -209,7 +220,7 @@ def _python_run(argv: Sequence[str], quoted: Sequence[bool], index: int) -> Run:
 
 
 def _short_options(word: str, with_value: str) -> tuple[str, str, str]:
-    """Split `-Icprint()` into its plain letters, the letter that takes a value, and that value."""
+    """Return the plain letters of `-Icprint()`, the letter that takes a value, and the value."""
     for at in range(1, len(word)):
         if word[at] in with_value:
             return word[1:at], word[at], word[at + 1 :]
@@ -241,9 +252,9 @@ def _shell_run(argv: Sequence[str], index: int) -> Run:
 
 
 def pytest_paths(command: Command) -> tuple[str, ...]:
-    """Return the files and folders that a pytest command names, without `::` and what follows.
+    """Return the files and folders that a pytest command names, each cut off before any `::`.
 
-    Empty where the command does not run pytest, or leaves the choice to it.
+    The result is empty where the command does not run pytest, or names no file or folder.
     """
     match command.run:
         case ModuleRun(module="pytest", arguments=arguments):

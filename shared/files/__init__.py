@@ -1,1 +1,1 @@
-"""Files and paths: written whole, read within bounds, never outside of where they belong."""
+"""Writes files whole, reads them within bounds, and checks their paths."""

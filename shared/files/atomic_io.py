@@ -1,6 +1,7 @@
-"""Files that are there whole or not at all, also after a crash.
+"""Writes files so that each is there whole or not at all, even after a crash.
 
-A write goes to a temporary name in the same folder, is synced, and takes its place by rename.
+A write goes to a temporary file in the same folder. The file is synced and then renamed to its
+final name.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ _DRAFT = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
 
 
 def render_json(value: Any) -> str:
-    """Return `value` as the indented JSON text that all artifacts use, newline included."""
+    """Return `value` as the indented JSON text, with a final newline, that all artifacts use."""
     from pydantic_core import PydanticSerializationError, to_json
 
-    # Takes a tenth of the time of `json`, which indents in Python, and spells the same but for
-    # the exponents of tiny numbers. Only lone surrogates are beyond it.
+    # pydantic takes a tenth of the time of `json`, which indents in Python. Both write the same
+    # text, except for the exponents of tiny numbers. Only lone surrogates need `json`.
     try:
         text = to_json(value, indent=2, inf_nan_mode="constants").decode()
     except PydanticSerializationError:
@@ -37,7 +38,7 @@ def render_json(value: Any) -> str:
 def write_bytes(path: Path, data: bytes, *, sync: bool = True) -> None:
     """Put `data` at `path` atomically; with `sync`, not even a power loss leaves a torn file.
 
-    Raises `CommandFailed` naming the path where the disk refuses, and leaves nothing behind.
+    Raises `CommandFailed`, which names the path, where the disk refuses. Nothing is left behind.
     """
     temporary = _draft_of(path)
     try:
@@ -57,9 +58,9 @@ def write_bytes(path: Path, data: bytes, *, sync: bool = True) -> None:
 
 
 def write_text(path: Path, text: str, *, sync: bool = True) -> None:
-    """Put `text` at `path` as UTF-8; a lone surrogate is kept as its escape, never refused.
+    """Put `text` at `path` as UTF-8; a lone surrogate is written as its escape, never refused.
 
-    What the environment's secrets are is masked: whatever prints one, no record keeps it.
+    The values of the environment's secrets are masked, so that no record keeps one.
     """
     text = redact(text, secret_values(os.environ))
     write_bytes(path, text.encode("utf-8", "backslashreplace"), sync=sync)
@@ -73,7 +74,7 @@ def write_json(path: Path, value: Any, *, sync: bool = True) -> None:
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """Put a new folder of flat files in place with one rename, synced once as a whole.
 
-    `folder` must not exist yet. All files are written to a temporary folder beside it first, so
+    `folder` must not exist yet. All files are first written to a temporary folder beside it, so
     nobody ever sees half of them. Raises `CommandFailed` where the disk refuses.
     """
     staging = _draft_of(folder)
@@ -91,9 +92,10 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def remove_drafts(folder: Path) -> None:
-    """Remove the temporary files that a process which was killed has left below `folder`.
+    """Remove the temporary files that a killed process left below `folder`.
 
-    Nobody may be writing there. What the system keeps from us stays.
+    No other process may write there meanwhile. Where the system refuses to remove a file, the
+    rest stays; no error is raised.
     """
     with suppress(OSError):
         for draft in folder.rglob(".*.tmp"):
@@ -102,10 +104,11 @@ def remove_drafts(folder: Path) -> None:
 
 
 def replace_files(folder: Path, files: Mapping[str, bytes], gone: Collection[str] = ()) -> None:
-    """Put `files` into `folder` and take `gone` out of it: all of that, or nothing of it.
+    """Put `files` into `folder` and remove `gone` from it, all together or not at all.
 
-    Raises `CommandFailed` where the disk refuses, with everything as it was before. Only a crash
-    among the last renames can leave a part; what stood there then lies in the hidden folder.
+    Raises `CommandFailed` where the disk refuses; then everything is as it was before. Only a
+    crash during the last renames can leave a part done. The old files are then in a hidden folder
+    inside `folder`.
     """
     staging = folder / f".{os.getpid()}.tmp"
     new, old = staging / "new", staging / "old"
@@ -133,7 +136,7 @@ def replace_files(folder: Path, files: Mapping[str, bytes], gone: Collection[str
 
 
 def _discard(staging: Path, new: Path, old: Path) -> None:
-    """Remove the staging folder, but never what could not be put back in its place."""
+    """Remove the staging folder, except old files that could not be put back in their place."""
     shutil.rmtree(new, ignore_errors=True)
     with suppress(OSError):
         old.rmdir()
@@ -150,7 +153,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> Path:
-    """Create `folder` and its parents, and return it. Raises `CommandFailed` where refused."""
+    """Create `folder` and its parents, and return `folder`.
+
+    Raises `CommandFailed` where the disk refuses.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -167,12 +173,12 @@ def write_refused(path: Path, error: OSError) -> CommandFailed:
 
 
 def _draft_of(path: Path) -> Path:
-    # A name that nobody can foresee, so that nothing of anyone's is there or gets there first.
+    # Nobody can foresee the name, so no other file has it or gets it first.
     return path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
 
 
 def _sync_all(folder: Path, names: Mapping[str, bytes]) -> None:
-    # One syncfs is a single wait for the device, where an fsync a file would be one each.
+    # One syncfs waits for the device once; an fsync of each file would wait once per file.
     if not _syncfs(folder):
         for name in names:
             with (folder / name).open("rb") as file:

@@ -1,6 +1,6 @@
-"""The grammar of the relative paths that models write, and the foldings that file systems apply.
+"""Checks the relative paths that models write, and folds paths as file systems do.
 
-Pure text: nothing here looks at a disk.
+This module is pure: it never looks at a disk.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import posixpath
 import re
 import unicodedata
 
-# Nothing in such a path needs normalising or refusing; it is nearly every path there is.
+# A path of this form needs no normalising and no refusing. Nearly every path has this form.
 _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*+(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*+)*+")
 _GLOB = re.compile(r"[*?\[]")
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -17,7 +17,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 # Unicode's default-ignorable code points: HFS+ drops some of them when it compares names, and
-# no honest path has a component that is `.git` but for one of these.
+# no honest path has a component that becomes `.git` when they are dropped.
 _IGNORABLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
@@ -27,13 +27,13 @@ _GIT_NAMES = frozenset({".git", "git~1"})
 
 
 class PathProblem(ValueError):
-    """A path is not of the grammar; the message says why, fit to follow the path itself."""
+    """Say that a path breaks the grammar; the message says why and can follow the path itself."""
 
 
 def check_path(text: str) -> str:
-    """Return `text` normalised (`./a`, `src/../a` and `src//a` pass), relative and inside.
+    """Return `text` as a normalised path inside the repo (`./a`, `src/../a` and `src//a` pass).
 
-    Raises `PathProblem` for a path that is empty, absolute, `.`, leads outside by `..`, ends in
+    Raises `PathProblem` for a path that is empty, absolute or `.`, leads outside by `..`, ends in
     a slash, or holds a backslash, a drive letter, a NUL, a control character or a surrogate.
     """
     if _PLAIN.fullmatch(text):
@@ -69,12 +69,12 @@ def _refusal(text: str) -> str | None:
 
 
 def glob_characters(path: str) -> str:
-    """Return which of `*`, `?` and `[` the path holds, each once; empty where it holds none."""
+    """Return those of `*`, `?` and `[` that the path holds, each once; empty where it has none."""
     return "".join(sorted(set(_GLOB.findall(path)))) if _GLOB.search(path) else ""
 
 
 def fold_path(path: str) -> str:
-    """Return the form in which two paths are equal where some file system takes them for one.
+    """Return a form of `path` that is equal for two paths that some file system takes for one.
 
     Letter case and Unicode normal form are folded (the canonical caseless match of Unicode), as
     macOS and Windows do.
@@ -86,10 +86,11 @@ def fold_path(path: str) -> str:
 
 
 def is_git_path(path: str) -> bool:
-    """Say whether any component of `path` could reach a `.git` directory on some file system.
+    """Return whether any component of `path` could reach a `.git` directory on some file system.
 
-    Sees through letter case, the short name `git~1`, ignorable code points, compatibility forms,
-    trailing dots and spaces, NTFS streams (`.git::$INDEX_ALLOCATION`) and backslashes.
+    The check sees through letter case, the short name `git~1`, ignorable code points,
+    compatibility forms, trailing dots and spaces, NTFS streams (`.git::$INDEX_ALLOCATION`) and
+    backslashes.
     """
     return any(_folds_into_git(part) for part in re.split(r"[/\\]", path))
 

@@ -1,7 +1,8 @@
-"""JSON as the documents of this project are written: one value, and nothing left to chance.
+"""Reads JSON strictly: a text holds one value, and every reader reads the same value.
 
-What Python's reader lets pass and other readers do not agree on is refused: duplicate keys, NaN,
-numbers beyond a float, lone surrogates, nesting without end. A problem says what and where.
+The module refuses input that Python's reader accepts but other readers do not agree on: duplicate
+keys, NaN, numbers beyond a float, lone surrogates, endless nesting. A `JsonProblem` says what is
+wrong and where.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import Any, Final, TypeAlias
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
 JsonObject: TypeAlias = "dict[str, JsonValue]"
 
-# A document has to be read whole before it can be judged, hence its bound.
+# The size is bounded because a document has to be read whole before it can be judged.
 MAX_DOCUMENT_BYTES: Final = 10 * 1024 * 1024
-# Five levels are in use; the bound keeps every later walk of a value clear of Python's own.
+# Documents use five levels. The bound keeps every later walk of a value below Python's own limit
+# on recursion.
 MAX_DEPTH: Final = 64
 _CONTAINERS: Final = (dict, list)
 
@@ -28,7 +30,7 @@ _TOKEN = re.compile(
 )
 _CONSTANT = re.compile(r"NaN|-?Infinity")
 _NUMBER = re.compile(r"-?[0-9]+(?P<rest>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
-# In the text of a string: a pair of escapes that make one character, or any one escape.
+# Matches, in the text of a string, a pair of escapes that make one character, or any one escape.
 _ESCAPE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     r"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
@@ -37,7 +39,10 @@ _ESCAPE = re.compile(
 
 
 class JsonProblem(ValueError):
-    """A text is no document; `line` and `column` count from 1, None where all of it is meant."""
+    """Say that a text is not a valid document.
+
+    `line` and `column` count from 1; both are `None` where the whole text is meant.
+    """
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
         where = "" if line is None else f" (line {line}, column {column})"
@@ -48,13 +53,13 @@ class JsonProblem(ValueError):
 
 
 class _Refused(Exception):
-    """Raised from within the reader, which cannot say where it stands."""
+    """Stop Python's reader from within a hook, which does not know its position in the text."""
 
 
 def parse_json(source: str | bytes) -> JsonValue:
-    """Return the JSON value that `source` holds (UTF-8, where it is bytes).
+    """Return the JSON value that `source` holds; bytes are read as UTF-8.
 
-    Raises `JsonProblem` for what is not JSON and for what this module refuses beyond it.
+    Raises `JsonProblem` for a text that is not JSON, and for JSON that this module refuses.
     """
     text = _decode(source)
     try:
@@ -62,7 +67,7 @@ def parse_json(source: str | bytes) -> JsonValue:
     except json.JSONDecodeError as error:
         raise JsonProblem(f"not JSON: {error.msg}", error.lineno, error.colno) from None
     except (_Refused, RecursionError, ValueError):
-        # The last is a number with more digits than the interpreter converts.
+        # A ValueError is a number with more digits than the interpreter converts.
         raise _first_refusal(text) or JsonProblem("cannot be read") from None
     suspect = _SURROGATE_ESCAPE.search(text) or _deeper_than(value, MAX_DEPTH)
     if suspect and (problem := _first_refusal(text)):
@@ -71,7 +76,7 @@ def parse_json(source: str | bytes) -> JsonValue:
 
 
 def _decode(source: str | bytes) -> str:
-    """Return the text of `source`, refused where it is too long or not Unicode."""
+    """Return the text of `source`. Raises `JsonProblem` where it is too long or not Unicode."""
     try:
         data = source if isinstance(source, bytes) else source.encode()
         if len(data) > MAX_DOCUMENT_BYTES:
@@ -120,9 +125,9 @@ def _deeper_than(value: JsonValue, limit: int) -> bool:
 
 
 def _first_refusal(text: str) -> JsonProblem | None:
-    """Return the first thing in a text that is refused although it is JSON to Python's reader.
+    """Return the first part of a text that this module refuses although Python's reader takes it.
 
-    The text may break off into no JSON at all after that, but not before it.
+    The text before that part has to be JSON; the text after it may be anything.
     """
     open_keys: list[set[str]] = []
     for token in _TOKEN.finditer(text):
@@ -154,7 +159,7 @@ def _decoded(string: str) -> str:
     try:
         return str(json.loads(string))
     except ValueError:
-        return string  # beyond the fault that is looked for, anything may stand
+        return string  # after the fault that is searched for, the text may be anything
 
 
 def _number_problem(word: str) -> str | None:
@@ -165,7 +170,7 @@ def _number_problem(word: str) -> str | None:
 
 
 def _is_readable(number: re.Match[str]) -> bool:
-    """Say whether Python converts the number: floats have a range, ints a count of digits."""
+    """Return whether Python converts the number: floats have a range, ints a limit of digits."""
     if number["rest"]:
         return math.isfinite(float(number[0]))
     try:
@@ -176,7 +181,7 @@ def _is_readable(number: re.Match[str]) -> bool:
 
 
 def _lone_surrogate(string: str) -> int:
-    """Return where in a string's source an escape makes half a character; 0 where none does."""
+    """Return the offset in a string's source of an escape that is half a character; 0 for none."""
     return next((each.start() for each in _ESCAPE.finditer(string) if each["lone"]), 0)
 
 

@@ -1,4 +1,4 @@
-"""Fills the `{{NAME}}` places of a prompt text."""
+"""Fills the `{{NAME}}` placeholders of a prompt text."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ PLACE = re.compile(r"\{\{([A-Z_]+)\}\}")
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Return `template` with each `{{NAME}}` that `values` knows replaced.
+    """Return `template` with each `{{NAME}}` replaced for which `values` has a value.
 
-    One pass: a value that itself contains `{{NAME}}` stays as it is.
+    The text is replaced in one pass: a value that itself contains `{{NAME}}` stays as it is.
     """
     return PLACE.sub(lambda place: values.get(place[1], place[0]), template)

@@ -1,4 +1,4 @@
-"""Text files that a person hands us: read once, bounded, and each refusal said in words."""
+"""Reads the text files that a person names: once, within bounds, with a clear refusal."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class TextInput:
-    """A file's text, without a BOM and with `\\n` as its only line end.
+    """Hold a file's text, without a BOM and with `\\n` as its only line end.
 
     The same text checked out with other line ends is the same input: it makes the same prompt,
-    and so finds the same recorded replies. `sha256` is of the bytes on the disk, so that anyone
-    can check it with `sha256sum`.
+    and so finds the same recorded replies. `sha256` is the hash of the bytes on the disk, so that
+    anyone can check it with `sha256sum`.
     """
 
     text: str
@@ -31,17 +31,17 @@ class TextInput:
 
 @dataclass(frozen=True, slots=True)
 class FileStart:
-    """The first bytes of a file, and the size of the whole file in bytes."""
+    """Hold the first bytes of a file, and the size of the whole file in bytes."""
 
     data: bytes
     size: int
 
 
 def read_text_input(path: Path, what: str, max_bytes: int = MEGABYTE) -> TextInput:
-    """Read the file that messages call `what` ("spec", "template").
+    """Return the text of the file that messages call `what` ("spec", "template").
 
-    Raises `InvalidInput` where it is missing, no regular file, unreadable, over `max_bytes`, or
-    not UTF-8 text. A FIFO or a device is refused without waiting for it.
+    Raises `InvalidInput` where the file is missing, not a regular file, unreadable, over
+    `max_bytes`, or not UTF-8 text. A FIFO or a device is refused without waiting for it.
     """
     start = read_regular_file(path, what, max_bytes + 1)
     data = start.data
@@ -53,11 +53,11 @@ def read_text_input(path: Path, what: str, max_bytes: int = MEGABYTE) -> TextInp
 def read_regular_file(path: Path, what: str, limit: int) -> FileStart:
     """Return the first `limit` bytes of the file that messages call `what`.
 
-    Raises `InvalidInput` where it is missing, not a regular file, or unreadable.
+    Raises `InvalidInput` where the file is missing, not a regular file, or unreadable.
     """
     named = f"{what} {path}"
     try:
-        # Not blocking, or opening a FIFO would wait for a writer that never comes.
+        # With O_NONBLOCK, opening a FIFO does not wait for a writer that may never come.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except FileNotFoundError as error:
         raise InvalidInput(f"{named} does not exist", f"give the path of the {what}") from error

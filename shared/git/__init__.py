@@ -1,1 +1,1 @@
-"""Asks git, and reads what it answers."""
+"""Runs git and reads its answers."""

@@ -1,4 +1,4 @@
-"""What git answers, read from its output. Pure."""
+"""Parses the output of git. This module is pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What `git status` sees: the commit and branch checked out, and the paths that differ.
+    """Hold the result of `git status`: the commit and branch checked out, and the changed paths.
 
     `head` is empty before the first commit, `branch` on a detached HEAD. `changed` are tracked
-    paths that differ from the commit or the index, `untracked` those git neither tracks nor
-    ignores; a folder without tracked files ends in a slash.
+    paths that differ from the commit or the index. `untracked` are paths that git neither tracks
+    nor ignores; a folder without tracked files ends in a slash.
     """
 
     head: str
@@ -23,12 +23,13 @@ class Changes:
 
     @property
     def clean(self) -> bool:
+        """Return whether no path is changed or untracked."""
         return not self.changed and not self.untracked
 
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """What a tree holds at a path: its mode, such as "100644", and the id of the object."""
+    """Hold the entry of a tree at a path: its mode, such as "100644", and the object's id."""
 
     mode: str
     object_id: str
@@ -36,14 +37,17 @@ class TreeEntry:
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """A working tree of the repo: where it is, and the branch it has checked out, if any."""
+    """Describe a working tree of the repo; `branch` is empty where none is checked out."""
 
     path: Path
     branch: str
 
 
 def parse_entries(output: str) -> dict[str, TreeEntry]:
-    """Read records of `ls-files` ("mode id stage") or `ls-tree` ("mode type id") by path."""
+    """Return the entries, by path, of `ls-files` ("mode id stage") or `ls-tree` output.
+
+    A record of `ls-tree` is "mode type id".
+    """
     found = {}
     for record in filter(None, output.split("\0")):
         facts, _, path = record.partition("\t")
@@ -53,6 +57,7 @@ def parse_entries(output: str) -> dict[str, TreeEntry]:
 
 
 def parse_status(records: Sequence[str]) -> Changes:
+    """Return the changes that the records of `git status --porcelain=v2` list."""
     head = branch = ""
     changed: list[str] = []
     untracked: list[str] = []

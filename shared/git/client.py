@@ -1,8 +1,8 @@
-"""Questions to git and acts on a repo, each a named method with a plain answer.
+"""Asks git questions and acts on a repo; each question or act is a method with a plain answer.
 
-Git runs with an environment of ours: inherited `GIT_*` variables could point it at another repo,
-and hooks, file-system monitors and filters that only the target's own config defines are code of
-the target, which never runs outside the sandbox.
+Git runs with our own environment and settings. Inherited `GIT_*` variables could point it at
+another repo. Hooks, file-system monitors and filters that only the target's own config defines
+are code of the target, which never runs outside the sandbox.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from shared.git.config import (
 from shared.process import Finished, ToolFailed, ToolMissing, run_tool
 
 TIMEOUT_SECONDS = 600.0
-"""For one call: a checkout of a very large repo on a slow disk stays below it."""
+"""The limit of one call: a checkout of a very large repo on a slow disk takes less."""
 
-# By default git leaves it to the system when new objects and refs reach the disk, and a power loss
-# may keep the ref of a commit that is gone. What is landed is synced in this order: its objects,
-# the journal's record, the index of a checkout that follows, the ref.
+# By default git leaves it to the system when new objects and refs reach the disk. A power loss may
+# then keep a ref whose commit is lost. A landing is therefore synced in this order: the objects of
+# the commit, the journal's record, the index of a checkout that follows the branch, the ref.
 _SYNCED: tuple[Setting, ...] = (("core.fsync", "committed"),)
 _ALL_SYNCED: tuple[Setting, ...] = (("core.fsync", "all"),)
 
-_REF_NAME_BYTES = 250  # of one part: git makes a file of that name, and one with `.lock` added
+_REF_NAME_BYTES = 250  # for one part: git makes a file of that name, and one with `.lock` added
 _NO_WORKING_TREE = (b"not a git repository", b"must be run in a work tree")
 
 
 class GitFailed(CommandFailed):
-    """A git command that had to succeed did not; the message has what git said."""
+    """Say that a git command that had to succeed failed; the message has git's own words."""
 
     def __init__(self, done: Finished, hint: str = "") -> None:
         said = done.stderr.decode(errors="replace").strip()
@@ -52,7 +52,10 @@ class GitFailed(CommandFailed):
 
 @dataclass(frozen=True, slots=True)
 class CommitFacts:
-    """Who and when a commit claims; both ends are given, so equal input gives an equal id."""
+    """Hold the message, author and date of a commit.
+
+    The author and the date are also the committer's, so equal input gives an equal commit id.
+    """
 
     message: str
     author: str
@@ -62,9 +65,9 @@ class CommitFacts:
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """Git in one folder. Methods raise `GitFailed` unless they say otherwise.
+    """Run git in one folder. Methods raise `GitFailed` unless they say otherwise.
 
-    `held` are descriptors that git has open as long as it runs.
+    `held` are file descriptors that git has open as long as it runs.
     """
 
     folder: Path
@@ -81,7 +84,7 @@ class Git:
         return replace(self, config=(*self.config, *entries))
 
     def holding(self, descriptor: int) -> Git:
-        """Return the same git, holding what `descriptor` locks also after we are gone."""
+        """Return the same git, which keeps the lock of `descriptor` even after our process ends."""
         return replace(self, held=(*self.held, descriptor))
 
     def try_run(
@@ -90,7 +93,10 @@ class Git:
         stdin: bytes = b"",
         environment: Mapping[str, str] | None = None,
     ) -> Finished:
-        """Run one git command and return how it ended; `CommandFailed` where it cannot be run."""
+        """Run one git command and return how it ended.
+
+        Raises `CommandFailed` where git cannot be started.
+        """
         settings = as_environment((*FIXED_CONFIG, *self.config))
         try:
             return run_tool(
@@ -102,7 +108,9 @@ class Git:
                 pass_fds=self.held,
             )
         except (ToolMissing, ToolFailed) as error:
-            raise CommandFailed(str(error), "install git, or see that the folder exists") from error
+            raise CommandFailed(
+                str(error), "install git, or check that the folder exists"
+            ) from error
 
     def run(
         self,
@@ -119,7 +127,7 @@ class Git:
     # Questions
 
     def layout(self) -> tuple[Path, Path, Path] | None:
-        """Return working tree, git dir and common git dir; `None` where there is no such tree."""
+        """Return working tree, git dir and common git dir; `None` outside of a working tree."""
         done = self.try_run(
             "rev-parse",
             "--path-format=absolute",
@@ -130,25 +138,25 @@ class Git:
         if done.exit_code:
             if any(words in done.stderr for words in _NO_WORKING_TREE):
                 return None
-            raise GitFailed(done, "see that `git status` works there")
+            raise GitFailed(done, "check that `git status` works there")
         try:
             tree, git_dir, common = _text(done.stdout).removesuffix("\n").split("\n")
         except ValueError:
-            raise GitFailed(done, "rename the folder: its path has a line end") from None
+            raise GitFailed(done, "rename the folder: its path has a line break") from None
         return Path(tree), Path(git_dir), Path(common)
 
     def is_bare(self) -> bool:
-        """Return whether the folder is (in) a bare repo."""
+        """Return whether the folder is a bare repo or inside one."""
         done = self.try_run("rev-parse", "--is-bare-repository")
         return done.stdout.strip() == b"true"
 
     def setting(self, key: str) -> str:
-        """Return the value in force of one setting; empty where there is none."""
+        """Return the value of one setting of git's config; empty where it is not set."""
         done = self.try_run("config", "--get", key)
         return "" if done.exit_code else _text(done.stdout).removesuffix("\n")
 
     def read_config(self) -> tuple[ConfigEntry, ...]:
-        """Return the whole config in force, includes resolved, in the order git reads it."""
+        """Return the whole config, with includes resolved, in the order in which git reads it."""
         fields = self.run("config", "--list", "-z", "--show-scope").split("\0")
         entries = []
         for scope, pair in zip(fields[::2], fields[1::2], strict=False):
@@ -157,11 +165,11 @@ class Git:
         return tuple(entries)
 
     def changes(self, *, own_tree: bool = False) -> Changes:
-        """Return what differs from the commit.
+        """Return the paths that differ from the commit.
 
-        In a tree of our own, untracked folders are listed file by file and git may save what it
-        learned in its index; the user's index is only read. Of a submodule only the commit counts:
-        to look further, git would run with that repo's own config.
+        In a tree of our own, untracked folders are listed file by file, and git may refresh its
+        index; the user's index is only read. Only the commit of a submodule is compared: to look
+        further, git would run with that repo's own config.
         """
         output = self.run(
             "status", "--porcelain=v2", "-z", "--branch", "--no-renames",
@@ -172,9 +180,10 @@ class Git:
         return parse_status(output.split("\0"))
 
     def is_exactly(self, tree: str) -> bool:
-        """Return whether index and tracked files are those of `tree`, or of a commit.
+        """Return whether index and tracked files are those of `tree`, which may be a commit.
 
-        One look at each file: a false may also mean one that was touched and is still the same.
+        Files are compared by their status on disk alone. The result may be false also where a
+        file was touched but its content is still the same.
         """
         return not self.run(
             "diff-index", "--name-only", "-z", "--no-ext-diff", "--ignore-submodules=dirty",
@@ -182,28 +191,28 @@ class Git:
         )  # fmt: skip
 
     def has_staged(self, commit: str) -> bool:
-        """Return whether the index is that of `commit`, whatever the files are."""
+        """Return whether the index is that of `commit`; the files themselves do not matter."""
         done = self.try_run("diff-index", "--cached", "--quiet", "--no-ext-diff", commit, "--")
         return done.exit_code == 0
 
     def commit_of(self, name: str) -> str:
-        """Return the id of the commit `name` stands for, or an empty string."""
+        """Return the id of the commit that `name` stands for; empty where there is none."""
         done = self.try_run(
             "rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"
         )
         return "" if done.exit_code else _text(done.stdout).strip()
 
     def branch_name_allowed(self, name: str) -> bool:
-        """Return whether git takes `name` as the name of a branch, as it stands."""
+        """Return whether git takes `name`, unchanged, as the name of a branch."""
         if name == "HEAD" or name.startswith("-") or "\0" in name:
             return False
         if any(len(os.fsencode(part)) > _REF_NAME_BYTES for part in name.split("/")):
             return False
-        # Not by `--branch`: that takes `@{-1}` too, for the branch checked out before.
+        # The option `--branch` is not used: it also takes `@{-1}`, the branch checked out before.
         return self.try_run("check-ref-format", f"refs/heads/{name}").exit_code == 0
 
     def refs_in_the_way(self, ref: str) -> tuple[str, ...]:
-        """Return the refs that keep `ref` from being made: `a/b` cannot be where `a` is."""
+        """Return the refs that keep `ref` from being made: `a/b` cannot exist beside `a`."""
         parts = ref.split("/")
         above = ["/".join(parts[:end]) for end in range(3, len(parts))]
         names = self.run("for-each-ref", "--format=%(refname)", *above, ref).split("\n")
@@ -231,13 +240,13 @@ class Git:
 
     def submodules_of(self, commit: str) -> tuple[str, ...]:
         """Return the folders of a commit's tree that are submodules."""
-        # Folders and submodules alone: fast also where there are very many files.
+        # The option -d lists folders and submodules alone, which is fast even with many files.
         output = self.run("ls-tree", "-r", "-d", "-z", commit)
         records = (record.partition("\t") for record in output.split("\0"))
         return tuple(path for facts, _, path in records if facts.startswith("160000 "))
 
     def messages(self, tip: str, *, limit: int) -> tuple[tuple[str, str], ...]:
-        """Return id and message of `tip` and its first parents, newest first."""
+        """Return ids and messages of `tip` and its first parents, newest first, at most `limit`."""
         output = self.run(
             "log", "-z", "--first-parent", f"--max-count={limit}", "--format=%H%n%B", tip
         )
@@ -250,7 +259,10 @@ class Git:
         return frozenset(filter(None, output.split("\0")))
 
     def content_of(self, commit: str, path: str) -> bytes | None:
-        """Return what a checkout of `commit` has at `path`, filters applied; `None` for no file."""
+        """Return the content that a checkout of `commit` would have at `path`.
+
+        Filters are applied. The result is `None` where the commit has no such file.
+        """
         done = self.try_run("cat-file", "--filters", f"{commit}:{path}")
         return None if done.exit_code else done.stdout
 
@@ -259,16 +271,16 @@ class Git:
         return path in self.entries_of(commit, [path])
 
     def ignored(self, paths: Sequence[str]) -> frozenset[str]:
-        """Return those of `paths`, which need not exist, that the rules in force ignore."""
+        """Return those of `paths` that git's ignore rules match; the paths need not exist."""
         names = "".join(path + "\0" for path in paths).encode("utf-8", "surrogateescape")
         done = self.try_run(
             "check-ignore",
             "-z",
             "--stdin",
             stdin=names,
-            environment={"GIT_LITERAL_PATHSPECS": "0"},  # it refuses to know of them
+            environment={"GIT_LITERAL_PATHSPECS": "0"},  # check-ignore refuses literal pathspecs
         )
-        if done.exit_code not in (0, 1) or done.timed_out:  # 1: it ignores none of them
+        if done.exit_code not in (0, 1) or done.timed_out:  # 1: none of them is ignored
             raise GitFailed(done)
         return frozenset(filter(None, _text(done.stdout).split("\0")))
 
@@ -279,24 +291,28 @@ class Git:
         self.run("worktree", "add", "--detach", "--quiet", "--force", "--", str(path), commit)
 
     def forget_worktree(self, path: Path) -> None:
-        """Remove what the repo holds of a working tree, and the tree if it is still there.
+        """Remove the repo's data about a working tree, and the tree itself if it still exists.
 
-        Never `worktree prune`: that would take trees of the user's on a disk not mounted now.
+        `git worktree prune` is never used: it would also forget working trees of the user on a
+        disk that is not mounted at the moment.
         """
         self.try_run("worktree", "remove", "--force", "--force", "--", str(path))
 
     def reset(self, commit: str) -> None:
-        """Make HEAD, index and tracked files exactly `commit`; untracked ones in the way go."""
+        """Make HEAD, index and tracked files exactly `commit`; untracked files in the way go."""
         self.run("reset", "--hard", "--quiet", commit)
 
     def reset_keeping(self, commit: str) -> None:
-        """Make HEAD, index and files `commit`, but no file that was changed: then nothing is."""
+        """Make HEAD, index and files `commit`; change nothing where a changed file would be lost.
+
+        In that case `GitFailed` is raised.
+        """
         self.run("reset", "--keep", "--quiet", commit)
 
     def stage(self, paths: Sequence[str]) -> None:
-        """Put the named files, and nothing else, into the index, ignored or not.
+        """Put the named files, and nothing else, into the index, even where they are ignored.
 
-        With very many files in it, `git add` takes half as long again.
+        On an index with very many files, `git add` would take half as long again.
         """
         names = "".join(path + "\0" for path in paths).encode()
         self.with_config(_SYNCED).run("update-index", "--add", "-z", "--stdin", stdin=names)
@@ -306,17 +322,17 @@ class Git:
         return self.with_config(_SYNCED).run("write-tree")
 
     def staged_entries(self, paths: Sequence[str]) -> Mapping[str, TreeEntry]:
-        """Return what the index holds at each of `paths` that it has."""
+        """Return the index's entries, by path, for those of `paths` that it has."""
         return parse_entries(self.run("ls-files", "--stage", "-z", "--", *paths))
 
     def entries_of(self, tree: str, paths: Sequence[str]) -> Mapping[str, TreeEntry]:
-        """Return what a tree holds at each of `paths` that it has."""
+        """Return a tree's entries, by path, for those of `paths` that it has."""
         return parse_entries(self.run("ls-tree", "-z", "--", tree, *paths))
 
     def attributes_of(
         self, paths: Sequence[str], names: Sequence[str]
     ) -> Mapping[str, Mapping[str, str]]:
-        """Return the values of the named attributes by path: "set", "unset", "unspecified", ..."""
+        """Return the named attributes' values by path: "set", "unset", "unspecified", ..."""
         stdin = "".join(path + "\0" for path in paths).encode()
         fields = self.run("check-attr", "-z", "--stdin", *names, stdin=stdin).split("\0")
         found: dict[str, dict[str, str]] = {path: {} for path in paths}
@@ -325,7 +341,10 @@ class Git:
         return found
 
     def write_commit(self, tree: str, parent: str, facts: CommitFacts) -> str:
-        """Return the id of a new commit of `tree` on `parent`; no hook, no signature."""
+        """Create a commit of `tree` on `parent` and return its id.
+
+        No hook runs, and the commit is not signed.
+        """
         who = {
             f"GIT_{role}_{what}": value
             for role in ("AUTHOR", "COMMITTER")
@@ -340,9 +359,9 @@ class Git:
         )
 
     def merge_trees(self, ours: str, theirs: str) -> str | None:
-        """Return the tree of both commits merged, or `None` where they do not fit. No ref moves.
+        """Return the tree of both commits merged, or `None` where they conflict. No ref moves.
 
-        Merge drivers are programs, so whatever files are to be merged by one are merged as text.
+        Merge drivers are programs, so files that a driver would merge are merged as text.
         """
         plain = self.with_config((*without_merge_drivers(self.read_config()), *_SYNCED))
         done = plain.try_run("merge-tree", "--write-tree", "--no-messages", ours, theirs)
@@ -351,12 +370,13 @@ class Git:
         return _text(done.stdout).split("\n")[0] if done.exit_code == 0 else None
 
     def move_ref(self, ref: str, new: str, old: str, reason: str) -> bool:
-        """Move `ref` from `old` to `new`, or return false where it is no longer at `old`.
+        """Move `ref` from `old` to `new` and return whether git did it.
 
-        `NO_COMMIT` for `old` demands that the ref does not exist yet.
+        The result is false where `ref` is no longer at `old`. With `NO_COMMIT` for `old`, the ref
+        must not exist yet.
         """
         if old == NO_COMMIT:
-            old = "0" * len(new)  # as many as the repo's kind of hash has digits
+            old = "0" * len(new)  # the repo's kind of hash says how many digits an id has
         done = self.with_config(_SYNCED).try_run(
             "update-ref", "--create-reflog", "-m", reason, ref, new, old
         )
@@ -369,14 +389,15 @@ class Git:
     def fast_forward(self, commit: str) -> Finished:
         """Move the checked-out branch and its tree forward to `commit`, or change nothing.
 
-        Ignored files in the way are kept: git would overwrite them silently by default.
+        An ignored file in the way is kept, and the move is refused. By default git would overwrite
+        such a file silently.
         """
         return self.with_config(_ALL_SYNCED).try_run(
             "merge", "--ff-only", "--no-overwrite-ignore", "--quiet", "--no-autostash", commit
         )
 
     def add_note(self, ref: str, commit: str, text: str, facts: CommitFacts) -> None:
-        """Attach `text` to `commit` under the notes ref, replacing what was there."""
+        """Attach `text` to `commit` under the notes ref, in the place of any earlier note."""
         who = {"GIT_COMMITTER_NAME": facts.author, "GIT_COMMITTER_EMAIL": facts.email}
         author = {"GIT_AUTHOR_NAME": facts.author, "GIT_AUTHOR_EMAIL": facts.email}
         self.run(
@@ -385,27 +406,27 @@ class Git:
         )  # fmt: skip
 
     def push(self, remote: str, branch: str) -> Finished:
-        """Push `branch` and set its upstream, as the user's own git would but for its hooks."""
+        """Push `branch` and set its upstream, as the user's own git would, but without hooks."""
         environment = {k: v for k, v in self.environment.items() if k != PROTOCOLS}
-        # What a credential helper leaves running must not hold anything.
+        # A credential helper may leave a process running, which must not hold our descriptors.
         return replace(self, environment=environment, held=()).try_run(
             "push", "--set-upstream", remote, f"refs/heads/{branch}"
         )
 
 
 NO_COMMIT = "0" * 40
-"""Stands for the commit of a ref that does not exist."""
+"""The id that stands for the commit of a ref that does not exist."""
 
 
 @cache
 def _program(path: str) -> str:
-    """Return where git is on `path`: found once, it need not be looked for by every call."""
+    """Return where git is on `path`; the result is cached, so that not every call searches."""
     found = shutil.which("git", path=path) if path else None
     return found if found and Path(found).is_absolute() else "git"
 
 
 def _text(output: bytes) -> str:
-    # File names are bytes to git; surrogateescape brings each back unchanged.
+    # Git treats file names as bytes; surrogateescape lets each be encoded again unchanged.
     return output.decode("utf-8", "surrogateescape")
 
 

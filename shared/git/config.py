@@ -1,4 +1,4 @@
-"""What git is told and what it is not: the settings and the environment it runs with. Pure."""
+"""Defines the settings and the environment that git runs with. This module is pure."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Setting: TypeAlias = tuple[str, str]
 FIXED_CONFIG: tuple[Setting, ...] = (
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
-    ("log.showSignature", "false"),  # or `git log` runs the `gpg.program` of the target's config
+    ("log.showSignature", "false"),  # else `git log` runs the `gpg.program` of the target's config
     ("submodule.recurse", "false"),
     ("core.quotePath", "false"),
     ("gc.auto", "0"),  # `git gc` in the middle of a run would compete with it for the disk
     ("maintenance.auto", "false"),
-    ("core.safecrlf", "false"),  # what would be altered is compared and refused in words of ours
+    ("core.safecrlf", "false"),  # we compare altered content ourselves, and refuse it
     ("advice.detachedHead", "false"),
 )
 
-# A driver that fails with another code than 1 to 128 is broken to git, not in conflict; and that
-# is what becomes of binary files here.
+# Git takes a driver that exits with a code beyond 128 for broken, not for one that found a
+# conflict. `git merge-file` exits with such a code on binary files.
 _TEXT_MERGE = "git merge-file -q %A %O %B || exit 1"
 
 PROTOCOLS = "GIT_ALLOW_PROTOCOL"
@@ -31,7 +31,7 @@ PROTOCOLS = "GIT_ALLOW_PROTOCOL"
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """One value of git's config and where it was set: "system", "global", "local", ..."""
+    """Hold one value of git's config and where it was set: "system", "global", "local", ..."""
 
     scope: str
     key: str
@@ -39,7 +39,7 @@ class ConfigEntry:
 
 
 def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment git runs in: the user's, less `GIT_*` and model keys."""
+    """Return the environment for git: the user's, without `GIT_*`, `OPENAI_*` and `LLMCH_*`."""
     kept = {
         name: value
         for name, value in environ.items()
@@ -48,8 +48,8 @@ def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return kept | {
         "LC_ALL": "C",
         "GIT_TERMINAL_PROMPT": "0",
-        # Nothing here needs a remote; but where objects of a partial clone are missing, git would
-        # fetch them, by whatever command the target's config names for that.
+        # No call but a push needs a remote. Where objects of a partial clone are missing, git would
+        # fetch them with a command that the target's config may name.
         PROTOCOLS: "none",
         "GIT_LITERAL_PATHSPECS": "1",
         "GIT_EDITOR": "false",
@@ -63,14 +63,15 @@ def repo_filters(entries: Iterable[ConfigEntry]) -> tuple[str, ...]:
 
 
 def without_repo_filters(entries: Iterable[ConfigEntry]) -> tuple[Setting, ...]:
-    """Return settings that undo what the repo's own config says of filters.
+    """Return settings that undo the filter definitions of the repo's own config.
 
-    A filter that the user's or the system's config defines keeps that definition (git-lfs); one
-    that only the repo knows passes content through unchanged.
+    A filter that the user's or the system's config defines keeps that definition (git-lfs). A
+    filter that only the repo defines passes content through unchanged.
     """
     found = tuple(entries)
     trusted = {(name, key): value for name, key, value in _filter_values(found, trusted=True)}
-    # Only what the repo sets: an empty `process` would keep a trusted `clean` from running.
+    # Only keys that the repo sets are undone: an empty `process` would keep a trusted `clean`
+    # from running.
     own = sorted({(name, key) for name, key, _ in _filter_values(found, trusted=False)})
     defaults = {"required": "false"}
     return tuple(
@@ -80,9 +81,9 @@ def without_repo_filters(entries: Iterable[ConfigEntry]) -> tuple[Setting, ...]:
 
 
 def without_merge_drivers(entries: Iterable[ConfigEntry]) -> tuple[Setting, ...]:
-    """Return settings that have every merge driver of the config do what git does by itself.
+    """Return settings that replace every merge driver of the config by git's own text merge.
 
-    The user's own ones too: what comes of a merge must not depend on the machine.
+    The user's own drivers are replaced too: the result of a merge must not depend on the machine.
     """
     names = {name for name, _, _ in _values_of("merge", entries)}
     return (
@@ -102,7 +103,7 @@ def _filter_values(
 def _values_of(
     section: str, entries: Iterable[ConfigEntry]
 ) -> Iterator[tuple[str, str, ConfigEntry]]:
-    """Yield name, key and entry of all that the config says in `[section "name"]`."""
+    """Yield name, key and entry of each value in a `[section "name"]` of the config."""
     for entry in entries:
         head, _, rest = entry.key.partition(".")
         name, _, key = rest.rpartition(".")
@@ -110,11 +111,12 @@ def _values_of(
             yield name, key, entry
 
 
-@cache  # the same few for every call
+@cache  # nearly every call has the same settings
 def as_environment(settings: tuple[Setting, ...]) -> Mapping[str, str]:
-    """Return what makes the settings known to git.
+    """Return the environment variables that pass the settings to git.
 
-    Not by `-c KEY=VALUE`: git splits that at the first `=`, and the target chooses the names.
+    The option `-c KEY=VALUE` is not used: git splits it at the first `=`, and the target chooses
+    some of the keys.
     """
     found = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (key, value) in enumerate(settings):

@@ -1,1 +1,1 @@
-"""The plan on disk: the names of its files, how they are read, and how they are written."""
+"""Reads and writes the files of a plan on disk, and knows their names."""

@@ -1,4 +1,4 @@
-"""The names of a plan's files: `WO-NN.json` for each order, and the manifest."""
+"""Names the files of a plan: `WO-NN.json` for each order, and the manifest."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def list_plan_files(folder: Path) -> tuple[str, ...]:
 
 
 def plan_file_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return those of `names` that a plan's files have, orders by number and the manifest last."""
+    """Return those of `names` that name a plan's files, orders by number and the manifest last."""
     found = set(names)
     orders = [match for name in found if (match := _ORDER_FILE.fullmatch(name))]
     by_number = [match[0] for match in sorted(orders, key=lambda match: (int(match[1]), match[0]))]
@@ -43,6 +43,6 @@ def plan_file_names(names: Iterable[str]) -> tuple[str, ...]:
 def holds_plan(folder: Path) -> bool:
     """Return whether `folder` is a directory with at least one of a plan's files.
 
-    Raises `InvalidInput` where it cannot be read.
+    Raises `InvalidInput` where the folder cannot be read.
     """
     return folder.is_dir() and bool(list_plan_files(folder))

@@ -1,6 +1,6 @@
-"""Reads a plan's files: each one bounded, strict JSON, and in agreement with the others.
+"""Reads a plan's files as strict JSON of bounded size, and refuses files that disagree.
 
-What the documents mean is left to the caller: `check` makes findings of their faults, and the
+The caller judges the content of the documents: `check` turns faults into findings, and the
 factory refuses them.
 """
 
@@ -20,7 +20,7 @@ from shared.work_order.schemas import order_number
 
 
 class FileMalformed(InvalidInput):
-    """A file holds no JSON document; `name` and `problem` say which file, and why."""
+    """Say that a file holds no JSON document; `name` is the file's name, `problem` the reason."""
 
     def __init__(self, path: Path, problem: str) -> None:
         super().__init__(f"{path}: {problem}", "the file must hold one JSON object")
@@ -30,7 +30,7 @@ class FileMalformed(InvalidInput):
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """The identity of a plan, as its manifest states it and as its hash confirms it."""
+    """Hold the identity of a plan, as its manifest states it and as its hash confirms it."""
 
     manifest_sha256: str
     planner_run_id: str
@@ -38,7 +38,7 @@ class PlanFacts:
 
 @dataclass(frozen=True, slots=True)
 class OrderFile:
-    """An order's document and the name of the file that holds it, or would hold it."""
+    """Hold an order's document and the name of the file that holds it, or would hold it."""
 
     name: str
     document: JsonValue
@@ -46,13 +46,13 @@ class OrderFile:
 
 @dataclass(frozen=True, slots=True)
 class StoredManifest:
-    """A manifest as it was read, whatever it holds."""
+    """Hold a manifest as it was read; its content is not judged."""
 
     document: JsonValue
 
     @property
     def entries(self) -> tuple[JsonValue, ...]:
-        """The entries of `work_orders`; none where that is not a list."""
+        """Return the entries of `work_orders`; none where `work_orders` is not a list."""
         match self.document:
             case {"work_orders": [*entries]}:
                 return tuple(entries)
@@ -61,7 +61,7 @@ class StoredManifest:
 
     @property
     def orders(self) -> tuple[OrderFile, ...]:
-        """The entries that are objects, each under the name that its file has."""
+        """Return the entries that are objects, each with the name of its file."""
         return tuple(
             OrderFile(order_file_name(str(each.get("id"))), each)
             for each in self.entries
@@ -70,7 +70,7 @@ class StoredManifest:
 
     @property
     def facts(self) -> PlanFacts | None:
-        """The plan's identity where the manifest recomputes to the hash that it claims."""
+        """Return the plan's identity; `None` where the manifest states no hash or a wrong one."""
         match self.document:
             case {"provenance": {"manifest_sha256": str(claimed), "planner_run_id": str(run_id)}}:
                 return PlanFacts(claimed, run_id) if self._hash() == claimed else None
@@ -78,7 +78,7 @@ class StoredManifest:
                 return None
 
     def _hash(self) -> str | None:
-        assert isinstance(self.document, dict), "it has a provenance"
+        assert isinstance(self.document, dict), "a document with a provenance is an object"
         try:
             return manifest_sha256(self.document)
         except ValueError:
@@ -87,7 +87,7 @@ class StoredManifest:
 
 @dataclass(frozen=True, slots=True)
 class StoredPlan:
-    """A plan's folder as it was read: its manifest, its order files, or both in agreement."""
+    """Hold a plan's folder as it was read: its manifest, its order files, or both in agreement."""
 
     folder: Path
     manifest: StoredManifest | None
@@ -95,22 +95,22 @@ class StoredPlan:
 
     @property
     def document(self) -> JsonValue:
-        """The whole plan as one document: the manifest, else one with the orders alone."""
+        """Return the plan as one document: the manifest, else a document with the orders alone."""
         if self.manifest is not None:
             return self.manifest.document
         return {"work_orders": [each.document for each in self.files]}
 
     @property
     def orders(self) -> tuple[OrderFile, ...]:
-        """The orders in sequence: the manifest's where there is one, else those of the files."""
+        """Return the orders in sequence: the manifest's where there is one, else the files'."""
         return self.files if self.manifest is None else self.manifest.orders
 
 
 def read_stored_plan(folder: Path) -> StoredPlan:
     """Return the plan in `folder`.
 
-    Raises `FileMalformed` for a file that holds no JSON, and `InvalidInput` where there are no
-    files of a plan, one of them cannot be read, an order stands in the file of another one, or
+    Raises `FileMalformed` for a file that holds no JSON. Raises `InvalidInput` where the folder
+    has no files of a plan, one of them cannot be read, an order is in the file of another one, or
     the manifest and the order files disagree.
     """
     if not folder.is_dir():
@@ -131,7 +131,7 @@ def read_stored_plan(folder: Path) -> StoredPlan:
 
 
 def read_manifest(folder: Path) -> StoredManifest | None:
-    """Return the manifest in `folder`, if there is one. Raises as `read_stored_plan` does."""
+    """Return the manifest in `folder`, or `None`. Raises as `read_stored_plan` does."""
     path = folder / MANIFEST_NAME
     return StoredManifest(read_document(path, "manifest")) if os.path.lexists(path) else None
 
@@ -139,8 +139,9 @@ def read_manifest(folder: Path) -> StoredManifest | None:
 def read_document(path: Path, what: str) -> JsonValue:
     """Return the JSON document in the file that messages call `what`.
 
-    Raises `FileMalformed` where the file holds none, or more than 10 MB, and `InvalidInput` where
-    the file is missing, not a regular file, or not readable. A FIFO is not waited for.
+    Raises `FileMalformed` where the file holds no JSON or more than 10 MB. Raises `InvalidInput`
+    where the file is missing, not a regular file, or unreadable. A FIFO is refused without waiting
+    for it.
     """
     data = read_regular_file(path, what, MAX_DOCUMENT_BYTES + 1).data
     try:
@@ -150,9 +151,9 @@ def read_document(path: Path, what: str) -> JsonValue:
 
 
 def no_orders(folder: Path) -> InvalidInput:
-    """Return the refusal of a folder without work orders."""
+    """Return the error for a folder without work orders."""
     return InvalidInput(
-        f"{folder} holds no work orders", "make some: `llmch plan --spec SPEC --outdir DIR`"
+        f"{folder} holds no work orders", "make a plan: `llmch plan --spec SPEC --outdir DIR`"
     )
 
 
@@ -161,7 +162,7 @@ def _described(name: str) -> str:
 
 
 def _refuse_misplaced(folder: Path, files: tuple[OrderFile, ...]) -> None:
-    """Refuse an order in the file of another one. An id of another form is not judged here."""
+    """Refuse an order in the file of another order; an id of another form is not judged here."""
     for file in files:
         match file.document:
             case {"id": str(given)} if order_number(given) is not None:
@@ -177,7 +178,7 @@ def _refuse_misplaced(folder: Path, files: tuple[OrderFile, ...]) -> None:
 def _refuse_disagreement(
     folder: Path, manifest: StoredManifest, files: Mapping[str, JsonValue]
 ) -> None:
-    """Refuse a manifest that says something else than the order files beside it."""
+    """Refuse a manifest that disagrees with the order files beside it."""
     match manifest.document:
         case {"work_orders": [*_]} if files:
             pass

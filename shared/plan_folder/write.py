@@ -1,4 +1,4 @@
-"""Writes a plan's files so that no manifest ever stands beside orders that it does not hold."""
+"""Writes a plan's files so that a manifest never lies beside orders that it does not hold."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def plan_files(manifest: Manifest) -> dict[str, bytes]:
 
 
 def write_plan(folder: Path, manifest: Manifest) -> None:
-    """Put a plan's files into a folder that does not exist yet, all of them at once.
+    """Write a plan's files into a folder that does not exist yet, all of them at once.
 
     Raises `CommandFailed` where the disk refuses.
     """
@@ -37,10 +37,10 @@ def write_plan(folder: Path, manifest: Manifest) -> None:
 
 
 def replace_plan(folder: Path, manifest: Manifest) -> None:
-    """Put a plan's files into `folder`, in the place of the plan there.
+    """Write a plan's files into `folder`, in the place of the plan there.
 
-    An old manifest goes first and the new one comes last, so that at no time a manifest is there
-    that disagrees with its orders. Raises `CommandFailed` where the disk refuses.
+    The old manifest is removed first and the new one is written last, so the folder never holds a
+    manifest that disagrees with its orders. Raises `CommandFailed` where the disk refuses.
     """
     if not folder.exists():
         make_folder(folder.parent)
@@ -59,9 +59,9 @@ def replace_plan(folder: Path, manifest: Manifest) -> None:
 def rewrite_plan(folder: Path, before: JsonObject, after: JsonObject) -> None:
     """Replace the plan's document `before`, as it was read from `folder`, by `after`.
 
-    The same files are written as are there: a manifest, order files, or both. A file that would
-    say the same as now is left alone. Raises `CommandFailed` where the disk refuses: then nothing
-    has changed.
+    The same kinds of files are written that are there: a manifest, order files, or both. A file
+    whose content would not change is not written. Raises `CommandFailed` where the disk refuses;
+    then nothing has changed.
     """
     names = list_plan_files(folder)
     then, now = _by_name(before, names, before), _by_name(after, names, before)
@@ -77,10 +77,10 @@ def rewrite_plan(folder: Path, before: JsonObject, after: JsonObject) -> None:
 
 
 def _by_name(document: JsonObject, names: Sequence[str], read: JsonObject) -> JsonObject:
-    """Return what each file of the plan holds, the manifest last.
+    """Return the document of each of the plan's files by name, the manifest last.
 
-    `names` are the files that are there, and `read` is the document that was read from them. An
-    order keeps its file until an order is renumbered: then every file is named by its order's id.
+    `names` are the files on disk, and `read` is the document that was read from them. Orders keep
+    their files until an order is renumbered; then every file is named by its order's id.
     """
     files = [each for each in names if each != MANIFEST_NAME]
     if not files:

@@ -1,1 +1,1 @@
-"""What a secret's name looks like, and how its value is kept out of records."""
+"""Recognises secrets by their variables' names, and keeps their values out of records."""

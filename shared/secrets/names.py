@@ -1,11 +1,12 @@
-"""Says which names of environment variables speak of a secret."""
+"""Decides which names of environment variables say that the value is a secret."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 
-# "KEY" and "PAT" (a personal access token) are parts of innocent words too: KEYBOARD, PATH.
+# "KEY" and "PAT" (a personal access token) count only as whole words: they are also parts of
+# innocent words such as KEYBOARD and PATH.
 _WORDS = frozenset({"KEY", "PAT"})
 _PARTS = re.compile(r"API_?KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE_?KEY")
 

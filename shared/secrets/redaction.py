@@ -1,4 +1,4 @@
-"""Secrets of this process's environment, kept out of what is written to disk."""
+"""Finds the secrets in this process's environment, and masks them in text."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _SHORTEST_SECRET = 8
 
 
 def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the values of the variables whose names speak of a secret, longest first."""
-    # Asked at every record: values are fetched, and so decoded, only where the name tells.
-    telling = {environ[name] for name in environ if names_a_secret(name)}
-    values = (value for value in telling if len(value) >= _SHORTEST_SECRET)
+    """Return the values of the variables whose names say that they are secret, longest first."""
+    # Every record calls this function, so only the values of secret variables are fetched.
+    found = {environ[name] for name in environ if names_a_secret(name)}
+    values = (value for value in found if len(value) >= _SHORTEST_SECRET)
     return tuple(sorted(values, key=lambda value: (-len(value), value)))
 
 

@@ -1,1 +1,1 @@
-"""Every setting: declared once, read in layers."""
+"""Declares every setting once, and reads its value from layers of configuration."""

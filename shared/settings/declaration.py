@@ -1,7 +1,7 @@
 """Declares settings as fields of dataclasses: name, reader, default, meaning and flag at once.
 
 The type checker sees an ordinary field of an ordinary dataclass, whose type is that of the reader
-and of the default. Everything else is found in the field's metadata.
+and of the default. The field's metadata holds everything else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class FlagGroup(StrEnum):
-    """The flags that a verb takes or leaves together."""
+    """Name a group of flags; a verb has either all flags of a group or none of them."""
 
     PLANNER = "planner"
     PLAN_ALONE = "plan alone"
@@ -35,7 +35,7 @@ class FlagGroup(StrEnum):
 
 
 class FlagKind(StrEnum):
-    """How a flag is written."""
+    """Say how a flag is written."""
 
     VALUE = "--flag VALUE"
     LIST = "--flag VALUE, as often as needed"
@@ -44,7 +44,7 @@ class FlagKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """The flag of a setting; `choices` are those that `--help` and the parser know."""
+    """Describe the flag of a setting; `--help` shows `choices`, and the parser enforces them."""
 
     option: str
     group: FlagGroup
@@ -55,11 +55,12 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A declared setting: its name is dotted where it stands in a table.
+    """Describe a declared setting; the name of a setting in a table has a dot.
 
-    A `guarded` one may not be set by a target repo's own config, but for a list's entries whose
-    last path component is in `harmless`, and for a text in `harmless_words`. Layers overrule each
-    other unless there is a `merge`. Where nobody sets the key, it is as the key named by `like`.
+    A target repo's own config may not set a `guarded` key, with two exceptions: entries of a list
+    whose last path component is in `harmless`, and a text in `harmless_words`. A higher layer
+    overrules a lower one unless `merge` combines their values. A key that nobody sets has the
+    value of the key named by `like`, where there is one.
     """
 
     name: str
@@ -76,19 +77,19 @@ class Key:
 
     @property
     def variable(self) -> str:
-        """The environment variable of the setting."""
+        """Return the name of the setting's environment variable."""
         return PREFIX + self.name.upper().replace(".", "_")
 
     @property
     def option(self) -> str:
-        """The flag of the setting, as messages call it."""
+        """Return the flag of the setting, as messages name it."""
         if self.flag:
             return self.flag.option
         return "--" + self.name.replace(".", "-").replace("_", "-")
 
     @property
     def range(self) -> str:
-        """The values that are taken, in words; empty where the reader knows no bounds."""
+        """Return the allowed values in words; empty where the reader has no bounds."""
         return str(getattr(self.read, "range", ""))
 
 
@@ -111,8 +112,8 @@ def setting(
 ) -> T:
     """Declare a setting as the field of a dataclass.
 
-    `default_words` says in `--help` and in the documentation what the default is, where its value
-    does not.
+    `default_words` describes the default in `--help` and in the documentation, where the value
+    itself does not.
     """
     key = Key(
         name=name,
@@ -141,7 +142,7 @@ def _in_words(default: object) -> str:
 
 
 def table(kind: Callable[[], T]) -> T:
-    """Declare a field that holds settings of its own."""
+    """Declare a field that holds a table of settings."""
     return field(default_factory=kind, metadata={_TABLE: kind})
 
 

@@ -1,4 +1,4 @@
-"""The flags of settings, made for argparse from the settings' declarations."""
+"""Makes argparse flags from the declarations of the settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def add_setting_flags(
 ) -> None:
     """Add the flags of one group of settings to `parser`.
 
-    Values stay text, so that each is read, and refused, in the same way as in a file.
+    Values stay text, so that each value is read, and refused, in the same way as in a file.
     """
     for key in KEYS.values():
         if key.flag and key.flag.group is group:
@@ -22,7 +22,7 @@ def add_setting_flags(
 
 
 def flags_given(args: argparse.Namespace) -> Mapping[str, object]:
-    """Return the flags that are settings, by the settings' names; `None` for one not used."""
+    """Return the flags that are settings, by setting name; `None` stands for an unused flag."""
     return {name: value for name, value in vars(args).items() if name in KEYS}
 
 

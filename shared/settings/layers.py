@@ -1,6 +1,6 @@
-"""Layers of configuration: files, variables and flags, each a mapping from key to value.
+"""Reads layers of configuration: files, variables and flags, each a mapping from key to value.
 
-Here is how the values are found, who may set them, and what is said of a key that nobody knows.
+This module finds the values, drops those that a target repo may not set, and refuses unknown keys.
 The keys themselves are declared in `shared.settings.settings`.
 """
 
@@ -21,12 +21,12 @@ Layer = Mapping[str, Given]
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """Layers in rising order: the last that sets a key wins."""
+    """Hold layers in rising order: the last layer that sets a key wins."""
 
     layers: tuple[Layer, ...]
 
     def given(self, key: Key) -> Given | None:
-        """Return the winning value as it was written."""
+        """Return the winning value as it was written, or `None` where no layer sets the key."""
         return next((each[key.name] for each in reversed(self.layers) if key.name in each), None)
 
     def all_given(self, key: Key) -> tuple[Given, ...]:
@@ -35,9 +35,10 @@ class Layers:
 
 
 def check_layer(layer: Layer, keys: Keys) -> Layer:
-    """Return `layer`, whose values all can be read. Raises `InvalidInput` where one cannot.
+    """Return `layer`. Raises `InvalidInput` where one of its values cannot be read.
 
-    Also those are checked that a higher layer overrules: a fault hidden today bites tomorrow.
+    Values that a higher layer overrules are checked too: a fault hidden today would show up
+    later, when the higher layer no longer sets the key.
     """
     for name, given in layer.items():
         keys[name].read(given)
@@ -45,13 +46,13 @@ def check_layer(layer: Layer, keys: Keys) -> Layer:
 
 
 def file_layer(path: Path, table: tuple[str, ...], keys: Keys) -> Layer:
-    """Return what the TOML file at `path` sets in `table`, `()` for the whole file.
+    """Return the values that the TOML file at `path` sets in `table`; `()` means the whole file.
 
-    Raises `InvalidInput` where the file cannot be read, is no TOML, or sets an unknown key.
+    Raises `InvalidInput` where the file cannot be read, is not TOML, or sets an unknown key.
     """
     text = read_text_input(path, "config").text
     if not all(part in text for part in table):
-        return {}  # most projects say nothing of us, and need not be parsed
+        return {}  # most projects have no such table, and their files need not be parsed
     values: object = _parse_toml(text, path)
     for part in table:
         values = values.get(part, {}) if isinstance(values, dict) else {}
@@ -67,10 +68,10 @@ def file_layer(path: Path, table: tuple[str, ...], keys: Keys) -> Layer:
 def variable_layer(
     environ: Mapping[str, str], keys: Keys, folder: Path, others: Collection[str]
 ) -> Layer:
-    """Return what `LLMCH_*` variables set; an empty one sets nothing, `others` are no settings.
+    """Return the values that `LLMCH_*` variables set.
 
-    A relative path starts at `folder`. Raises `InvalidInput` for an unknown one: a misspelt cap
-    would hold nothing.
+    An empty variable sets nothing, and those in `others` are not settings. A relative path starts
+    at `folder`. Raises `InvalidInput` for an unknown variable: a misspelt cap would cap nothing.
     """
     by_variable = {key.variable: name for name, key in keys.items()}
     layer = {}
@@ -85,27 +86,27 @@ def variable_layer(
 
 
 def flag_layer(flags: Mapping[str, object], keys: Keys, folder: Path) -> Layer:
-    """Return what flags set, given by key; `None` stands for a flag that was not used."""
+    """Return the values that flags set, by key; `None` stands for a flag that was not used."""
     return {
-        name: Given(_spelt(value), "command line", keys[name].option, folder, as_text=True)
+        name: Given(_paths_as_text(value), "command line", keys[name].option, folder, as_text=True)
         for name, value in flags.items()
         if value is not None
     }
 
 
-def _spelt(value: object) -> object:
-    """Return paths as text: a command line's parser may have made them already."""
+def _paths_as_text(value: object) -> object:
+    """Return `value` with paths as text: the parser of a command line may have made paths."""
     match value:
         case Path():
             return str(value)
         case list() | tuple():
-            return [_spelt(each) for each in value]
+            return [_paths_as_text(each) for each in value]
         case _:
             return value
 
 
 def guard(layer: Layer, keys: Keys) -> tuple[Layer, tuple[str, ...]]:
-    """Return `layer` without what a target repo may not set, and a warning for each such key."""
+    """Return `layer` without the values that a target repo may not set, and a warning for each."""
     kept = {}
     warnings = []
     for name, given in layer.items():
@@ -116,13 +117,13 @@ def guard(layer: Layer, keys: Keys) -> tuple[Layer, tuple[str, ...]]:
         if refused:
             warnings.append(
                 f"{given.source}: {refused} is ignored: a target repo's own config may not set it;"
-                f" llmch.toml beside a spec outside of the repo, {key.variable} or a flag may"
+                f" set it by llmch.toml beside a spec outside of the repo, {key.variable} or a flag"
             )
     return kept, tuple(warnings)
 
 
 def _split_guarded(given: Given, key: Key) -> tuple[str, Given | None]:
-    """Return what to refuse, in words, and what may stay."""
+    """Return a text that names the refused values, and the values that may stay."""
     if not key.guarded:
         return "", given
     if isinstance(given.value, str) and given.value in key.harmless_words:
@@ -132,24 +133,24 @@ def _split_guarded(given: Given, key: Key) -> tuple[str, Given | None]:
     allowed = [each for each in given.value if PurePosixPath(str(each)).name in key.harmless]
     others = [str(each) for each in given.value if each not in allowed]
     refused = f"{key.name} {', '.join(others)}" if others else ""
-    # Where nothing of the list may stay, it is as if the key were not set.
+    # Where no entry of the list may stay, the key counts as not set.
     return refused, None if others and not allowed else replace(given, value=allowed)
 
 
 def _parse_toml(text: str, path: Path) -> dict[str, object]:
-    import tomllib  # costs 5 ms, and mostly there is nothing to parse
+    import tomllib  # takes 5 ms, and most runs have nothing to parse
 
     try:
         return tomllib.loads(text, parse_float=Decimal)
     except RecursionError as error:
         raise InvalidInput(f"config {path} is nested too deep", "flatten it") from error
     except (ValueError, ArithmeticError) as error:
-        # Besides malformed TOML: integers of thousands of digits, exponents beyond all bounds.
+        # These errors also stand for integers of thousands of digits and for endless exponents.
         raise InvalidInput(f"config {path} is not valid TOML: {error}", "correct it") from error
 
 
 def _flattened(values: Mapping[str, object], keys: Keys, source: str) -> dict[str, object]:
-    """Return values by dotted key. Raises `InvalidInput` for an unknown one."""
+    """Return the values by dotted key. Raises `InvalidInput` for an unknown key."""
     tables = {name.split(".")[0] for name in keys if "." in name}
     flat: dict[str, object] = {}
     for name, value in values.items():
@@ -164,15 +165,15 @@ def _flattened(values: Mapping[str, object], keys: Keys, source: str) -> dict[st
 
 
 def _known(name: str, written: str, keys: Keys, source: str) -> str:
-    # A quoted key may hold a dot of its own: `"sandbox.net"` is not the key `net` of a table.
+    # A quoted key may itself contain a dot: `"sandbox.net"` is not the key `net` of a table.
     if name in keys and "." not in written:
         return name
     raise _unknown(name, source, keys)
 
 
 def _unknown(name: str, source: str, known: Iterable[str]) -> InvalidInput:
-    import difflib  # only a mistake needs it
+    import difflib  # only an error needs this import
 
     near = difflib.get_close_matches(name, list(known), n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+    hint = f"did you mean {near[0]}?" if near else f"the settings are {', '.join(sorted(known))}"
     return InvalidInput(f"{source}: unknown setting {name!r}", hint)

@@ -1,11 +1,16 @@
 """Loads settings in layers: defaults, the project's config, the user's, variables, flags.
 
-Two files may hold settings. `[tool.llmch]` in the `pyproject.toml` of the target repo (without
-one, of the current folder) belongs to the project: it may be a stranger's, so what could weaken
-the sandbox, send a key elsewhere or write outside is ignored there, with a warning. `llmch.toml`
-beside the spec (without one, in the current folder), or the file that `LLMCH_CONFIG` names, belongs
-to the user and may set everything, unless it lies inside the target repo (without one, inside any:
-it may have come with a clone).
+Two files may hold settings.
+
+The project's file is the `pyproject.toml` of the target repo, with the table `[tool.llmch]`. A
+command without a target repo reads the one in the current folder. The project may be a stranger's,
+so a setting there that could weaken the sandbox, send a key elsewhere or write outside is ignored,
+with a warning.
+
+The user's file is the one that `LLMCH_CONFIG` names. Where that is not set, it is the `llmch.toml`
+beside the spec, or in the current folder for a command without a spec. It may set everything. An
+`llmch.toml` inside the target repo may have come with a clone, so it is treated like the project's
+file; for a command without a target repo, that holds inside any git repo.
 
 A variable is named by its key: `sandbox.net` is `LLMCH_SANDBOX_NET`.
 """
@@ -35,14 +40,14 @@ USER_FILE = "llmch.toml"
 PROJECT_FILE = "pyproject.toml"
 PROJECT_TABLE = ("tool", "llmch")
 CONFIG_VARIABLE = "LLMCH_CONFIG"
-# Variables that are no settings: one is read elsewhere, and tests have a name space of their own.
+# These variables are not settings: other code reads them. Tests have a prefix of their own.
 OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "LLMCH_WORKSPACES", "LLMCH_DEBUG"})
 TEST_PREFIX = "LLMCH_TEST_"
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """The settings, what the user should know about them, and the files that had a say."""
+    """Hold the settings, the warnings about them, and the files that set any of them."""
 
     settings: Settings
     warnings: tuple[str, ...] = ()
@@ -59,9 +64,10 @@ def load_settings(
 ) -> LoadedSettings:
     """Return the settings for a command run in `cwd` on `repo` with `spec`.
 
-    `flags` are by key, as in `{"max_cost": "2.50", "sandbox.backend": "off"}`; numbers may be text,
-    and `None` is a flag that was not used. Raises `InvalidInput` naming source and key where a file
-    cannot be read, a key is unknown, or a value is of the wrong type or out of range.
+    `flags` holds values by key, as in `{"max_cost": "2.50", "sandbox.backend": "off"}`. Numbers
+    may be text, and `None` stands for a flag that was not used. Raises `InvalidInput`, which names
+    source and key, where a file cannot be read, a key is unknown, or a value has the wrong type or
+    is out of range.
     """
     cwd = cwd.absolute()
     warnings: list[str] = []
@@ -86,7 +92,7 @@ def load_settings(
 def _config_files(
     cwd: Path, repo: Path | None, spec: Path | None, environ: Mapping[str, str]
 ) -> Iterator[tuple[Path, tuple[str, ...], bool]]:
-    """Yield each file that is there, the table to read of it, and whether it may set everything."""
+    """Yield each existing file, the table to read in it, and whether it may set everything."""
     project = (cwd / repo if repo else cwd) / PROJECT_FILE
     if _is_there(project):
         yield project, PROJECT_TABLE, False
@@ -100,20 +106,23 @@ def _config_files(
 
 
 def _is_within(file: Path, repo: Path) -> bool:
-    """Say whether `file` lies in the working tree that `repo` is in, or is reached through it."""
+    """Return whether `file` lies in the working tree that `repo` is in, or is reached through it.
+
+    A file is reached through the tree where a symbolic link on its way leads there.
+    """
     tree = _working_tree(repo) or Path(os.path.realpath(repo))
     way = (file, *Path(os.path.normpath(file)).parents)
     return any(Path(os.path.realpath(each)).is_relative_to(tree) for each in way)
 
 
 def _working_tree(folder: Path) -> Path | None:
-    """Return the root of the git working tree that `folder` is in, if it is in one."""
+    """Return the root of the git working tree that `folder` is in, or `None`."""
     root = Path(os.path.realpath(folder))
     return next((each for each in (root, *root.parents) if _is_there(each / ".git")), None)
 
 
 def _is_there(path: Path) -> bool:
-    """Like `Path.exists`, which raises where a folder on the way may not be searched."""
+    """Return whether `path` exists; unlike `Path.exists`, never raise where a folder is closed."""
     try:
         path.stat()
     except (OSError, ValueError):
@@ -122,7 +131,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _value_of(key: Key, layers: Layers, cwd: Path, warnings: list[str]) -> object:
-    """Return the value in force of one setting, and add to `warnings` where it was changed."""
+    """Return the value of one setting, and add to `warnings` where the value was clamped."""
     given = layers.given(key)
     if given is None:
         if key.like:

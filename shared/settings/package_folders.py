@@ -1,4 +1,4 @@
-"""Folders of installed packages that git ignores, and the files that say what belongs in them."""
+"""Lists folders of installed packages that git ignores, and the files that define their content."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class PackageFolder:
     """Name a folder of installed packages and the patterns of files that describe its content.
 
-    The files lie beside the folder. `manifests` say what is wanted; they count only where there
-    is no lock, which says what was chosen.
+    The files lie beside the folder. `manifests` name the wanted packages; they count only where
+    there is no lock file, which names the versions that were chosen.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Every setting there is, each declared once: type, name, reader, default, meaning, flag.
+"""Declares every setting, each once: type, name, reader, default, meaning, flag.
 
 The flags of the verbs, the `LLMCH_*` variables and the table in `docs/settings.md` come from these
 declarations. A new setting is one field here and its use.
@@ -19,7 +19,7 @@ from shared.settings.values import Choice, Clamped, Links, Number, WholeNumber
 
 
 class SandboxBackend(StrEnum):
-    """Which sandbox holds untrusted commands; `AUTO` takes the first that works."""
+    """Choose the sandbox that contains untrusted commands; `AUTO` takes the first that works."""
 
     AUTO = "auto"
     BWRAP = "bwrap"
@@ -28,7 +28,7 @@ class SandboxBackend(StrEnum):
 
 
 class SandboxNet(StrEnum):
-    """Which network a command sees: its own loopback, or the machine's."""
+    """Choose the network that a command sees: its own loopback, or the machine's network."""
 
     NONE = "none"
     HOST = "host"
@@ -39,16 +39,17 @@ ATTEMPTS = Clamped(1, 50)
 _OUTPUT_TOKENS = WholeNumber(1, 10_000_000)
 _TEMPERATURE = Number(0, 2)
 _A_DAY = 86_400
-# A project's own config may have folders of installed packages linked. Any other folder could
-# show the commands of a stranger's repo what the user keeps there.
+# A project's own config may link folders of installed packages only. Any other folder could show
+# the user's files to the commands of a stranger's repo.
 _PACKAGE_FOLDERS = frozenset(each.name for each in PACKAGE_FOLDERS)
 
 
 @dataclass(frozen=True, slots=True)
 class RoleSettings:
-    """Which model answers for a role, where, and how it is asked; `None` is the server's default.
+    """Say which model answers for a role, on which server, and how it is asked.
 
-    Only the factory's ladder has more than one model: later ones answer on later attempts.
+    `None` stands for the server's default. Only the factory's ladder may have more than one model:
+    later models answer later attempts.
     """
 
     ladder: tuple[str, ...]
@@ -59,13 +60,13 @@ class RoleSettings:
 
     @property
     def model(self) -> str:
-        """The first model asked."""
+        """Return the model that is asked first."""
         return self.ladder[0]
 
 
 @dataclass(frozen=True, slots=True)
 class PlannerSettings(RoleSettings):
-    """How the model that plans is asked."""
+    """Say how the model that plans is asked."""
 
     ladder: tuple[str, ...] = setting(
         values.read_model,
@@ -106,7 +107,7 @@ class PlannerSettings(RoleSettings):
 
 @dataclass(frozen=True, slots=True)
 class ReviewerSettings(RoleSettings):
-    """How the model that reviews a valid plan is asked."""
+    """Say how the model that reviews a valid plan is asked."""
 
     ladder: tuple[str, ...] = setting(
         values.read_model,
@@ -149,10 +150,10 @@ class ReviewerSettings(RoleSettings):
 
 @dataclass(frozen=True, slots=True)
 class FactorySettings(RoleSettings):
-    """How the model that writes code is asked."""
+    """Say how the model that writes code is asked."""
 
-    # Not the planner's: that one answers on the Responses API only, and the factory speaks Chat
-    # Completions, which every compatible server has.
+    # The default differs from the planner's. The planner's model answers on the Responses API
+    # only, and the factory uses Chat Completions, which every compatible server has.
     ladder: tuple[str, ...] = setting(
         values.read_ladder,
         ("gpt-5.2",),
@@ -176,7 +177,7 @@ class FactorySettings(RoleSettings):
         default_words="the server's",
     )
     # A proposal's largest single file, 200 KB of code, is about 50,000 tokens; an order that needs
-    # half of that is too large already. Reasoning counts in.
+    # half of that is already too large. Reasoning counts too.
     max_output_tokens: int | None = setting(
         _OUTPUT_TOKENS,
         32_000,
@@ -194,7 +195,7 @@ class FactorySettings(RoleSettings):
 
 @dataclass(frozen=True, slots=True)
 class SandboxSettings:
-    """What untrusted commands may reach beyond the workspace. Paths are absolute."""
+    """Say what untrusted commands may reach beyond the workspace. Paths are absolute."""
 
     backend: SandboxBackend = setting(
         Choice(SandboxBackend),
@@ -242,7 +243,7 @@ class SandboxSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that can be configured. Money is US dollars, time is seconds."""
+    """Hold every setting. Money is in US dollars, time in seconds."""
 
     artifacts_dir: Path = setting(
         values.read_path,

@@ -1,7 +1,7 @@
-"""One configured value at a time: as somebody wrote it, to its type, or refused in words.
+"""Reads one configured value: converts it to its type, or refuses it with a message.
 
-By hand and not by pydantic: commands that never plan or run read the settings too, and pydantic's
-import alone would cost them 150 ms.
+The readers are written by hand, without pydantic: commands that never plan or run read the
+settings too, and the import of pydantic alone would cost them 150 ms.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ _EFFORT = re.compile(r"[a-z]{1,20}")
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value as written: `source` is the file or "environment", `name` what it is called there.
+    """Hold a value as it was written.
 
-    A relative path starts at `folder`. `as_text` is true of variables and flags, whose numbers
-    and lists are spelt as text; in a file a text is no number.
+    `source` is the file, "environment" or "command line", and `name` is the value's name there. A
+    relative path starts at `folder`. `as_text` is true for variables and flags, whose numbers and
+    lists are written as text; in a file, a text is not a number.
     """
 
     value: object
@@ -64,12 +65,12 @@ def read_text(given: Given) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Choice(Generic[E]):
-    """Reads one of `options`."""
+    """Read one of `options`."""
 
     options: type[E]
 
     def __call__(self, given: Given) -> E:
-        """Return the option that is given."""
+        """Return the option whose value is given."""
         found = next((each for each in self.options if each == given.value), None)
         if found is None:
             raise given.refused(f"one of {', '.join(self.options)}")
@@ -77,12 +78,12 @@ class Choice(Generic[E]):
 
     @property
     def range(self) -> str:
-        """The values that are taken, in words."""
+        """Return the allowed values in words."""
         return ", ".join(f"`{each}`" for each in self.options)
 
 
 def read_switch(given: Given) -> bool:
-    """Return whether something is on."""
+    """Return whether a switch is on."""
     if isinstance(given.value, bool):
         return given.value
     if given.as_text and given.value in ("true", "false"):
@@ -92,7 +93,7 @@ def read_switch(given: Given) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class WholeNumber:
-    """Reads a whole number from `low` to `high`."""
+    """Read a whole number from `low` to `high`."""
 
     low: int
     high: int
@@ -107,13 +108,13 @@ class WholeNumber:
 
     @property
     def range(self) -> str:
-        """The values that are taken, in words."""
+        """Return the allowed values in words."""
         return f"{self.low} to {self.high:,}"
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Reads a number from `low` to `high`."""
+    """Read a number from `low` to `high`."""
 
     low: float
     high: float
@@ -127,13 +128,13 @@ class Number:
 
     @property
     def range(self) -> str:
-        """The values that are taken, in words."""
+        """Return the allowed values in words."""
         return f"{self.low:g} to {self.high:g}"
 
 
 @dataclass(frozen=True, slots=True)
 class Clamped:
-    """Reads a whole number of any size, which is brought into bounds with a warning."""
+    """Read a whole number of any size; `clamp` brings it into bounds with a warning."""
 
     low: int
     high: int
@@ -143,7 +144,10 @@ class Clamped:
         return WholeNumber(-(2**31), 2**31)(given)
 
     def clamp(self, number: int, name: str) -> tuple[int, str | None]:
-        """Return `number` in bounds, and a warning where it was not; `name` is what set it."""
+        """Return `number` in bounds, and a warning where it was out of them.
+
+        `name` names the setting in the warning.
+        """
         clamped = min(max(number, self.low), self.high)
         if clamped == number:
             return number, None
@@ -152,12 +156,12 @@ class Clamped:
 
     @property
     def range(self) -> str:
-        """The values that are taken, in words."""
+        """Return the allowed values in words."""
         return f"{self.low} to {self.high}"
 
 
 def read_dollars(given: Given) -> Decimal:
-    """Return an amount in US dollars, to the digit as it was written."""
+    """Return an amount in US dollars, with exactly the digits that were written."""
     number = _number(given)
     if number is None or number < 0:
         raise given.refused("an amount in US dollars, 0 or more")
@@ -165,7 +169,7 @@ def read_dollars(given: Given) -> Decimal:
 
 
 def read_effort(given: Given) -> str:
-    """Return a reasoning effort: a word such as `medium`, for servers differ in theirs."""
+    """Return a reasoning effort: any word such as `medium`, because servers know different ones."""
     text = read_text(given)
     if not _EFFORT.fullmatch(text):
         raise given.refused("a word such as low, medium or high")
@@ -181,11 +185,11 @@ def read_url(given: Given) -> str:
         parts = urlsplit(text)
         well_formed = parts.scheme in ("http", "https") and bool(parts.hostname)
         secret = parts.username is not None or parts.password is not None
-        _ = parts.port  # raises for what is no port
+        _ = parts.port  # raises where the text is not a port
     except ValueError:
         well_formed, secret = False, False
     if secret:
-        # The URL itself stays out of the message, with its secret.
+        # The message leaves the URL out, because the URL holds the secret.
         raise InvalidInput(
             f"{given.source}: {given.name} holds credentials", "put the key in OPENAI_API_KEY"
         )
@@ -200,12 +204,12 @@ def read_path(given: Given) -> Path:
 
 
 def read_paths(given: Given) -> tuple[Path, ...]:
-    """Return absolute paths, from a list or, in the environment, a text as `PATH` has it."""
+    """Return absolute paths from a list, or from a text with the separator of `PATH`."""
     return tuple(_absolute(each, given) for each in _texts(given, os.pathsep))
 
 
 def read_ladder(given: Given) -> tuple[str, ...]:
-    """Return names of models, from a list or a text with commas: `small,large`."""
+    """Return names of models from a list, or from a text with commas: `small,large`."""
     names = _texts(replace(given, as_text=True), ",")
     if not names:
         raise given.refused("the name of a model, or several with commas")
@@ -236,7 +240,7 @@ def read_packages(given: Given) -> tuple[str, ...]:
 
 
 def read_variables(given: Given) -> tuple[str, ...]:
-    """Return names of environment variables, none of which may hold a key of ours."""
+    """Return names of environment variables; refuse those that may hold a secret or our keys."""
     names = _matching(given, _VARIABLE, "names of environment variables")
     for name in names:
         if name.upper().startswith(("OPENAI_", "LLMCH_")) or names_a_secret(name):
@@ -288,13 +292,13 @@ def _price(model: str, entry: object, given: Given) -> Price:
         part: read_dollars(replace(at, value=value, name=f"{at.name}.{part}"))
         for part, value in entry.items()
     }
-    # Where the price of cached input is not told, none of it is taken to be cheaper.
+    # Without a price for cached input, cached input costs as much as other input.
     cached = figures.get("cached_input", figures["input"])
     return Price(input=figures["input"], cached_input=cached, output=figures["output"])
 
 
 def _number(given: Given) -> Decimal | None:
-    """Return a finite number of less than thirty digits, or `None` where there is none."""
+    """Return the value as a finite number of at most 30 digits, or `None` where it is not one."""
     match given.value:
         case bool():
             return None
@@ -318,7 +322,7 @@ def _matching(given: Given, pattern: re.Pattern[str], wanted: str) -> tuple[str,
 
 
 def _texts(given: Given, separator: str) -> tuple[str, ...]:
-    """Return a list's texts, or the parts of a text; blank parts of a text are dropped."""
+    """Return the texts of a list, or the parts of a text; blank parts of a text are dropped."""
     match given.value:
         case str() if given.as_text:
             texts = [each.strip() for each in given.value.split(separator)]
@@ -338,7 +342,7 @@ def _texts(given: Given, separator: str) -> tuple[str, ...]:
 def _absolute(text: str, given: Given) -> Path:
     try:
         return given.folder / Path(text).expanduser()
-    except RuntimeError:  # `~name` of a user that is not there
+    except RuntimeError:  # `~name` names a user that does not exist
         raise given.refused("a path") from None
 
 
@@ -353,7 +357,7 @@ def _shown(value: object) -> str:
         case list() | tuple():
             text = f"[{', '.join(_shown(each) for each in value[:5])}]"
         case int() if abs(value) >= 10**30:
-            text = "a huge number"  # Python refuses to spell one out
+            text = "a huge number"  # Python refuses to print very large numbers
         case _:
             text = str(value)
     return text if len(text) <= 80 else f"{text[:79]}…"

@@ -1,1 +1,1 @@
-"""Work orders and manifests: the documents that planner and factory share."""
+"""Defines work orders and manifests, the documents that planner and factory share."""

@@ -1,4 +1,4 @@
-"""Requirements with the orders and commits that carry them out."""
+"""Defines requirements together with the orders and commits that carry them out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CoveringOrder:
-    """An order that carries out a requirement, its acceptance commands, and its commits."""
+    """Describe an order that carries out a requirement: its acceptance commands and its commits."""
 
     id: str
     title: str
@@ -17,7 +17,7 @@ class CoveringOrder:
 
 @dataclass(frozen=True, slots=True)
 class CoveredRequirement:
-    """A requirement with its orders, and its text and line as far as they are known."""
+    """Describe a requirement with its orders, and its text and line as far as they are known."""
 
     id: str
     text: str = ""

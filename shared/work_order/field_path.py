@@ -1,4 +1,4 @@
-"""Where in a JSON document something stands."""
+"""Defines the path of a field in a JSON document."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FieldPath:
-    """The keys and indexes that lead from a document to one of its fields.
+    """Hold the keys and indexes that lead from a document to one of its fields.
 
-    A path without any stands for the document itself, and is false.
+    A path without parts stands for the document itself, and is false.
     """
 
     parts: tuple[str | int, ...] = ()
@@ -18,16 +18,16 @@ class FieldPath:
         return bool(self.parts)
 
     def __str__(self) -> str:
-        """Spell the path as `preconditions[0].path`; the document itself is the empty string."""
+        """Return the path as `preconditions[0].path`; the document itself is the empty string."""
         text = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in self.parts)
         return text.removeprefix(".")
 
     def below(self, *parts: str | int) -> FieldPath:
-        """Return the path of what these parts lead to from here."""
+        """Return this path with `parts` added at its end."""
         return FieldPath((*self.parts, *parts))
 
     def sort_key(self) -> tuple[tuple[bool, int, str], ...]:
-        """Return what orders paths: keys by the alphabet, indexes by number, the shorter first."""
+        """Return a sort key: keys sort by the alphabet, indexes by number, shorter paths first."""
         return tuple(
             (True, each, "") if isinstance(each, int) else (False, 0, each) for each in self.parts
         )

@@ -1,4 +1,4 @@
-"""Hashes that name content: equal input, equal hash, on every machine and in every run."""
+"""Computes hashes that name content: equal input has an equal hash, in every run and anywhere."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from shared.work_order.schemas import WorkOrder
 
 EMPTY_SHA256: Final = hashlib.sha256(b"").hexdigest()
 
-# What differs between two runs that compiled the same plan. `manifest_sha256` itself is out
+# These keys differ between two runs that compiled the same plan. `manifest_sha256` is one of them
 # because a hash cannot cover itself.
 _PROVENANCE_OF_THE_RUN = frozenset({"planner_run_id", "manifest_sha256"})
 
-# The same work whoever planned it, and whatever the rest of the plan makes of verification.
+# These keys do not change the work: it is the same whoever planned it, and whether or not the rest
+# of the plan exempts the order from verification.
 _NOT_THE_WORK = {"provenance", "verify_exempt"}
 
 
@@ -30,9 +31,9 @@ def sha256_text(text: str) -> str:
 
 
 def canonical_json(value: object) -> bytes:
-    """Return the one spelling of a JSON value: sorted keys, no spaces, UTF-8, no NaN.
+    """Return the canonical text of a JSON value: sorted keys, no spaces, UTF-8, no NaN.
 
-    Raises `ValueError` for what JSON cannot say (NaN, infinity, a lone surrogate).
+    Raises `ValueError` for a value that JSON cannot express (NaN, infinity, a lone surrogate).
     """
     text = json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
@@ -41,15 +42,15 @@ def canonical_json(value: object) -> bytes:
 
 
 def order_key(order: WorkOrder) -> str:
-    """Return the hash of the work an order asks for: all of it but provenance and exemption."""
+    """Return the hash of an order's work: all fields except `provenance` and `verify_exempt`."""
     return sha256_bytes(canonical_json(order.model_dump(mode="json", exclude=_NOT_THE_WORK)))
 
 
 def manifest_sha256(document: Mapping[str, object]) -> str:
-    """Return the hash of a manifest document as it stands in its file.
+    """Return the hash of a manifest document as its file holds it.
 
-    Every `provenance` object counts without the run's id and without the hash itself, so that two
-    runs with equal content agree and the hash recomputes from the file that carries it.
+    The run's id and the hash itself are left out of every `provenance` object. Two runs with equal
+    content therefore have the same hash, and the hash can be computed from the file that holds it.
     """
     return sha256_bytes(canonical_json(_without_run(document)))
 

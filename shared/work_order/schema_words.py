@@ -1,4 +1,4 @@
-"""The validator's errors in this project's words."""
+"""Describes the validator's errors in this project's words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_SHOWN = 80
 
 
 def describe(error: ErrorDetails) -> str:
-    """Return what is wrong with a field, fit to follow its name: `must be a string, not null`."""
+    """Return a text that can follow the field's name: `must be a string, not null`."""
     context = error.get("ctx", {})
     match error["type"]:
         case "missing":
@@ -40,7 +40,7 @@ def describe(error: ErrorDetails) -> str:
 
 
 def _shown(value: object) -> str:
-    """Quote a value for a message, cut to what a line can hold."""
+    """Return a value as a message shows it, cut to 80 characters."""
     text = json.dumps(value, default=str) if isinstance(value, str) else _kind(value)
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
 

@@ -1,8 +1,8 @@
-"""The documents that pass between planner and factory: work orders and their manifest.
+"""Defines the documents that pass between planner and factory: work orders and their manifest.
 
 Types are strict and values frozen. Unknown keys are dropped, because a model writes these
-documents; `unknown_keys` names them. Paths are normalised on the way in. A path with glob
-characters is let through as it is: it has a rule, and a name, of its own.
+documents; `unknown_keys` names them. Paths are normalised when a document is parsed. A path with
+glob characters passes unchanged, because a rule of its own judges it.
 """
 
 from __future__ import annotations
@@ -22,25 +22,26 @@ from shared.work_order.schema_words import describe
 
 SCHEMA_VERSION: Final = "1.0"
 
-# Verifies a whole project, where a project has it.
+# The script that verifies a whole project, where the project has it.
 VERIFY_SCRIPT: Final = "scripts/verify.sh"
 
-# The figures are those of the work order format.
+# The work order format sets this limit.
 MAX_CONTEXT_FILES: Final = 10
-# No honest plan comes near these: a reply of 64,000 tokens holds some hundred orders, a proposal
-# some hundred files. They keep ten megabytes of nonsense from costing minutes and gigabytes.
+# No honest plan comes near these limits: a reply of 64,000 tokens holds some hundred orders, a
+# proposal some hundred files. The limits keep ten megabytes of nonsense from costing minutes of
+# time and gigabytes of memory.
 MAX_ORDERS: Final = 2000
 MAX_COMMANDS: Final = 100
 MAX_LISTED: Final = 1000
-"""Of any other list in an order or contract."""
+"""The limit of any other list in an order or contract."""
 
-# What is told of a document at fault. More than 500 faults are not even listed: that alone would
-# take a minute for ten megabytes of them.
+# The limits of a report on a faulty document. More than 500 faults are not even listed: that alone
+# would take a minute for ten megabytes of faults.
 _MAX_UNKNOWN: Final = 50
 _MAX_PROBLEMS: Final = 50
 _MAX_FAULTS: Final = 500
 
-# Ten digits would number more orders than a document can hold.
+# An id has at most nine digits: ten would number more orders than a document can hold.
 _ORDER_ID = re.compile(r"WO-(0[0-9]|[1-9][0-9]{1,8})")
 
 T = TypeVar("T")
@@ -65,11 +66,12 @@ def _normal_path(text: str) -> str:
         return text
 
 
-# Strict mode would refuse the lists that JSON gives for tuples; what they hold stays strict.
+# Strict mode would refuse the lists that JSON has in the place of tuples. Only the list itself is
+# not strict; its elements are.
 Listed = Annotated[tuple[T, ...], Field(strict=False, max_length=MAX_LISTED)]
 
 
-# One paragraph or several: models write either.
+# Models write either one paragraph or a list of paragraphs.
 Overview = Annotated[
     Listed[str], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
 ]
@@ -87,25 +89,28 @@ class _Document(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
 
-# An id goes into commit trailers as one of a comma separated list.
+# Commit trailers hold ids in a comma separated list, so an id has no comma.
 RequirementId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
 class Condition(_Document):
-    """A fact about the repo's files that holds before or after an order."""
+    """State a fact about the repo's files that holds before or after an order."""
 
     kind: Literal["file_exists", "file_absent"]
     path: OrderPath
 
 
 class Postcondition(Condition):
-    """What an order promises: orders create and change files, they never remove one."""
+    """State a promise of an order: orders create and change files, and never remove one."""
 
     kind: Literal["file_exists"]
 
 
 class Provenance(_Document):
-    """Where a planned order comes from; `bootstrap` marks an order planned before `verify.sh`."""
+    """Say where a plan or an order comes from.
+
+    `bootstrap` marks an order that is planned before `verify.sh` exists.
+    """
 
     planner_run_id: str
     compile_hash: str
@@ -114,9 +119,10 @@ class Provenance(_Document):
 
 
 class Interface(_Document):
-    """What an order declares of a Python file: a stub, only of the names it adds or changes.
+    """Declare, as a stub, the names that an order adds to a Python file or changes in it.
 
-    Any string is taken for the `path`, which has a rule of its own; a good one is normalised.
+    Any string is accepted as `path`, because a rule of its own judges it; a valid path is
+    normalised.
     """
 
     path: Annotated[str, AfterValidator(_normal_path)]
@@ -124,7 +130,10 @@ class Interface(_Document):
 
 
 class RequirementEntry(_Document):
-    """One thing that the specification requires; `line` is where a text says it."""
+    """State one thing that the specification requires.
+
+    `line` is its line in a specification that is text.
+    """
 
     id: RequirementId
     text: str
@@ -132,13 +141,13 @@ class RequirementEntry(_Document):
 
 
 class WorkOrder(_Document):
-    """One step of a plan: what to do, where it may write, and how it is judged.
+    """Describe one step of a plan: what to do, where it may write, and how it is judged.
 
-    Any string is taken for an `id` and any path may hold glob characters: rules of the planner
-    judge both, and the factory refuses them. `changes` names what `interfaces` declare anew on
-    purpose, and what of earlier ones the order takes away. `regression` repeats the acceptance
-    commands that are meant to pass before the order too. An order without the three is the same
-    document, with the same hash, as before there were any.
+    Any string is accepted as `id`, and any path may hold glob characters: rules of the planner
+    judge both, and the factory refuses them. `changes` lists the names that `interfaces` redeclare
+    on purpose, and the names of earlier interfaces that the order removes. `regression` repeats
+    the acceptance commands that are meant to pass before the order too. An order without
+    `interfaces`, `changes` and `regression` has the same hash as before these fields existed.
     """
 
     id: str
@@ -161,14 +170,14 @@ class WorkOrder(_Document):
 
 
 class VerifyContract(_Document):
-    """The command that verifies the whole project and what must be there for it to run."""
+    """Name the command that verifies the whole project, and the files that it needs to run."""
 
     command: str | None = None
     requires: Listed[Condition] = ()
 
 
 class Manifest(_Document):
-    """A valid plan with its provenance, as `WORK_ORDERS_MANIFEST.json` holds it."""
+    """Describe a valid plan with its provenance, as `WORK_ORDERS_MANIFEST.json` holds it."""
 
     schema_version: str = SCHEMA_VERSION
     system_overview: Overview = ()
@@ -181,19 +190,22 @@ class Manifest(_Document):
 
 @dataclass(frozen=True, slots=True)
 class SchemaProblem:
-    """One field that does not conform, and why."""
+    """Name one field that does not conform to the schema, and say why."""
 
     at: FieldPath
     message: str
 
     @property
     def field(self) -> str:
-        """The field as text, as in `acceptance_commands[0]`; empty for the document itself."""
+        """Return the field as text: `acceptance_commands[0]`; empty for the document itself."""
         return str(self.at)
 
 
 class DocumentInvalid(ValueError):
-    """A document does not conform to its schema; `problems` has one entry per field, 50 at most."""
+    """Say that a document does not conform to its schema.
+
+    `problems` has one entry per field, and at most 50 entries.
+    """
 
     def __init__(self, problems: tuple[SchemaProblem, ...]) -> None:
         super().__init__(
@@ -219,7 +231,10 @@ def parse_document(schema: type[D], value: object) -> D:
 
 
 def _oversized_lists(value: object) -> tuple[SchemaProblem, ...]:
-    """Find lists over all bounds: the validator would look at every element before it says so."""
+    """Return a problem for each list that is far too long.
+
+    The validator would look at every element before it refuses such a list.
+    """
     if not isinstance(value, dict):
         return ()
     return tuple(
@@ -230,7 +245,10 @@ def _oversized_lists(value: object) -> tuple[SchemaProblem, ...]:
 
 
 def unknown_keys(schema: type[BaseModel], value: object) -> tuple[str, ...]:
-    """Return the keys of the JSON object `value` that `schema` does not have: the first, sorted."""
+    """Return the keys of the JSON object `value` that `schema` does not have.
+
+    The keys are sorted, and at most 50 are returned.
+    """
     known = _keys_of(schema)
     if not isinstance(value, dict) or value.keys() <= known:
         return ()
@@ -253,7 +271,7 @@ def order_id(number: int) -> str:
 
 
 def glob_paths(order: WorkOrder) -> tuple[tuple[FieldPath, str], ...]:
-    """Return field and path of every path of the order that holds glob characters."""
+    """Return each path of the order that holds glob characters, after the path of its field."""
     return tuple(_glob_paths(order))
 
 
@@ -279,7 +297,7 @@ def _problems(error: ValidationError) -> tuple[SchemaProblem, ...]:
     first: dict[FieldPath, str] = {}
     for each in error.errors(include_url=False):
         if each["type"] == "too_short" and each["input"]:
-            continue  # what the list holds has problems of its own, and nothing else is left
+            continue  # every element of the list has a problem of its own, so none was left
         first.setdefault(FieldPath(each["loc"]), describe(each))
     problems = (SchemaProblem(where, message) for where, message in first.items())
     return tuple(islice(problems, _MAX_PROBLEMS))

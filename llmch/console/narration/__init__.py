@@ -1,1 +1,1 @@
-"""Says in lines what happens: the events of calls, plans and orders."""
+"""Turns the events of calls, plans and orders into lines."""

@@ -1,4 +1,4 @@
-"""Says in lines what happens between llmch and a model. No I/O."""
+"""Turns the events of model calls into lines. The module does no I/O."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CallEvent = (
 
 
 class CallNarrator:
-    """Turns what happens in model calls into lines.
+    """Turn the events of model calls into lines.
 
     The pieces of a model's text pass through `protect` once they are whole lines.
     """
@@ -36,7 +36,7 @@ class CallNarrator:
         self._thoughts: defaultdict[str, Thoughts] = defaultdict(lambda: Thoughts(protect))
 
     def lines(self, event: CallEvent) -> Iterator[Line]:
-        """Return the lines that say what happened."""
+        """Return the lines that describe the event."""
         match event:
             case ModelCallStarted(_, model, order):
                 self._thoughts[order or PLAN].end()
@@ -54,19 +54,19 @@ class CallNarrator:
                 yield self._usage(event)
 
     def _usage(self, event: UsageCounted) -> Line:
-        # Within a batch, the sum at its end is enough.
+        # In a batch, the sum at the end is enough.
         weight = Weight.VERBOSE if event.order and self._whole.in_batch else Weight.NORMAL
         who = event.order or self._whole.name or MODEL
         return Line(Mark.STEP, usage_text(event), who, "usage", weight=weight)
 
     def _text(self, event: ModelTextArrived) -> Iterator[Line]:
-        """Return what a model thinks, by whole lines; its reply is JSON, and on record."""
+        """Yield a model's reasoning by whole lines; its reply is JSON, and the record has it."""
         if event.channel == Channel.REASONING and self._verbose:
             yield from _thought_lines(self._thoughts[event.order or PLAN].add(event.text))
 
 
 def _reply(event: ModelCallEnded) -> str:
-    if not (event.input_tokens or event.output_tokens):  # as with an authored reply
+    if not (event.input_tokens or event.output_tokens):  # an authored reply has no token counts
         return event.model
     return f"{event.model}: {event.input_tokens:,} tokens in, {event.output_tokens:,} out"
 

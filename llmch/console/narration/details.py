@@ -1,4 +1,7 @@
-"""What stands below a line, bounded: lists, excerpts, where to look. Pure."""
+"""Renders the details below a line: lists, excerpts, and commands that show the result.
+
+This module is pure.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from llmch.console.figures import cost, count
 from llmch.console.line import Line, Mark
 from shared.events import UsageCounted
 
-# Of an excerpt: what was being done stands at its head, what went wrong at its tail.
+# The head of an excerpt shows what was being done, and the tail shows what went wrong.
 _EXCERPT_HEAD = 3
 _EXCERPT_TAIL = 9
 
 
 def item_lines(items: Sequence[str], limit: int | None) -> Iterator[Line]:
-    """Return a line for each item, those over `limit` as a number only."""
+    """Yield a line for each item; the items beyond `limit` are only counted."""
     shown = items[:limit]
     yield from (Line(Mark.ITEM, text) for text in shown)
     if len(shown) < len(items):
@@ -23,24 +26,24 @@ def item_lines(items: Sequence[str], limit: int | None) -> Iterator[Line]:
 
 
 def excerpt_lines(excerpt: str, *, whole: bool) -> Iterator[Line]:
-    """Return the lines of an excerpt, or its head and its tail."""
+    """Yield the lines of an excerpt; its head and its tail alone where it is long."""
     lines = excerpt.strip("\n").split("\n") if excerpt.strip() else []
     left_out = len(lines) - _EXCERPT_HEAD - _EXCERPT_TAIL
     if not whole and left_out > 1:
-        mark = f"... {left_out:,} lines more (--verbose shows all)"
+        mark = f"... {left_out:,} more lines (--verbose shows all)"
         lines = [*lines[:_EXCERPT_HEAD], mark, *lines[-_EXCERPT_TAIL:]]
     yield from (Line(Mark.QUOTE, text) for text in lines)
 
 
 def look_lines(branch: str, repo: str, cwd: str) -> Iterator[Line]:
-    """Return the commands that show what landed on `branch`, fit to be copied."""
+    """Yield the commands that show what landed on `branch`, fit to be copied."""
     git = "git" if repo in ("", cwd) else f"git -C {shlex.quote(repo)}"
     yield Line(Mark.COPY, f"{git} log --oneline {shlex.quote(branch)}")
     yield Line(Mark.COPY, f"{git} switch {shlex.quote(branch)}")
 
 
 def usage_text(event: UsageCounted) -> str:
-    """Return what calls took, in words."""
+    """Return a text that says what the calls took."""
     parts = []
     if event.calls:
         cached = f" ({event.cached_tokens:,} cached)" if event.cached_tokens else ""

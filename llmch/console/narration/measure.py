@@ -1,4 +1,4 @@
-"""How much of a text and of a list is shown: less, unless everything was asked for. Pure."""
+"""Decides how much of a text or a list is shown. This module is pure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from llmch.console.clean import shorten
 from llmch.console.figures import listed
 
-MAX_REPEATED = 100  # characters of a command that was shown in full just before
-_MAX_COMMAND = 300  # characters; the records have the whole
+MAX_REPEATED = 100  # characters of a command that an earlier line showed in full
+_MAX_COMMAND = 300  # characters; the records have the whole command
 _MAX_FILES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Cuts texts and lists to what a person reads; with `verbose` nothing is cut."""
+    """Cut texts and lists to a length that a person reads; with `verbose`, cut nothing."""
 
     verbose: bool
 
@@ -32,5 +32,5 @@ class Measure:
 
 
 def attempt_text(attempt: int, most: int) -> str:
-    """Return `2 of 5`; the number alone where the limit is not known, or was passed."""
+    """Return `2 of 5`; the number alone where the limit is unknown or was passed."""
     return f"{attempt} of {most}" if attempt <= most else str(attempt)

@@ -1,4 +1,4 @@
-"""Says in lines what happens: each event becomes none, one or several. No I/O."""
+"""Turns each event into no line, one line or several lines. The module does no I/O."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from shared.events import Event, ModelTextArrived, Noted, Warned
 
 
 class Narrator:
-    """Turns events, in the order they happen, into lines.
+    """Turn events, in the order they happen, into lines.
 
-    `cwd` is left out of commands that are shown to be copied. `protect` makes a text fit to be
-    shown: events pass through `fit` first, and the pieces of a model's text once they are lines.
+    A command that is shown to be copied does not name the folder `cwd`. `protect` makes a text
+    fit to be shown: an event's texts when the event passes through `fit`, and the pieces of a
+    model's text once they are whole lines.
     """
 
     def __init__(self, *, verbose: bool, cwd: str, protect: Callable[[str], str]) -> None:
@@ -29,14 +30,17 @@ class Narrator:
         self._orders = OrderNarrator(whole, measure, cwd)
 
     def fit(self, event: Event) -> Event:
-        """Return the event fit to be shown; but not a piece, which may end within a sequence."""
+        """Return the event with its texts fit to be shown.
+
+        A piece of a model's text is returned unchanged: it may end within an escape sequence.
+        """
         if isinstance(event, ModelTextArrived):
             return event
         shown: Event = on_texts(event, self._protect)
         return shown
 
     def tell(self, event: Event) -> tuple[Line, ...]:
-        """Return the lines that say what happened."""
+        """Return the lines that describe the event."""
         return tuple(self._lines(event))
 
     def _lines(self, event: Event) -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""Says in lines how orders are executed, one alone or all of a batch. No I/O."""
+"""Turns the events of orders, run alone or in a batch, into lines. The module does no I/O."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _MAX_SUMMARY = 160
 
 
 class OrderNarrator:
-    """Turns the events of execution into lines.
+    """Turn the events of execution into lines.
 
-    `cwd` is left out of commands that are shown to be copied.
+    A command that is shown to be copied does not name the folder `cwd`.
     """
 
     def __init__(self, whole: Whole, measure: Measure, cwd: str) -> None:
@@ -49,7 +49,7 @@ class OrderNarrator:
         self._batch_failure = ""
 
     def lines(self, event: OrderEvent) -> Iterator[Line]:
-        """Return the lines that say what happened."""
+        """Return the lines that describe the event."""
         match event:
             case CommandStarted() | CommandEnded() | CommandTried() | CommandFlagged():
                 yield self._command(event)
@@ -61,7 +61,7 @@ class OrderNarrator:
                 where = base if self._whole.in_batch else f"{branch} from {base}"
                 yield Line(Mark.HEAD, title, order, "order", where)
             case OrderSkipped(order, title, commit):
-                text = f"landed before as {short(commit)}: {title}"
+                text = f"already landed as {short(commit)}: {title}"
                 yield Line(Mark.SKIPPED, text, order, "skipped")
             case OrderEnded():
                 yield from self._order_ended(event)
@@ -109,7 +109,7 @@ class OrderNarrator:
 
     def _order_ended(self, event: OrderEnded) -> Iterator[Line]:
         passed, in_batch = event.verdict == "PASS", self._whole.in_batch
-        text = self._became(event)
+        text = self._result_text(event)
         if in_batch and not passed:
             self._batch_failure = f"; {event.order} {text}"
         yield Line(
@@ -123,13 +123,13 @@ class OrderNarrator:
         if not in_batch:
             yield from self._where_to_look(event)
 
-    def _became(self, event: OrderEnded) -> str:
+    def _result_text(self, event: OrderEnded) -> str:
         failure = self._failures.pop(event.order, None)
         if event.verdict == "PASS":
             return f"{short(event.commit)} {self._measure.files(event.files)}"
         if event.verdict == "FAIL" and failure:
             return self._why(failure)
-        return "ended by an error, nothing was committed"
+        return "ended by an error; nothing was committed"
 
     def _batch_ended(self, event: BatchEnded) -> Iterator[Line]:
         passed = event.verdict == "PASS"
@@ -145,7 +145,7 @@ class OrderNarrator:
             Weight.VERDICT,
         )
         if not passed:
-            yield Line(Mark.NEXT, "the same command again goes on where this one stopped")
+            yield Line(Mark.NEXT, "run the same command again to go on where this one stopped")
         yield from self._where_to_look(event)
 
     def _where_to_look(self, event: OrderEnded | BatchEnded) -> Iterator[Line]:

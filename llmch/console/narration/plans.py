@@ -1,4 +1,4 @@
-"""Says in lines how a plan comes about. No I/O."""
+"""Turns the events of planning into lines. The module does no I/O."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_TITLES = 20
 
 
 class PlanNarrator:
-    """Turns the events of planning into lines."""
+    """Turn the events of planning into lines."""
 
     def __init__(self, whole: Whole, measure: Measure) -> None:
         self._whole = whole
@@ -33,7 +33,7 @@ class PlanNarrator:
         self._max_attempts = 0
 
     def lines(self, event: PlanEvent) -> Iterator[Line]:
-        """Return the lines that say what happened."""
+        """Return the lines that describe the event."""
         match event:
             case PlanStarted(spec, run_id, max_attempts):
                 self._whole.name, self._max_attempts = PLAN, max_attempts
@@ -67,7 +67,7 @@ class PlanNarrator:
     def _reviewed(self, event: PlanReviewed) -> Iterator[Line]:
         claims, dismissed, aside = event.claims, event.dismissed, f"round {event.round}"
         if event.failure:
-            yield Line(Mark.WARNED, f"not to be used: {event.failure}", PLAN, "review", aside)
+            yield Line(Mark.WARNED, f"cannot be used: {event.failure}", PLAN, "review", aside)
             return
         text = f"{count(len(claims), 'claim')} to answer" if claims else "no objection"
         text += f", {dismissed} without proof left out" if dismissed else ""

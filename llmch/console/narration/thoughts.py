@@ -1,4 +1,7 @@
-"""A model's reasoning as whole lines, though it arrives in pieces of any length. Pure."""
+"""Puts a model's reasoning, which arrives in pieces of any length, together into whole lines.
+
+This module is pure.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ _MAX_LINE = 2000  # characters; a longer line is shown as several
 
 
 class Thoughts:
-    """Puts pieces together; `protect` makes a text fit to be shown, once it is whole."""
+    """Put pieces together; `protect` makes each whole line fit to be shown."""
 
     def __init__(self, protect: Callable[[str], str]) -> None:
         self._protect = protect
@@ -21,7 +24,7 @@ class Thoughts:
         return lines + self.end() if len(self._rest) > _MAX_LINE else lines
 
     def end(self) -> list[str]:
-        """Return what is left, the reasoning being over."""
+        """Return the lines that are left when the reasoning is over."""
         rest, self._rest = self._rest, ""
         return self._shown(rest)
 

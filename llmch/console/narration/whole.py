@@ -1,4 +1,4 @@
-"""What is under way as a whole, while events of its parts arrive."""
+"""Names the whole, a plan or a batch, that the events of a run belong to."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ MODEL = "model"
 
 @dataclass(slots=True)
 class Whole:
-    """The plan or the batch that is under way; without a name where an order runs alone."""
+    """Name the plan or the batch that is under way; the name is empty where an order runs alone."""
 
     name: str = ""
 
     @property
     def in_batch(self) -> bool:
-        """Whether orders that end are parts of a batch."""
+        """Return whether orders run as parts of a batch."""
         return self.name == BATCH

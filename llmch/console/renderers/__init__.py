@@ -1,8 +1,8 @@
-"""The output formats: each renders any document.
+"""Defines the output formats; each of them can render any document.
 
 Text is not only printed but also laid out for a terminal, so its renderer returns lines. Any
-other format is a function from a document to the one text that goes to standard output; adding
-one means a file here, a member of `Format` and a case in `renderer_of`.
+other format is a function from a document to the one text that goes to standard output. To add
+a format, add a file here, a member of `Format` and a case in `renderer_of`.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from enum import StrEnum
 from llmch.console.document import Document
 
 Protect = Callable[[str], str]
-"""Takes control characters and secrets out of a text."""
+"""Removes control characters and secrets from a text."""
 
 Renderer = Callable[[Document, Protect], str]
 
 
 class Format(StrEnum):
-    """How a command's answer is printed."""
+    """Name the format in which a command's answer is printed."""
 
     TEXT = "text"
     JSON = "json"
 
 
 def renderer_of(output: Format) -> Renderer | None:
-    """Return what renders documents in this format; `None` for text, which is shown as lines."""
+    """Return the renderer of this format; `None` for text, which is shown as lines."""
     match output:
         case Format.TEXT:
             return None

@@ -1,4 +1,4 @@
-"""Renders blocks as lines of text, for people. Pure."""
+"""Renders blocks as lines of text, for people. This module is pure."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from llmch.console.table import render_table
 
 
 def text_lines(blocks: Iterable[Block], protect: Callable[[str], str]) -> Iterator[Line]:
-    """Return the lines that show the blocks, each with the weight that `--quiet` goes by."""
+    """Return the lines that show the blocks; each line's weight says whether `--quiet` shows it."""
     for block in blocks:
-        # Before anything is split into lines: a secret may have several.
+        # Secrets are masked before a text is split into lines: a secret may have several lines.
         yield from _lines(on_texts(block, protect))
 
 
 def _lines(block: Block) -> Iterator[Line]:
     match block:
         case Paragraph(lines):
-            yield from _as_they_are(lines, Weight.VERDICT)
+            yield from _plain_lines(lines, Weight.VERDICT)
         case Remark(lines):
-            yield from _as_they_are(lines, Weight.NORMAL)
+            yield from _plain_lines(lines, Weight.NORMAL)
         case Rows(rows, headings):
             every = [headings, *rows] if headings else rows
-            yield from _as_they_are(render_table(every), Weight.VERDICT)
+            yield from _plain_lines(render_table(every), Weight.VERDICT)
         case RuleFinding():
             yield from _finding(block)
         case Conclusion(who, text, ok, aside):
@@ -48,7 +48,7 @@ def _lines(block: Block) -> Iterator[Line]:
             pass
 
 
-def _as_they_are(texts: Iterable[str], weight: Weight) -> Iterator[Line]:
+def _plain_lines(texts: Iterable[str], weight: Weight) -> Iterator[Line]:
     return (Line(Mark.TEXT, part, weight=weight) for text in texts for part in text.split("\n"))
 
 

@@ -1,1 +1,1 @@
-"""A terminal that shows lines in colour, and below them what is going on."""
+"""Shows lines in colour on a terminal, and below them the work under way."""

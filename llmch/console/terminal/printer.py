@@ -1,4 +1,4 @@
-"""A terminal: lines in colour, and below them a region that shows what is going on."""
+"""Prints to a terminal: lines in colour, and below them a live region with the current work."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from llmch.console.terminal.text import folded
 from llmch.console.ticker import Ticker
 from shared.events import Event
 
-# Line by line first: erasing downwards from the top corner, tmux takes for a cleared screen and
-# keeps a copy of it among what was scrolled away.
+# The current line is erased first, and then everything below it. If everything were erased at
+# once from the top corner, tmux would take that for a cleared screen and keep a copy of the
+# screen in its scroll-back.
 _ERASE_BELOW = "\r\x1b[K\n\x1b[J\x1b[A"
 
 
 class TerminalPrinter:
-    """Shows lines in colour and, while something is under way, the live region below them.
+    """Show lines in colour and, while work is under way, the live region below them.
 
-    The cursor rests at the start of the region, not at its end: there it stays when the window
-    changes its width and the terminal folds the region anew, so that all of it can be erased. It
-    is never hidden, and so nothing needs to be restored after a SIGKILL.
+    The cursor rests at the start of the region, not at its end. It stays there when the window
+    changes its width and the terminal folds the region anew, so that the whole region can be
+    erased. The cursor is never hidden, so nothing needs to be restored after a SIGKILL.
 
-    `protect` makes a model's text fit to be shown. Safe for threads.
+    `protect` makes a model's text fit to be shown. The printer is safe for threads.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class TerminalPrinter:
         self._region = LiveRegion(activity, protect, self._rich, glyphs=self._glyphs)
 
     def show(self, lines: Sequence[Line]) -> None:
-        """Print the lines above the live region, but for those that it shows itself."""
+        """Print the lines above the live region, except those that the region shows itself."""
         with self._lock:
             self._measure()
             self._draw(
@@ -65,7 +66,7 @@ class TerminalPrinter:
             )
 
     def follow(self, event: Event) -> None:
-        """Bring the live region up to the event; it is there while anything is under way."""
+        """Apply the event to the live region, which is shown while work is under way."""
         with self._lock:
             self._activity.take(event)
             self._live = not self._activity.idle
@@ -75,7 +76,7 @@ class TerminalPrinter:
             self._ticker = Ticker(1 / FRAMES_PER_SECOND, self._refresh, "live region")
 
     def close(self) -> None:
-        """Take the live region away."""
+        """Remove the live region."""
         ticker, self._ticker = self._ticker, None
         if ticker is not None:
             ticker.close()
@@ -90,11 +91,11 @@ class TerminalPrinter:
             self._draw(())
 
     def _measure(self) -> None:
-        # Asked anew each time: the window may have changed, and COLUMNS, once exported, has not.
+        # The size is read each time: the window may change, but an exported COLUMNS does not.
         self._rich.size = self._stream.size
 
     def _draw(self, lasting: Iterable[Text]) -> None:
-        """Put lasting lines where the region began, and the region, as it is now, below them."""
+        """Print lasting lines where the region began, and the current region below them."""
         erase = _ERASE_BELOW if self._drawn else ""
         region = self._region.lines() if self._live else []
         back = f"\x1b[{len(region) - 1}A\r" if len(region) > 1 else "\r" if region else ""

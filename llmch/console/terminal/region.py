@@ -1,4 +1,4 @@
-"""The live region of a terminal: what is going on, since when, and what the model is writing."""
+"""Renders the live region: the current work, its duration, and the model's latest text."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _MAX_TASKS = 4
 
 
 class LiveRegion:
-    """Renders the activity as lines; `protect` makes a model's text fit to be shown.
+    """Render the activity as lines that fit the size of `console`.
 
-    The size of the terminal is that of `console`.
+    `protect` makes a model's text fit to be shown.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class LiveRegion:
         self._glyphs = glyphs
 
     def lines(self) -> list[Text]:
-        """Return the region as it is now, cut to the terminal's size."""
+        """Return the lines of the region at this moment, cut to the terminal's size."""
         now = self._activity.clock()
         tasks = list(self._activity.tasks.values())[:_MAX_TASKS]
         lines = [line for task in tasks for line in self._task(task, now)]
@@ -69,7 +69,7 @@ class LiveRegion:
         return lines
 
     def _tail(self) -> list[Text]:
-        """Return the last lines of what the model is writing, folded to the terminal's width."""
+        """Return the last lines of the model's current text, folded to the terminal's width."""
         if not self._activity.tail:
             return []
         width = max(self._rich.width - 7, 10)

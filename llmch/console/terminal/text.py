@@ -1,4 +1,7 @@
-"""Lines as rich's texts, in colour and folded to the terminal's width. Pure."""
+"""Renders lines as rich's texts, in colour and folded to the terminal's width.
+
+This module is pure.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ from rich.text import Text
 
 from llmch.console.line import LaidOut, Line, Mark, Span
 
-# Narrower, the columns would leave too little for the text: it goes on below, barely indented.
+# On a narrower terminal the columns would leave too little room for the text, so the text is
+# folded over the whole width with a small indent.
 _MIN_COLUMNS = 60
 _NARROW_INDENT = 4
-_MIN_TEXT = 10  # narrower still, the terminal folds better than we do
+_MIN_TEXT = 10  # with less room than this, the terminal folds better than we do
 
 
 def styled(spans: Sequence[Span]) -> Text:
@@ -24,9 +28,9 @@ def styled(spans: Sequence[Span]) -> Text:
 
 
 def folded(line: Line, laid_out: LaidOut, console: RichConsole) -> Text:
-    """Return the line folded to the terminal's width, what follows indented below its text.
+    """Return the line folded to the terminal's width, its further lines indented below its text.
 
-    Commands to copy are left to the terminal to fold: a copy must not hold our line breaks.
+    A command to copy is left to the terminal to fold: a copy must not hold our line breaks.
     """
     prefix, body = styled(laid_out.prefix), styled(laid_out.body)
     width, indent = console.width, prefix.cell_len

@@ -1,4 +1,4 @@
-"""`llmch demo`: build a shipped example from its specification and show what was built."""
+"""Implements `llmch demo`: builds a shipped example from its specification and shows it."""
 
 from llmch.verbs.demo.verb import add_arguments, execute
 

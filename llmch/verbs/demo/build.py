@@ -1,4 +1,4 @@
-"""Builds a shipped example in a fresh repo: plan, then all its orders."""
+"""Builds a shipped example in a fresh repo: makes its plan, then runs all its orders."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _IGNORED = "__pycache__/\n.pytest_cache/\n"
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """Which example to build, where, and with which models."""
+    """Say which example to build, where, and with which models."""
 
     example: Example
     folder: Path
@@ -41,7 +41,7 @@ class DemoOptions:
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """What came of it; `summary` is `None` where there was no valid plan to execute."""
+    """Hold the result of a demo; `summary` is `None` where there was no valid plan to execute."""
 
     repo: Path
     plan: PlanResult
@@ -79,7 +79,7 @@ def build_demo(options: DemoOptions, source: ModelSource, emit: Emit) -> DemoRes
 
 
 def free_folder(parent: Path, name: str) -> Path:
-    """Return `parent/name`, or `parent/name-2` and so on where that is taken."""
+    """Return `parent/name`, or `parent/name-2` and so on where that folder exists."""
     number, folder = 1, parent / name
     while folder.exists():
         number += 1
@@ -90,7 +90,7 @@ def free_folder(parent: Path, name: str) -> Path:
 def make_repo(folder: Path, title: str) -> Path:
     """Create a git repo with one commit at `folder`.
 
-    Raises `InvalidInput` where something is there already.
+    Raises `InvalidInput` where `folder` is a file or holds anything.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder} is not empty", "name another folder with --dir")

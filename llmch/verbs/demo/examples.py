@@ -1,4 +1,4 @@
-"""The shipped examples: where they are and what each is."""
+"""Finds the shipped examples and reads their descriptions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULT = "wordgame"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One example; `run` are the commands that show the program it builds."""
+    """Describe one example; `run` are the commands that show the program it builds."""
 
     name: str
     title: str
@@ -25,24 +25,31 @@ class Example:
 
     @property
     def spec(self) -> Path:
+        """Return the path of the example's specification."""
         return self.folder / "spec.md"
 
     @property
     def transcript(self) -> Path:
+        """Return the path of the example's recorded replies."""
         return self.folder / "transcript.jsonl"
 
 
 def list_examples() -> tuple[Example, ...]:
-    """Return all examples, by name."""
+    """Return all examples, sorted by name."""
     folders = sorted(each.parent for each in _root().glob("*/example.toml"))
     return tuple(_read(folder) for folder in folders)
 
 
 def find_example(name: str) -> Example:
-    """Return the example called `name`. Raises `InvalidInput` naming those there are."""
+    """Return the example called `name`.
+
+    Raises `InvalidInput`, which names all examples, where none has that name.
+    """
     examples = {each.name: each for each in list_examples()}
     if name not in examples:
-        raise InvalidInput(f"there is no example {name!r}", f"there are: {', '.join(examples)}")
+        raise InvalidInput(
+            f"there is no example {name!r}", f"the examples are: {', '.join(examples)}"
+        )
     return examples[name]
 
 
@@ -59,7 +66,7 @@ def _read(folder: Path) -> Example:
 
 @cache
 def _root() -> Path:
-    # In a wheel the examples travel inside the package, in a checkout they lie beside it.
+    # A wheel has the examples inside the package; a checkout has them beside it.
     package = Path(str(resources.files("llmch")))
     installed = package / "_examples"
     return installed if installed.is_dir() else package.parent / "examples"

@@ -1,4 +1,4 @@
-"""Where a demo's replies come from: the example's transcript, or a model."""
+"""Chooses the source of a demo's replies: the example's transcript, or a model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from shared.settings.settings import Settings
 
 
 def demo_source(mode: str, example: Example, settings: Settings) -> ModelSource:
-    """Return the source for `mode`. Raises `ModelUnavailable` where a live one has no key."""
+    """Return the source of replies in `mode`.
+
+    Raises `ModelUnavailable` where a live model has no key.
+    """
     if mode == Mode.LIVE:
         return live_source(settings, settings.planner)
     return ModelSource(Mode.REPLAY, transcript=example.transcript)
@@ -25,7 +28,7 @@ def demo_source(mode: str, example: Example, settings: Settings) -> ModelSource:
 def demo_models(
     mode: str, example: Example, settings: Settings
 ) -> tuple[PlannerModel, ModelChoice]:
-    """Return the models that plan and that write; a replay's are those its transcript names."""
+    """Return the models that plan and write; a replay uses those that its transcript names."""
     if mode == Mode.LIVE:
         return planning_model(settings.planner), model_choice(settings)
     with Transcript.read(example.transcript) as transcript:
@@ -33,7 +36,7 @@ def demo_models(
 
 
 def recorded_models(origin: ReplyOrigin) -> tuple[PlannerModel, ModelChoice]:
-    """Return the models as a transcript's header names them, asked as they were then."""
+    """Return the models that a transcript's header names, to be asked as they were then."""
     model = origin.model or "unknown"
     factory_model = origin.factory_model or model
     return (

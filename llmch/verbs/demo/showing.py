@@ -1,4 +1,4 @@
-"""Shows what a demo built: the commits, and the program itself, run in the sandbox."""
+"""Shows what a demo built: prints the commits, and runs the program in the sandbox."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIMEOUT_SECONDS = 60.0
 def show_program(repo: Path, branch: str, options: DemoOptions, console: Console) -> bool:
     """Print the branch's commits and run the example's commands on it.
 
-    Returns whether all of them ended with 0. The demo's own fresh repo is switched to the branch,
+    Returns whether all commands ended with 0. The demo's own fresh repo is switched to the branch,
     so that a person finds the program there.
     """
     git = Git(repo)

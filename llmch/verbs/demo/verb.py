@@ -1,4 +1,4 @@
-"""`llmch demo`: build a shipped example from its specification and show what was built."""
+"""Declares the options of `llmch demo`, builds the example, and returns the answer."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _ROOT = Path("llmch-demo")
 
 @dataclass(frozen=True, slots=True)
 class ExampleList:
-    """The answer of `demo --list`."""
+    """Represent the answer of `demo --list`: all examples."""
 
     examples: tuple[Example, ...]
 
     def to_json(self) -> object:
-        """Return the name of each example, and what it shows."""
+        """Return the name of each example and what the example shows."""
         return {"examples": [{"name": each.name, "shows": each.shows} for each in self.examples]}
 
     def blocks(self) -> Iterator[Block]:
@@ -39,13 +39,13 @@ class ExampleList:
 
 @dataclass(frozen=True, slots=True)
 class DemoDocument:
-    """The answer of `demo`; `ok` says whether the program was built, and ran."""
+    """Represent the answer of `demo`; `ok` says whether the program was built and ran."""
 
     result: DemoResult
     ok: bool
 
     def to_json(self) -> object:
-        """Return the answers of the plan and of the run; without a plan there is no run."""
+        """Return the answers of `plan` and `run-all`; without a plan, the run is `None`."""
         plan = PlanDocument(self.result.plan).to_json()
         if self.result.summary is None:
             return {"ok": self.ok, "plan": plan, "run": None}
@@ -53,7 +53,7 @@ class DemoDocument:
         return {"ok": self.ok, "repo": str(self.result.repo), "plan": plan, "run": run}
 
     def blocks(self) -> Iterator[Block]:
-        """Return what plan and run show."""
+        """Return the blocks of the plan, and those of the run where there was one."""
         yield from PlanDocument(self.result.plan).blocks()
         if self.result.summary is not None:
             yield from BatchDocument(self.result.summary).blocks()
@@ -62,7 +62,7 @@ class DemoDocument:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `demo`."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="the example (wordgame)")
-    parser.add_argument("--list", action="store_true", help="list the examples and end")
+    parser.add_argument("--list", action="store_true", help="list the examples and exit")
     parser.add_argument(
         "--dir", type=Path, metavar="DIR", help="make the repo here (./llmch-demo/NAME)"
     )
@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Build the example; 0 where all its orders landed and the program ran."""
+    """Build the example. The exit code is 0 where all its orders landed and the program ran."""
     from llmch.verbs.demo.examples import DEFAULT, find_example, list_examples
 
     if args.list:

@@ -130,7 +130,7 @@ GOLDEN: list[tuple[Event, str]] = [
     (PlanReviewed(2, (), 0, ""), "✓ plan     review    no objection  (round 2)\n"),
     (
         PlanReviewed(1, (), 0, "no JSON"),
-        "! plan     review    not to be used: no JSON  (round 1)\n",
+        "! plan     review    cannot be used: no JSON  (round 1)\n",
     ),
     (PlanJudged(2, 1, 0, 0, ()), "✓ plan     accepted  1 order  (attempt 2)\n"),
     (
@@ -192,12 +192,12 @@ GOLDEN: list[tuple[Event, str]] = [
     ),
     (
         ended("ERROR"),
-        "✗ WO-02    ERROR     ended by an error, nothing was committed  (2 attempts, 1m05s)\n"
+        "✗ WO-02    ERROR     ended by an error; nothing was committed  (2 attempts, 1m05s)\n"
         "      records: /runs/X\n",
     ),
     (
         OrderSkipped("WO-01", "Score a guess", TIP),
-        "○ WO-01    skipped   landed before as a1b2c3d4e5: Score a guess\n",
+        "○ WO-01    skipped   already landed as a1b2c3d4e5: Score a guess\n",
     ),
     (
         BatchStarted(3, "factory/X", BASE),
@@ -213,7 +213,7 @@ GOLDEN: list[tuple[Event, str]] = [
     (
         batch_ended("FAIL", 0),
         "✗ run-all  FAIL      0 of 3 orders on factory/X  (3.2s)\n"
-        "    → the same command again goes on where this one stopped\n"
+        "    → run the same command again to go on where this one stopped\n"
         "      records: /runs/X\n",
     ),
 ]
@@ -300,7 +300,7 @@ def test_a_long_excerpt_keeps_its_head_and_its_tail() -> None:
     shown = [line for line in told(failed(excerpt)).splitlines() if "│" in line]
     assert shown[2:5] == [
         "    │ line 3",
-        "    │ ... 18 lines more (--verbose shows all)",
+        "    │ ... 18 more lines (--verbose shows all)",
         "    │ line 22",
     ]
     assert shown[-1] == "    │ line 30"

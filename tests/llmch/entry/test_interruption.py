@@ -209,7 +209,7 @@ def test_an_interrupted_plan_says_so_in_its_records(cwd: Path, number: signal.Si
             out, _ = interrupt(process, number)
     error = json.loads(out)["error"]
     assert error["name"] == "INTERRUPTED"
-    assert "begins anew" in error["hint"]
+    assert "starts again" in error["hint"]
     assert not (cwd / "plan").exists()
     (run_folder,) = (cwd / "artifacts" / "planner").glob("*/")
     assert json.loads((run_folder / "run.json").read_text())["status"] == "interrupted"

@@ -338,7 +338,7 @@ BAD_FLAGS = {
     "heat": (["--llm-temperature", "3"], 2, "temperature"),
     "a cap below zero": (["--max-cost", "-1"], 2, "max-cost"),
     "a replay of nothing": (["--llm", "replay"], 2, "needs a transcript"),
-    "a replay of no file": (["--llm", "replay", "--transcript", "{here}/none"], 2, "is no file"),
+    "a replay of no file": (["--llm", "replay", "--transcript", "{here}/none"], 2, "is not a file"),
     "a sandbox that nobody knows": (["--sandbox", "vault"], 2, "vault"),
     "a flag that nobody knows": (["--frobnicate"], 2, "--frobnicate"),
 }

@@ -84,11 +84,11 @@ def test_where_there_is_no_working_tree_there_is_no_layout(repo: Path, tmp_path:
     assert (bare.layout(), bare.is_bare(), Git(repo).is_bare()) == (None, True, False)
 
 
-def test_a_path_with_a_line_end_is_refused_in_words(repo: Path, tmp_path: Path) -> None:
+def test_a_path_with_a_line_break_is_refused_in_words(repo: Path, tmp_path: Path) -> None:
     odd = repo.rename(tmp_path / "a\nb")
     with pytest.raises(GitFailed) as failed:
         Git(odd).layout()
-    assert "line end" in failed.value.hint
+    assert "line break" in failed.value.hint
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make a repo another user's")

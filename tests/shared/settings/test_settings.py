@@ -308,7 +308,7 @@ def test_what_could_weaken_the_sandbox_is_ignored_with_a_warning(
     variable = "LLMCH_" + named.split()[0].upper().replace(".", "_")
     assert loaded.warnings == (
         f"{repo}/pyproject.toml: {named} is ignored: a target repo's own config may not set it;"
-        f" llmch.toml beside a spec outside of the repo, {variable} or a flag may",
+        f" set it by llmch.toml beside a spec outside of the repo, {variable} or a flag",
     )
 
 
@@ -431,7 +431,7 @@ def test_without_a_target_repo_a_file_that_came_with_a_clone_does_not_decide(
         ("max_cots = 1", "max_cots", "did you mean max_cost?"),
         ("[sandbox]\nnetwork = 1", "sandbox.network", "did you mean sandbox.net?"),
         ("[planer]\nmodel = 'x'", "planer", "did you mean planner"),
-        ("zzzzz = 1", "zzzzz", "known are artifacts_dir, dependencies"),
+        ("zzzzz = 1", "zzzzz", "the settings are artifacts_dir, dependencies"),
         ('"sandbox.net" = "host"', "sandbox.net", "did you mean sandbox.net?"),
     ],
 )
