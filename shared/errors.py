@@ -12,7 +12,7 @@ from typing import ClassVar
 
 
 class ExitCode(IntEnum):
-    """List the codes that the process returns; the table in the docs/commands.md says when."""
+    """List the codes that the process returns; the table in `docs/commands.md` says when."""
 
     OK = 0
     FAILED = 1

@@ -168,7 +168,7 @@ def test_an_empty_folder_is_refused(say: Say, cwd: Path) -> None:
 def test_a_repo_that_is_none_is_refused(say: Say, folder: Path, cwd: Path) -> None:
     said = say("check", write(folder, order(1)), "--repo", cwd, "--json")
     assert said.code == 2
-    assert "no git working tree" in said.error["message"]
+    assert "not a git working tree" in said.error["message"]
 
 
 def test_checking_writes_nothing(say: Say, folder: Path, cwd: Path) -> None:

@@ -228,9 +228,9 @@ def test_a_bad_spec(
 BAD_FLAGS = {
     "a folder for a spec": (["--spec", "{here}"], "is a directory"),
     "a template without the place": (["--template", "{here}/template.md"], "{{PRODUCT_SPEC}}"),
-    "a repo that is none": (["--repo", "{here}"], "no git working tree"),
+    "a repo that is none": (["--repo", "{here}"], "not a git working tree"),
     "a repo that is not there": (["--repo", "{here}/none"], "no such folder"),
-    "a bare repo": (["--repo", "{here}/bare.git"], "no git working tree"),
+    "a bare repo": (["--repo", "{here}/bare.git"], "not a git working tree"),
     "an export into the repo": (["--repo", "{here}/repo", "--outdir", "{here}/repo/x"], "inside"),
     "an export over a plan": (["--outdir", "{here}/plan"], "already holds a plan"),
     "an export to a file": (["--outdir", "{here}/template.md"], "is not a directory"),
