@@ -33,7 +33,7 @@ def is_living(pid: int) -> bool:
 
 def is_named(pid: int, name: str) -> bool:
     """Say whether a process runs that program already: it may not have got its turn yet."""
-    return Path(f"/proc/{pid}/comm").read_text() == f"{name}\n"
+    return name.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:1]
 
 
 def comes_true(condition: Callable[[], bool]) -> None:

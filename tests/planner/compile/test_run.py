@@ -167,14 +167,14 @@ def test_an_export_that_fails_says_where_the_plan_is(planner: Planner) -> None:
 
 
 def test_a_folder_without_a_repo_is_refused(planner: Planner) -> None:
-    assert "no git working tree" in refusal(planner, repo=planner.scratch)
+    assert "not a git working tree" in refusal(planner, repo=planner.scratch)
     assert "no such folder" in refusal(planner, repo=planner.scratch / "none")
 
 
 def test_a_bare_repo_is_refused(planner: Planner) -> None:
     bare = planner.scratch / "bare.git"
     git(planner.scratch, "init", "--quiet", "--bare", str(bare))
-    assert "no git working tree" in refusal(planner, repo=bare)
+    assert "not a git working tree" in refusal(planner, repo=bare)
 
 
 def test_what_the_repo_has_satisfies_preconditions(planner: Planner, repo: Path) -> None:
