@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from factory.orders.documents import AttemptStage, Stage
+from factory.orders.stages import AttemptStage, Stage
 from llmch.entry.verb_table import VERBS
 from shared.errors import ExitCode
 from tests import rules_page, work_orders_page

@@ -9,7 +9,8 @@ from langgraph.runtime import Runtime
 from factory.attempt.staging import stage_proposal
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.judging.brief import brief_of
-from factory.orders.documents import AttemptStage, Stage, WriteProposal
+from factory.orders.documents import WriteProposal
+from factory.orders.stages import AttemptStage, Stage
 from factory.proposal.prompt import hashes_of
 from factory.proposal.scope import WriteRefusal, check_proposal
 from factory.workbench.tree import NotReadable, Tree

@@ -5,7 +5,8 @@ from __future__ import annotations
 from langgraph.runtime import Runtime
 
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
-from factory.orders.documents import AttemptRecord, AttemptStage, FailureBrief
+from factory.orders.documents import AttemptRecord, FailureBrief
+from factory.orders.stages import AttemptStage
 from factory.orders.verdict import Failed, Passed
 from factory.record.summary import drift_warning
 from shared.events import Warned

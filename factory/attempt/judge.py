@@ -17,7 +17,7 @@ from factory.judging.contract import (
     render_violations,
     without_syntax,
 )
-from factory.orders.documents import AttemptStage, Stage
+from factory.orders.stages import AttemptStage, Stage
 from factory.record.summary import unjudged_warning
 from shared.events import Warned
 from shared.files.atomic_io import write_json

@@ -11,9 +11,10 @@ from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUp
 from factory.judging.brief import brief_of
 from factory.judging.evidence import Evidence, Gathering, beside
 from factory.judging.verification import verification_of
-from factory.orders.documents import AttemptStage, FailureBrief, Stage
+from factory.orders.documents import FailureBrief
 from factory.orders.limits import MAX_CONTEXT_BYTES
 from factory.orders.reply_format import ReplyFormat
+from factory.orders.stages import AttemptStage, Stage
 from factory.proposal.prompt import ShownFile, hashes_of, render_prompt
 from factory.proposal.read_reply import ProposalInvalid, parse_proposal
 from factory.proposal.request import build_request

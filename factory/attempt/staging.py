@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from factory.orders.documents import FileWrite, Stage, WriteProposal
+from factory.orders.documents import FileWrite, WriteProposal
+from factory.orders.stages import Stage
 from factory.proposal.scope import WriteRefusal
 from factory.workbench.side_by_side import side_by_side
 from shared.git.answers import TreeEntry

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from factory.judging.excerpt import cut
-from factory.orders.documents import FailureBrief, Stage
+from factory.orders.documents import FailureBrief
+from factory.orders.stages import Stage
 from factory.proposal.prompt import reminder
 from shared.work_order.schemas import WorkOrder
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from factory.judging.brief import brief_of
 from factory.judging.excerpt import stable_excerpt
 from factory.judging.verification import Check, parse_check, verification_of
-from factory.orders.documents import AttemptStage, CmdResult, FailureBrief, SandboxRecord, Stage
+from factory.orders.documents import CmdResult, FailureBrief, SandboxRecord
 from factory.orders.options import RunOptions
+from factory.orders.stages import AttemptStage, Stage
 from factory.orders.task import OrderTask
 from factory.proposal.scope import FileKind, FileState
 from factory.record.progress import Progress

@@ -8,8 +8,8 @@ from pathlib import Path
 from factory.judging.commands import Judging, run_checks
 from factory.judging.contract import check_declarations, render_violation, without_syntax
 from factory.judging.warm_checker import WarmChecker
-from factory.orders.documents import Stage
 from factory.orders.options import RunOptions
+from factory.orders.stages import Stage
 from factory.orders.task import OrderTask
 from factory.orders.verdict import Passed
 from factory.record.progress import AnnouncedProgress

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from factory.orders.limits import MAX_EXCERPT_CHARACTERS
 from factory.orders.order_state import EndState
+from factory.orders.stages import Stage, VerdictWord
+from factory.orders.usage import UsageRecord
 
 
 def _is_none(value: object) -> bool:
@@ -19,41 +20,6 @@ Pushed = Annotated[bool | None, Field(exclude_if=_is_none)]
 """Whether the requested push succeeded. The key is absent from the JSON if no push was made."""
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-
-
-VerdictWord = Literal["PASS", "FAIL", "ERROR"]
-"""How an order or a run was judged. A verdict says whether the requested work is done. The state
-of an order (`OrderState`) also covers orders that were never judged."""
-
-
-class AttemptStage(StrEnum):
-    """Name the step that an attempt is at. A `Stage` says something else: how an attempt failed."""
-
-    PROPOSE = "propose"
-    APPLY = "apply"
-    CONTRACT = "contract"
-    VERIFY = "verify"
-    ACCEPT = "accept"
-    COMMIT = "commit"
-
-
-class Stage(StrEnum):
-    """Name the way in which an attempt failed, which decides what the next prompt says about it."""
-
-    PREFLIGHT = "preflight"
-    EXCEPTION = "exception"
-    LLM_OUTPUT_INVALID = "llm_output_invalid"
-    WRITE_SCOPE_VIOLATION = "write_scope_violation"
-    STALE_CONTEXT = "stale_context"
-    WRITE_FAILED = "write_failed"
-    VERIFY_FAILED = "verify_failed"
-    CONTRACT_VIOLATED = "contract_violated"
-    ACCEPTANCE_FAILED = "acceptance_failed"
-
-    @property
-    def retryable(self) -> bool:
-        """Return whether another proposal could succeed. None can fix the disk or the plan."""
-        return self not in (Stage.PREFLIGHT, Stage.WRITE_FAILED)
 
 
 class _Record(BaseModel):
@@ -151,18 +117,6 @@ class OrderFailure(_Record):
     command: str | None = None
     exit_code: int | None = None
     excerpt: str
-
-
-class UsageRecord(_Record):
-    """Hold the tokens and the cost of model calls; `cost_usd` is null while a price is unknown."""
-
-    calls: int
-    input_tokens: int
-    cached_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    cost_usd: float | None
-    replayed_calls: int = 0
 
 
 class CommandFlag(_Record):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from factory.orders.documents import AttemptRecord, Stage
+from factory.orders.documents import AttemptRecord
 from factory.orders.reply_format import ReplyFormat, choose_reply_format
+from factory.orders.stages import Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from factory.orders.documents import FailureBrief, Stage
+from factory.orders.documents import FailureBrief
 from factory.orders.reply_format import ReplyFormat
+from factory.orders.stages import Stage
 from factory.proposal.files_format import NO_FINAL_NEWLINE, fence_for, render_files_example
 from factory.proposal.scope import FileKind, FileState
 from shared.files.template import fill

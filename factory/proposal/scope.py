@@ -9,8 +9,9 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Protocol
 
-from factory.orders.documents import FileWrite, Stage, WriteProposal
+from factory.orders.documents import FileWrite, WriteProposal
 from factory.orders.limits import MAX_PROPOSAL_BYTES, MAX_WRITE_BYTES
+from factory.orders.stages import Stage
 from shared.files.paths import PathProblem, check_path, fold_path, is_git_path
 from shared.work_order.schemas import WorkOrder
 

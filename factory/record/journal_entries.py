@@ -11,7 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from factory.orders.documents import AttemptStage, Stage, UsageRecord, VerdictWord
+from factory.orders.stages import AttemptStage, Stage, VerdictWord
+from factory.orders.usage import UsageRecord
 from shared.llm.record.earlier import EarlierRun
 from shared.run_record import Ending
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import ValidationError
-
-from factory.orders.documents import AttemptStage, Stage, UsageRecord, VerdictWord
+from factory.orders.stages import AttemptStage, Stage, VerdictWord
+from factory.orders.usage import UsageRecord
 from factory.record.journal_entries import (
     Entry,
     FailedAttempt,
@@ -58,7 +58,7 @@ def _render(entry: Entry, name: str, value: object) -> Iterator[tuple[str, objec
         case Path():
             yield name, str(value)
         case UsageRecord():
-            yield name, value.model_dump(mode="json")
+            yield name, asdict(value)
         case tuple():
             yield name, [_render_item(each) for each in value]
         case _:
@@ -127,10 +127,15 @@ class _Facts:
         return self.one_of(name, Ending)
 
     def usage(self, name: str) -> UsageRecord:
-        try:
-            return UsageRecord.model_validate(self._get(name, dict, "a JSON object"))
-        except ValidationError as fault:
-            raise ValueError(f"{name!r} is not a record of the usage of model calls") from fault
+        match self._get(name, dict, "a JSON object"):
+            case {"cost_usd": None | int() | float() as cost, **tokens} if not any(
+                type(each) is not int for each in tokens.values()
+            ):
+                with contextlib.suppress(TypeError):  # a key is missing, or one too many is there
+                    return UsageRecord(cost_usd=None if cost is None else float(cost), **tokens)
+            case _:
+                pass
+        raise ValueError(f"{name!r} is not a record of the usage of model calls")
 
     def optional(self, name: str, read: Callable[[str], T]) -> T | None:
         """Return what `read` returns, or `None` if the fact is null or missing."""

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from factory.orders.documents import AttemptStage, FailureBrief, UsageRecord
+from factory.orders.documents import FailureBrief
+from factory.orders.stages import AttemptStage
+from factory.orders.usage import UsageRecord
 from factory.record.journal import Journal
 from factory.record.journal_entries import FailedAttempt, FailureFacts, StageBegun
 from shared.errors import Interrupted

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
-from factory.orders.documents import AttemptStage, UsageRecord
+from factory.orders.stages import AttemptStage
+from factory.orders.usage import UsageRecord
 from factory.record.journal_entries import (
     Entry,
     FailedAttempt,

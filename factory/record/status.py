@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -189,7 +190,7 @@ def _order_document(order: OrderStatus) -> dict[str, Any]:
         "failure": _failure_document(order.failed_attempt, order.failure),
         "commit": order.commit or None,
         "landed_before": order.skipped,
-        "usage": order.usage.model_dump(mode="json") if order.usage else None,
+        "usage": asdict(order.usage) if order.usage else None,
     }
 
 

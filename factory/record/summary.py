@@ -14,10 +14,10 @@ from factory.orders.documents import (
     FailureBrief,
     OrderFailure,
     RunSummary,
-    UsageRecord,
-    VerdictWord,
 )
 from factory.orders.order_state import OrderState
+from factory.orders.stages import VerdictWord
+from factory.orders.usage import UsageRecord
 from factory.orders.verdict import Errored, Failed, Passed, Verdict
 from factory.repo.path_names import name_paths
 from shared.llm.cost.usage import Tally, usage_document

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from factory.orders.documents import Stage
+from factory.orders.stages import Stage
 from factory.record.journal import journal_path, read_journal, unfinished
 from factory.record.journal_entries import (
     Entry,

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from factory.attempt.state import FactoryContext, FactoryState, first_state
 from factory.judging.brief import brief_of
 from factory.judging.warm_checker import WarmChecker
-from factory.orders.documents import AttemptRecord, Stage
+from factory.orders.documents import AttemptRecord
 from factory.orders.options import RunOptions
+from factory.orders.stages import Stage
 from factory.orders.task import OrderResult, OrderTask
 from factory.orders.verdict import Errored
 from factory.record.journal import Journal

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from factory.orders.documents import AttemptStage, UsageRecord
+from factory.orders.stages import AttemptStage
+from factory.orders.usage import UsageRecord
 from factory.record.journal import journal_path, open_journal
 from factory.record.journal_entries import (
     LandingBegun,

@@ -20,7 +20,8 @@ import jsonschema
 import pytest
 
 import llmch
-from factory.orders.documents import Stage, WriteProposal
+from factory.orders.documents import WriteProposal
+from factory.orders.stages import Stage
 from factory.proposal.reply_schema import reply_schema
 from llmch.verbs.demo.build import make_repo
 from llmch.verbs.demo.examples import find_example

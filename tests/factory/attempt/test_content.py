@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from factory.orders.documents import RunSummary, Stage
+from factory.orders.documents import RunSummary
+from factory.orders.stages import Stage
 from tests.fakes import proposal
 from tests.harness import Factory, blob, commit_all, git, order, stages
 

@@ -9,7 +9,8 @@ import resource
 
 import pytest
 
-from factory.orders.documents import FailureBrief, RunSummary, Stage
+from factory.orders.documents import FailureBrief, RunSummary
+from factory.orders.stages import Stage
 from factory.sandbox import Backend, Found, Guarantee, Limits, find_backends
 from shared.errors import ModelUnavailable
 from shared.events import AttemptFailed, Event, StageStarted

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from factory.orders.documents import RunSummary, Stage
+from factory.orders.documents import RunSummary
+from factory.orders.stages import Stage
 from shared.events import CommandStarted, Event, Noted, StageStarted, Warned
 from tests.fakes import proposal
 from tests.harness import Factory, Json, commit_all, manifest, stages, write_plan, writing

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from factory.orders.documents import RunSummary, Stage
+from factory.orders.documents import RunSummary
+from factory.orders.stages import Stage
 from shared.errors import ModelUnavailable
 from shared.events import CommandEnded, CommandFlagged, CommandTried
 from shared.llm.client import ReplyFailed

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from factory.orders.documents import FileWrite, RunSummary, Stage, WriteProposal
+from factory.orders.documents import FileWrite, RunSummary, WriteProposal
+from factory.orders.stages import Stage
 from factory.proposal.scope import check_proposal
 from factory.workbench.tree import NotReadable, Tree
 from shared.llm.client import Request

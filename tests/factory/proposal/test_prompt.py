@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from factory.orders.documents import FailureBrief, Stage
+from factory.orders.documents import FailureBrief
 from factory.orders.reply_format import ReplyFormat
+from factory.orders.stages import Stage
 from factory.proposal.files_format import NO_FINAL_NEWLINE
 from factory.proposal.prompt import ShownFile, reminder, render_prompt
 from factory.proposal.scope import FileKind, FileState

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.orders.documents import RunSummary, Stage
+from factory.orders.documents import RunSummary
 from factory.orders.model_choice import ModelChoice
 from factory.orders.reply_format import ReplyFormat
+from factory.orders.stages import Stage
 from factory.proposal.files_format import ProposedFile, render_files_reply
 from factory.proposal.read_reply import ParsedReply, ProposalInvalid, parse_proposal
 from factory.proposal.scope import FileKind, FileState

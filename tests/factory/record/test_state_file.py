@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -54,3 +56,9 @@ def test_a_run_goes_on_where_it_cannot_be_written(tmp_path: Path) -> None:
     state(_BEGUN)
     state(RunConcluded())
     assert not state_path(tmp_path).exists()
+
+
+def test_status_is_read_without_loading_what_only_a_run_needs() -> None:
+    code = "import sys, factory.record.status; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"pydantic", "openai", "langgraph", "rich"} & set(done.stdout.split())

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from factory.orders.documents import RunSummary, Stage
+from factory.orders.documents import RunSummary
 from factory.orders.model_choice import ModelChoice
+from factory.orders.stages import Stage
 from shared.errors import BudgetReached, Busy, Interrupted, ModelUnavailable
 from shared.events import (
     AttemptFailed,
