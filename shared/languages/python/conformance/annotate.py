@@ -12,6 +12,7 @@ from shared.languages.python.conformance.probe import (
     type_variables,
 )
 from shared.languages.python.stubs.declarations import Declaration, declarations
+from shared.languages.python.stubs.shadowing import after_future_imports
 
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _HARMLESS = frozenset({"staticmethod", "classmethod", "abstractmethod", "override"})
@@ -35,7 +36,7 @@ def annotate(
         if not had.keys() & declarations([statement]).keys()
     ]
     any_ = ast.ImportFrom("typing", [ast.alias("Any", "_Any")], 0)
-    at = _after_future_imports(body)
+    at = after_future_imports(body)
     return ast.Module([*body[:at], any_, *needed, *body[at:]], [])
 
 
@@ -113,11 +114,3 @@ def _parameters(args: ast.arguments) -> list[ast.arg]:
 
 def _is_annotated(args: ast.arguments) -> bool:
     return any(each.annotation is not None for each in _parameters(args))
-
-
-def _after_future_imports(body: Sequence[ast.stmt]) -> int:
-    for index in range(len(body), 0, -1):
-        each = body[index - 1]
-        if isinstance(each, ast.ImportFrom) and each.module == "__future__":
-            return index
-    return 0

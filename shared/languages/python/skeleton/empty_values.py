@@ -67,7 +67,7 @@ class EmptyValues:
             return ast.Constant(None)
         if name == "Union":
             return self._first(parts, depth)
-        is_fixed = name in {"tuple", "Tuple"} and not any(_is_ellipsis(each) for each in parts)
+        is_fixed = name in {"tuple", "Tuple"} and not any(is_ellipsis(each) for each in parts)
         if is_fixed:
             return ast.Tuple([self.of(each, depth + 1) for each in parts], ast.Load())
         return self._of_name(name, depth)
@@ -106,5 +106,6 @@ def _last_name(node: ast.expr) -> str:
             return ""
 
 
-def _is_ellipsis(node: ast.expr) -> bool:
+def is_ellipsis(node: ast.expr) -> bool:
+    """Return whether an expression is `...`."""
     return isinstance(node, ast.Constant) and node.value is ...

@@ -13,7 +13,7 @@ from typing import Final
 
 from shared.languages.python.code import CodeProblem
 from shared.languages.python.conformance.probe import base_names, decorator_names
-from shared.languages.python.skeleton.empty_values import EmptyValues
+from shared.languages.python.skeleton.empty_values import EmptyValues, is_ellipsis
 from shared.languages.python.stubs.declarations import declarations
 from shared.languages.python.stubs.merge import merge, merge_stubs
 from shared.languages.python.views.sources import Source
@@ -108,15 +108,11 @@ def _emptied(statement: ast.stmt, values: EmptyValues) -> ast.stmt:
         case ast.ClassDef():
             return _empty_class(statement, values)
         case ast.AnnAssign(target=target, annotation=annotation, value=value):
-            if value is None or _is_ellipsis(value):
+            if value is None or is_ellipsis(value):
                 value = values.of(annotation)
             return ast.AnnAssign(target, annotation, value, statement.simple)
         case _:
             return statement
-
-
-def _is_ellipsis(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is ...
 
 
 def _empty_function(node: _FunctionNode, values: EmptyValues) -> _FunctionNode:
@@ -152,7 +148,7 @@ def decorator_names_of(node: ast.expr) -> str:
 
 
 def _default(node: ast.expr | None) -> ast.expr | None:
-    return ast.Constant(None) if node is not None and _is_ellipsis(node) else node
+    return ast.Constant(None) if node is not None and is_ellipsis(node) else node
 
 
 def _empty_class(node: ast.ClassDef, values: EmptyValues) -> ast.ClassDef:
@@ -176,7 +172,7 @@ def _field(statement: ast.AnnAssign, values: EmptyValues) -> ast.AnnAssign:
 
     The default is `None` where the empty value is mutable, which a dataclass would refuse.
     """
-    if statement.value is None or not _is_ellipsis(statement.value):
+    if statement.value is None or not is_ellipsis(statement.value):
         return statement
     empty = values.of(statement.annotation)
     default = empty if isinstance(empty, ast.Constant | ast.Tuple) else ast.Constant(None)
@@ -192,6 +188,6 @@ def _member(statement: ast.stmt, number: int, *, is_text: bool) -> ast.stmt:
             given = value
         case _:
             return statement
-    if given is None or _is_ellipsis(given):
+    if given is None or is_ellipsis(given):
         given = ast.Constant(name.lower() if is_text else number)
     return ast.Assign([target], given)

@@ -36,7 +36,7 @@ def with_outer_types(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     renamed = [renaming.visit(copy.deepcopy(each)) for each in body]
     if not renaming.used:
         return list(body)
-    at = _after_future_imports(body)
+    at = after_future_imports(body)
     made = [_alias(name, declared) for name in sorted(renaming.used)]
     imports = [each for each in made if isinstance(each, ast.ImportFrom)]
     aliases = [each for each in made if not isinstance(each, ast.ImportFrom)]
@@ -72,7 +72,8 @@ def _alias(name: str, declared: Collection[str]) -> ast.stmt:
     return ast.ImportFrom("builtins", [ast.alias(name, _PREFIX + name)], 0)
 
 
-def _after_future_imports(body: Sequence[ast.stmt]) -> int:
+def after_future_imports(body: Sequence[ast.stmt]) -> int:
+    """Return the index behind the last `from __future__` import, and 0 where there is none."""
     ends = [
         index
         for index, each in enumerate(body, 1)
