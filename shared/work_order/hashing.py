@@ -25,11 +25,6 @@ def sha256_bytes(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def sha256_text(text: str) -> str:
-    """Return the SHA-256 of `text` in UTF-8."""
-    return sha256_bytes(text.encode())
-
-
 def canonical_json(value: object) -> bytes:
     """Return the canonical text of a JSON value: sorted keys, no spaces, UTF-8, no NaN.
 

@@ -16,7 +16,7 @@ from shared.errors import ModelUnavailable
 from shared.events import AttemptFailed, Event, StageStarted
 from shared.llm.client import ReplyFailed, Request
 from shared.settings.settings import SandboxSettings
-from shared.work_order.hashing import EMPTY_SHA256, sha256_text
+from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 from tests.fakes import proposal
 from tests.harness import Factory, blob, commit_all, order, stages, writing
 from tests.processes import ended_by_its_deadline
@@ -197,7 +197,7 @@ def test_a_wrong_hash_is_stale_and_told_with_the_right_one(factory: Factory) -> 
     summary = factory.run(writing("README.md"), [stale, proposal({"README.md": "new\n"})])
     assert stages(summary) == [Stage.STALE_CONTEXT, ""]
     assert f"'README.md': base_sha256 is {'0' * 64}" in said(summary)
-    assert sha256_text("# A project\n") in said(summary)
+    assert sha256_bytes(b"# A project\n") in said(summary)
 
 
 def test_the_hash_of_nothing_is_stale_for_a_file_that_is_there(factory: Factory) -> None:
@@ -206,7 +206,7 @@ def test_the_hash_of_nothing_is_stale_for_a_file_that_is_there(factory: Factory)
 
 
 def test_a_hash_is_stale_for_a_file_that_is_not_there(factory: Factory) -> None:
-    stale = proposal({"hello.txt": "new\n"}, hello_txt=sha256_text("old\n"))
+    stale = proposal({"hello.txt": "new\n"}, hello_txt=sha256_bytes(b"old\n"))
     summary = factory.run(order(), [stale], max_attempts=1)
     assert "the file does not exist" in said(summary)
 

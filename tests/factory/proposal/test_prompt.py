@@ -12,7 +12,7 @@ from factory.orders.stages import Stage
 from factory.proposal.files_format import NO_FINAL_NEWLINE
 from factory.proposal.prompt import ShownFile, reminder, render_prompt
 from factory.proposal.scope import FileKind, FileState
-from shared.work_order.hashing import EMPTY_SHA256, sha256_text
+from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 from shared.work_order.schemas import WorkOrder, parse_document
 from tests.harness import order
 
@@ -20,7 +20,7 @@ from tests.harness import order
 def shown(path: str, text: str | None) -> ShownFile:
     if text is None:
         return ShownFile(path, FileState(FileKind.ABSENT, EMPTY_SHA256), "")
-    return ShownFile(path, FileState(FileKind.FILE, sha256_text(text)), text)
+    return ShownFile(path, FileState(FileKind.FILE, sha256_bytes(text.encode())), text)
 
 
 def prompt(
@@ -35,7 +35,7 @@ def prompt(
 
 def test_a_file_is_shown_whole_with_its_hash() -> None:
     text = prompt(shown("a.py", "x = 1\n"))
-    assert f"## a.py (read only)\nbase_sha256: {sha256_text('x = 1' + chr(10))}\n" in text
+    assert f"## a.py (read only)\nbase_sha256: {sha256_bytes(b'x = 1' + bytes([10]))}\n" in text
     assert "```\nx = 1\n```\n" in text
 
 
@@ -107,5 +107,5 @@ def test_no_hash_is_spoken_of_where_none_is_shown(stage: Stage) -> None:
 def test_a_stale_json_reply_is_told_to_copy_the_hashes_that_are_shown() -> None:
     brief = FailureBrief(stage=Stage.STALE_CONTEXT, primary_error_excerpt="it is stale")
     text = prompt(shown("hello.txt", "hi\n"), failure=brief)
-    assert f"base_sha256: {sha256_text('hi' + chr(10))}" in text
+    assert f"base_sha256: {sha256_bytes(b'hi' + bytes([10]))}" in text
     assert "Copy each base_sha256 from the list of files." in text

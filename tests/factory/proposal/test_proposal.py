@@ -17,13 +17,13 @@ from factory.orders.stages import Stage
 from factory.proposal.files_format import ProposedFile, render_files_reply
 from factory.proposal.read_reply import ParsedReply, ProposalInvalid, parse_proposal
 from factory.proposal.scope import FileKind, FileState
-from shared.work_order.hashing import EMPTY_SHA256, sha256_text
+from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 from tests.harness import Factory, blob, order, stages
 
 FORMATS = tuple(ReplyFormat)
 SHOWN = {
-    "hello.py": FileState(FileKind.FILE, sha256_text("old\n")),
-    "data.json": FileState(FileKind.FILE, sha256_text("{}\n")),
+    "hello.py": FileState(FileKind.FILE, sha256_bytes(b"old\n")),
+    "data.json": FileState(FileKind.FILE, sha256_bytes(b"{}\n")),
 }
 CODE = 'print("hi")\n'
 
