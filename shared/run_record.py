@@ -10,37 +10,17 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from shared.errors import Interrupted, InvalidInput, LlmchError
+from shared.ending import Ending, ending_of
+from shared.errors import InvalidInput, LlmchError
 from shared.events import Emit, Event, ModelTextArrived, event_to_json, fan_out
 from shared.files.atomic_io import make_folder, write_bytes, write_json, write_refused, write_text
 from shared.secrets.redaction import redact, secret_values
 from shared.version import VERSION
 
 _EPOCH_DIGITS = 12  # beyond the year 30000; git's own limit is not much further
-
-
-class Ending(StrEnum):
-    """Say how a run ended, as `run.json` keeps it; a run that was killed has no ending."""
-
-    COMPLETED = "completed"
-    INTERRUPTED = "interrupted"
-    ERROR = "error"
-    INTERNAL_ERROR = "internal error"
-
-
-def ending_of(error: BaseException) -> Ending:
-    """Return the ending of a run that this exception ended."""
-    match error:
-        case KeyboardInterrupt() | Interrupted():
-            return Ending.INTERRUPTED
-        case LlmchError():
-            return Ending.ERROR
-        case _:
-            return Ending.INTERNAL_ERROR
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from factory.record.journal_entries import Entry, JournalStep, RunConcluded
 from factory.record.journal_format import parse_entry, render_entry
+from shared.ending import Ending, ending_of
 from shared.errors import Busy, CommandFailed, PreflightRefused
 from shared.files.atomic_io import sync_folder
-from shared.run_record import Ending, ending_of
 
 _CLOSED = -1
 _KILL_AT = "LLMCH_TEST_KILL_AT"

@@ -13,8 +13,8 @@ from typing import ClassVar, Literal
 
 from factory.orders.stages import AttemptStage, Stage, VerdictWord
 from factory.orders.usage import UsageRecord
-from shared.llm.record.earlier import EarlierRun
-from shared.run_record import Ending
+from shared.ending import Ending
+from shared.llm.record.earlier_run import EarlierRun
 
 
 class JournalStep(StrEnum):

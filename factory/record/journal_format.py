@@ -28,8 +28,8 @@ from factory.record.journal_entries import (
     WorkspaceOpened,
     WorkspaceOpening,
 )
-from shared.llm.record.earlier import EarlierRun
-from shared.run_record import Ending
+from shared.ending import Ending
+from shared.llm.record.earlier_run import EarlierRun
 
 _FORMAT = 1
 _VERDICTS: tuple[VerdictWord, ...] = ("PASS", "FAIL", "ERROR")

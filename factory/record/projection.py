@@ -24,7 +24,7 @@ from factory.record.journal_entries import (
     WorkspaceOpened,
     WorkspaceOpening,
 )
-from shared.run_record import Ending
+from shared.ending import Ending
 
 
 class OrderActivity(StrEnum):

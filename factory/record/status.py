@@ -11,8 +11,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import to_json
-
 from factory.record.journal import journal_path, read_journal
 from factory.record.journal_entries import Entry, FailureFacts, RunConcluded
 from factory.record.projection import (
@@ -24,8 +22,8 @@ from factory.record.projection import (
     project,
 )
 from factory.repo.lock import holder
+from shared.ending import Ending
 from shared.errors import Busy
-from shared.run_record import Ending
 
 # Often enough for anyone who watches, and rarely enough that quick stages do not pay for it.
 _MOMENT_SECONDS = 0.1
@@ -83,6 +81,8 @@ class StateFile:
         self._pending = None
         temporary = self._path.with_suffix(".tmp")
         with contextlib.suppress(OSError, ValueError):  # JSON cannot hold every path
+            from pydantic_core import to_json  # a reader of the status does not wait for it
+
             temporary.write_bytes(to_json(self._projection.status))
             temporary.replace(self._path)
 

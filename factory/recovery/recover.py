@@ -31,7 +31,7 @@ from factory.workbench.workspace import close_workspace
 from shared.events import Emit, Noted
 from shared.files.atomic_io import remove_drafts, write_json
 from shared.git.client import Git
-from shared.llm.record.earlier import EarlierRun
+from shared.llm.record.earlier_run import EarlierRun
 
 _RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
 _EARLIER_RUNS = 100  # the most runs whose replies are searched; each stopped before it was done

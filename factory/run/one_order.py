@@ -31,7 +31,7 @@ from factory.run.session import Session, open_session
 from shared.errors import InvalidInput, LlmchError
 from shared.events import Emit, Warned
 from shared.files.atomic_io import make_folder, write_json
-from shared.llm.record.earlier import EarlierRun
+from shared.llm.record.earlier_run import EarlierRun
 from shared.llm.stack import ModelSource, open_model, transcript_of
 from shared.plan_folder.read import PlanFacts
 from shared.run_record import (

@@ -9,15 +9,6 @@ from shared.settings.declaration import FlagGroup
 from shared.settings.flags import add_setting_flags
 
 
-def add_output_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how to print; every verb has the same ones."""
-    group = parser.add_argument_group("output")
-    group.add_argument("--json", action="store_true", help="print one JSON document on stdout")
-    group.add_argument("--quiet", action="store_true", help="print the verdict and nothing else")
-    group.add_argument("--verbose", action="store_true", help="print more of everything")
-    group.add_argument("--no-color", action="store_true", help="no colours (NO_COLOR works too)")
-
-
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say where replies come from and what they may cost."""
     group = parser.add_argument_group("model")

@@ -13,7 +13,6 @@ from typing import NoReturn, Protocol, cast
 from llmch.console import Console
 from llmch.console.document import Outcome
 from llmch.console.stream import Stream
-from llmch.entry.arguments import add_output_arguments
 from llmch.entry.verb_table import EXAMPLES, VERBS, module_of
 from shared.errors import InvalidInput
 
@@ -82,7 +81,7 @@ def parser_of(name: str, verb: Verb) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     verb.add_arguments(parser)
-    add_output_arguments(parser)
+    _add_output_arguments(parser)
     return parser
 
 
@@ -96,12 +95,21 @@ def output_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     These options are parsed before all others, because they say how a usage error is printed.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
-    add_output_arguments(parser)
+    _add_output_arguments(parser)
     # None of these options takes a value. An argument with a value belongs to another option, or
     # is an error that the verb's own parser reports.
     without_values = [each for each in arguments if not _VALUE_ATTACHED.match(each)]
     args, _ = parser.parse_known_args(without_values)
     return args
+
+
+def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how to print; every verb has the same ones."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="print one JSON document on stdout")
+    group.add_argument("--quiet", action="store_true", help="print the verdict and nothing else")
+    group.add_argument("--verbose", action="store_true", help="print more of everything")
+    group.add_argument("--no-color", action="store_true", help="no colours (NO_COLOR works too)")
 
 
 _VALUE_ATTACHED = re.compile("--[^=]+=", re.DOTALL)

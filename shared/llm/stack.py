@@ -17,7 +17,8 @@ from shared.llm.cost.budget import Budget, CappedClient, SharedBudget
 from shared.llm.cost.prices import KNOWN_PRICES, Prices
 from shared.llm.cost.usage import Meter, MeteredClient
 from shared.llm.record.clients import RecordingClient, ReplayClient
-from shared.llm.record.earlier import EarlierReplies, EarlierRun, ResumingClient
+from shared.llm.record.earlier import EarlierReplies, ResumingClient
+from shared.llm.record.earlier_run import EarlierRun
 from shared.llm.record.origin import LIVE, ReplyOrigin, describe_origin
 from shared.llm.record.transcript import Transcript
 from shared.llm.wire.ask_again import SecondChanceClient

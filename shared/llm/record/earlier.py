@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from shared.llm.client import Completion, LlmClient, Request
 from shared.llm.record.transcript import Transcript
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierRun:
-    """Hold the path of an earlier run's transcript.
-
-    `anew` names the orders whose replies in it are not reused: their requests are sent again.
-    """
-
-    transcript: Path
-    anew: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,9 @@ from factory.record.journal_entries import (
 from factory.record.journal_format import parse_entry, render_entry
 from factory.record.projection import IllegalTransition, OrderActivity, RunProjection, project
 from factory.record.status import StateFile, read_status
+from shared.ending import Ending
 from shared.errors import Busy, CommandFailed
-from shared.llm.record.earlier import EarlierRun
-from shared.run_record import Ending
+from shared.llm.record.earlier_run import EarlierRun
 from tests.harness import Json
 
 # Lone surrogates are how Python holds a path that is not UTF-8; titles come from a model.
