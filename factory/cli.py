@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from factory.orders.ladder import model_for_attempt, parse_ladder
+from factory.orders.ladder import parse_ladder
 from factory.orders.model_choice import ModelChoice
 from factory.orders.options import RunOptions
 from factory.orders.reply_format import ReplyFormat
@@ -119,10 +119,10 @@ def _policy(args: argparse.Namespace) -> BranchPolicy:
 
 def model_choice(settings: Settings, forced: ReplyFormat | None = None) -> ModelChoice:
     """Return which model is asked on which attempt, and how, according to the settings."""
-    role, attempts = settings.factory, settings.factory_attempts
-    rungs = parse_ladder(",".join(role.ladder))
+    role = settings.factory
     return ModelChoice(
-        model=lambda attempt: model_for_attempt(rungs, attempt, attempts),
+        ladder=parse_ladder(",".join(role.ladder)),
+        attempts=settings.factory_attempts,
         temperature=role.temperature,
         max_output_tokens=role.max_output_tokens,
         reasoning_effort=role.reasoning_effort,

@@ -321,6 +321,20 @@ class CommandFlagged(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class ModelAskedAgain(Event):
+    """Report that a reply was not worth judging, so that the model is asked again at once.
+
+    `reason` is `unreadable`, `unchanged`, `repeated` or `hollow`; `note` is what the model is told.
+    """
+
+    kind: ClassVar[str] = "model_asked_again"
+    order: str
+    attempt: int
+    reason: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptFailed(Event):
     """Report that an attempt ended without a commit; `next_step` says what happens now."""
 

@@ -53,3 +53,8 @@ def proposal(files: Mapping[str, str], **hashes: str) -> Callable[[Request], str
         return json.dumps({"summary": "as scripted", "writes": writes})
 
     return reply
+
+
+def refused(number: int = 1) -> Callable[[Request], str]:
+    """Return a reply that may not be written; each number gives another one."""
+    return proposal({f"elsewhere-{number}.txt": "x\n"})

@@ -17,6 +17,7 @@ from typing import Any
 
 from factory.batch.coordinator import run_all
 from factory.orders.documents import AttemptRecord, BatchSummary, RunSummary
+from factory.orders.ladder import Rung
 from factory.orders.model_choice import ModelChoice
 from factory.orders.options import RunOptions
 from factory.orders.reply_format import ReplyFormat
@@ -186,7 +187,7 @@ class Factory:
         defaults = RunOptions(
             repo=self.repo,
             settings=dataclasses.replace(settings, **changed),
-            models=ModelChoice(lambda attempt: "scripted", reply_format=ReplyFormat.JSON),
+            models=ModelChoice((Rung("scripted"),), reply_format=ReplyFormat.JSON),
             python=Path(sys.executable),
             branch="work",
         )

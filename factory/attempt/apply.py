@@ -11,8 +11,8 @@ from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUp
 from factory.judging.brief import brief_of
 from factory.orders.documents import WriteProposal
 from factory.orders.stages import AttemptStage, Stage
-from factory.proposal.prompt import hashes_of
 from factory.proposal.scope import WriteRefusal, check_proposal
+from factory.proposal.shown import hashes_of
 from factory.workbench.tree import NotReadable, Tree
 from shared.events import WritesApplied
 from shared.files.atomic_io import write_json

@@ -6,6 +6,8 @@ from langgraph.runtime import Runtime
 
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.orders.documents import AttemptRecord, FailureBrief
+from factory.orders.past_attempt import PastAttempt
+from factory.orders.retry import is_stuck
 from factory.orders.stages import AttemptStage
 from factory.orders.verdict import Failed, Passed
 from factory.record.summary import drift_warning
@@ -36,14 +38,25 @@ def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> 
     document = brief.model_dump(mode="json")
     write_json(context.attempt_folder(attempt) / "failure_brief.json", document, sync=False)
     records = (*state["records"], attempt_record(attempt, context))
-    last = not brief.stage.retryable or attempt.number >= max_attempts
+    past = (
+        *state["past"],
+        PastAttempt(attempt.number, attempt.rung, attempt.proposal, brief),
+    )
+    stuck = is_stuck(context.options.models, past)
+    last = stuck or not brief.stage.retryable or attempt.number >= max_attempts
     if attempt.touched and not last:  # after the last, the pool does so
         context.bench.reset()
-    next_step = _next_step(attempt.number, max_attempts, brief)
+    next_step = _NOTHING_MOVES if stuck else _next_step(attempt.number, max_attempts, brief)
     context.progress.fail_attempt(attempt.number, brief, next_step)
     if last:
         return {"records": records, "verdict": Failed(brief)}
-    return {"records": records, "attempt": Attempt(attempt.number + 1)}
+    return {"records": records, "past": past, "attempt": Attempt(attempt.number + 1)}
+
+
+_NOTHING_MOVES = (
+    "the model gives the same files again and there is no other to ask: the order has failed; name "
+    "a larger model after it (`--llm-model small,large`), or say more in the order's notes"
+)
 
 
 def _next_step(attempt: int, max_attempts: int, brief: FailureBrief) -> str:
@@ -61,6 +74,9 @@ def attempt_record(
     proposal, name = attempt.proposal, f"attempt_{attempt.number}"
     return AttemptRecord(
         attempt_index=attempt.number,
+        temperature=attempt.temperature,
+        questions=attempt.questions,
+        repeats=attempt.repeats,
         baseline_commit=context.workspace.baseline,
         proposal_path=f"{name}/proposed_writes.json" if proposal else None,
         touched_files=tuple(sorted(proposal.paths)) if proposal else (),

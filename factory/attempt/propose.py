@@ -7,21 +7,18 @@ from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
+from factory.attempt.ask import ask
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.judging.brief import brief_of
 from factory.judging.evidence import Evidence, Gathering, beside
-from factory.judging.verification import verification_of
 from factory.orders.documents import FailureBrief
 from factory.orders.limits import MAX_CONTEXT_BYTES
-from factory.orders.reply_format import ReplyFormat
 from factory.orders.stages import AttemptStage, Stage
-from factory.proposal.prompt import ShownFile, hashes_of, render_prompt
-from factory.proposal.read_reply import ProposalInvalid, parse_proposal
-from factory.proposal.request import build_request
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState
+from factory.proposal.shown import ShownFile
 from factory.workbench.tree import NotReadable, Tree
-from shared.files.atomic_io import write_json, write_text
-from shared.llm.client import Completion, ReplyFailed, Request
+from shared.files.atomic_io import write_json
+from shared.llm.client import Completion, Request
 from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 from shared.work_order.schemas import WorkOrder
 
@@ -56,40 +53,23 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdat
     ):
         brief = brief_of(Stage.PREFLIGHT, order, _proves_nothing(hollow))
         return {"evidence": Evidence(on_skeleton=hollow), **_ended(attempt, brief)}
-    asked = options.models.format_for(state["records"])
-    request = _request(state, context, attempt, asked)
-    folder = context.attempt_folder(attempt)
-    write_text(folder / "se_prompt.txt", request.prompt, sync=False)
     if any(each.interfaces for each in context.task.loaded.binding):
         context.checker.warm_up()
     evidence = state["evidence"]
-    try:
-        if evidence is None:
-            completion, evidence = beside(lambda: context.client.complete(request), gathering)
-        else:
-            completion = context.client.complete(request)
-    except ReplyFailed as failed:
-        return _ended(attempt, brief_of(Stage.EXCEPTION, order, str(failed)))
-    write_text(folder / "raw_llm_response.txt", completion.text, sync=False)
-    attempt = _read_reply(replace(attempt, model=completion.model), completion, asked, order)
+
+    def first(request: Request) -> Completion:
+        nonlocal evidence
+        if evidence is not None:
+            return context.client.complete(request)
+        completion, evidence = beside(lambda: context.client.complete(request), gathering)
+        return completion
+
+    attempt = ask(state, context, attempt, first)
     if attempt.proposal is not None:
         document = attempt.proposal.model_dump(mode="json")
-        write_json(folder / "proposed_writes.json", document, sync=False)
+        path = context.attempt_folder(attempt) / "proposed_writes.json"
+        write_json(path, document, sync=False)
     return {"attempt": attempt, "evidence": evidence}
-
-
-def _read_reply(
-    attempt: Attempt, completion: Completion, asked: ReplyFormat, order: WorkOrder
-) -> Attempt:
-    """Return the attempt with the reply's proposal, or with a brief that says why it has none."""
-    attempt = replace(attempt, repairs=completion.adjustments)
-    hashes = hashes_of(attempt.shown)
-    try:
-        parsed = parse_proposal(completion.text, asked, hashes, order.allowed_files)
-    except ProposalInvalid as invalid:
-        return replace(attempt, brief=brief_of(Stage.LLM_OUTPUT_INVALID, order, str(invalid)))
-    repairs = (*completion.adjustments, *parsed.repairs)
-    return replace(attempt, proposal=parsed.proposal, repairs=repairs)
 
 
 def _ended(attempt: Attempt, brief: FailureBrief) -> StateUpdate:
@@ -144,15 +124,3 @@ def _show(path: str, tree: Tree) -> ShownFile:
         raise _Refused(f"{path!r} cannot be shown: it {DESCRIPTIONS[problem.kind]}") from None
     except UnicodeDecodeError:
         raise _Refused(f"{path!r} cannot be shown: it is not UTF-8 text") from None
-
-
-def _request(
-    state: FactoryState, context: FactoryContext, attempt: Attempt, asked: ReplyFormat
-) -> Request:
-    order, task, records = context.order, context.task, state["records"]
-    checks = verification_of(context.workspace.tree, exempt=task.exempt)
-    commands = tuple(check.text for check in checks)
-    previous = records[-1].failure_brief if records else None
-    prompt = render_prompt(order, attempt.shown, commands, previous, asked, task.loaded.known)
-    states = [file.state for file in attempt.shown]
-    return build_request(order, attempt.number, prompt, asked, states, context.options.models)

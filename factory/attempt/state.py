@@ -8,11 +8,18 @@ from typing import TypedDict
 
 from factory.judging.evidence import Evidence
 from factory.judging.warm_checker import WarmChecker
-from factory.orders.documents import AttemptRecord, CmdResult, FailureBrief, WriteProposal
+from factory.orders.documents import (
+    AskedAgain,
+    AttemptRecord,
+    CmdResult,
+    FailureBrief,
+    WriteProposal,
+)
 from factory.orders.options import RunOptions
+from factory.orders.past_attempt import PastAttempt
 from factory.orders.task import OrderTask
 from factory.orders.verdict import Verdict
-from factory.proposal.prompt import ShownFile
+from factory.proposal.shown import ShownFile
 from factory.record.progress import AttemptProgress
 from factory.workbench.workbench import Workbench
 from factory.workbench.workspace import Workspace
@@ -27,6 +34,12 @@ class Attempt:
     """Hold the current attempt: each node adds what it found out, and a `brief` ends it."""
 
     number: int
+    rung: int = 0
+    temperature: float | None = None
+    questions: tuple[AskedAgain, ...] = ()
+    """How often the model was asked again within this attempt, and why."""
+    repeats: int | None = None
+    """The attempt whose files this one gave again."""
     shown: tuple[ShownFile, ...] = ()
     model: str | None = None
     repairs: tuple[str, ...] = ()
@@ -51,10 +64,12 @@ class Attempt:
 class FactoryState(TypedDict):
     """Hold one order's progress: the current attempt, the earlier ones, and the verdict.
 
-    `evidence` is gathered once for all attempts.
+    `past` is what later attempts know of the earlier ones. `evidence` is gathered once for all
+    attempts.
     """
 
     attempt: Attempt
+    past: tuple[PastAttempt, ...]
     records: tuple[AttemptRecord, ...]
     evidence: Evidence | None
     verdict: Verdict | None
@@ -64,6 +79,7 @@ class StateUpdate(TypedDict, total=False):
     """Hold the fields of `FactoryState` that a node changes."""
 
     attempt: Attempt
+    past: tuple[PastAttempt, ...]
     records: tuple[AttemptRecord, ...]
     evidence: Evidence | None
     verdict: Verdict | None
@@ -71,7 +87,7 @@ class StateUpdate(TypedDict, total=False):
 
 def first_state() -> FactoryState:
     """Return the state that an order starts from."""
-    return FactoryState(attempt=Attempt(1), records=(), evidence=None, verdict=None)
+    return FactoryState(attempt=Attempt(1), past=(), records=(), evidence=None, verdict=None)
 
 
 @dataclass(frozen=True, slots=True)

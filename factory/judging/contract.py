@@ -19,7 +19,7 @@ from shared.work_order.schemas import Interface, WorkOrder
 if TYPE_CHECKING:
     from factory.judging.warm_checker import WarmChecker
     from factory.orders.documents import WriteProposal
-    from factory.proposal.prompt import ShownFile
+    from factory.proposal.shown import ShownFile
     from shared.languages.base import ContractViolation
 
 

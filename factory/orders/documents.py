@@ -57,6 +57,8 @@ class FailureBrief(_Record):
     exit_code: int | None = None
     primary_error_excerpt: Annotated[str, Field(max_length=MAX_EXCERPT_CHARACTERS)]
     constraints_reminder: str = ""
+    facts: tuple[str, ...] = ()
+    """Sentences that tell the next attempt what to do; its prompt ends with them."""
     log: str | None = None
 
 
@@ -92,10 +94,26 @@ class CmdResult(_Record):
     flaky: bool = False
 
 
+class AskedAgain(_Record):
+    """Say why a model was asked again within an attempt, and what it was told.
+
+    `reason` is `unreadable`, `unchanged`, `repeated` or `hollow`.
+    """
+
+    reason: str
+    note: str
+
+
 class AttemptRecord(_Record):
-    """Describe one pass through propose, apply and judge."""
+    """Describe one pass through propose, apply and judge.
+
+    `repeats` is the attempt whose files were given again; they were not judged a second time.
+    """
 
     attempt_index: int
+    temperature: float | None = None
+    questions: tuple[AskedAgain, ...] = ()
+    repeats: int | None = None
     baseline_commit: str
     proposal_path: str | None = None
     touched_files: tuple[str, ...] = ()

@@ -39,14 +39,17 @@ def parse_ladder(text: str) -> tuple[Rung, ...]:
     return rungs
 
 
-def model_for_attempt(ladder: Sequence[Rung], attempt: int, max_attempts: int) -> str:
-    """Return the model to ask on the `attempt`-th of `max_attempts`, counted from 1.
+def rung_for_attempt(ladder: Sequence[Rung], attempt: int, max_attempts: int) -> int:
+    """Return the index of the rung for the `attempt`-th of `max_attempts`, counted from 1.
 
     Rungs without an attempt of their own share the attempts evenly, in the order of the ladder.
     """
-    starts = enumerate(ladder)
-    reached = [rung for n, rung in starts if _start(rung, n, len(ladder), max_attempts) <= attempt]
-    return (reached[-1] if reached else ladder[0]).model
+    reached = [
+        index
+        for index, rung in enumerate(ladder)
+        if _start(rung, index, len(ladder), max_attempts) <= attempt
+    ]
+    return reached[-1] if reached else 0
 
 
 def _start(rung: Rung, index: int, rungs: int, max_attempts: int) -> int:

@@ -29,6 +29,7 @@ class Stage(StrEnum):
 
     PREFLIGHT = "preflight"
     EXCEPTION = "exception"
+    REPEATED = "repeated"
     LLM_OUTPUT_INVALID = "llm_output_invalid"
     WRITE_SCOPE_VIOLATION = "write_scope_violation"
     STALE_CONTEXT = "stale_context"

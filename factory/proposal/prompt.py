@@ -5,28 +5,22 @@ A prompt contains nothing about the run or the machine, so that a recorded reply
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
-from factory.orders.documents import FailureBrief
+from factory.orders.past_attempt import PastAttempt
 from factory.orders.reply_format import ReplyFormat
 from factory.orders.stages import Stage
 from factory.proposal.files_format import NO_FINAL_NEWLINE, fence_for, render_files_example
-from factory.proposal.scope import FileKind, FileState
+from factory.proposal.history import render_history
+from factory.proposal.scope import FileKind
+from factory.proposal.shown import ShownFile
 from shared.files.template import fill
 from shared.work_order.schemas import Interface, WorkOrder
 
-
-@dataclass(frozen=True, slots=True)
-class ShownFile:
-    """Hold a file as the model sees it: whole, or known to be absent."""
-
-    path: str
-    state: FileState
-    text: str
-
+_RETRY_SHARE = 0.6
+"""How much longer a prompt may get by what it says of earlier attempts, as a share of the first."""
 
 _JSON_FORMAT = """\
 Reply with one JSON object and nothing else, of this form:
@@ -52,33 +46,48 @@ def render_prompt(
     order: WorkOrder,
     shown: Sequence[ShownFile],
     verification: Sequence[str],
-    failure: FailureBrief | None,
     asked: ReplyFormat,
     known: Sequence[Interface] = (),
+    past: Sequence[PastAttempt] = (),
+    note: str = "",
 ) -> str:
-    """Return the prompt of one attempt; `failure` is the failure of the attempt before, if any.
+    """Return the prompt of an order, after the failed attempts in `past`.
 
-    `known` are interfaces that earlier orders declared for files that this order needs.
+    `known` are interfaces that earlier orders declared for files that this order needs. `note` says
+    why the reply before could not be used, if this is asked again within an attempt.
     """
+    values = _values(order, shown, verification, asked, known)
+    first = fill(_template(), values | {"PAST": ""})
+    if not past and not note:
+        return first
+    room = int(len(first) * _RETRY_SHARE) - len(note)
+    history = render_history(past, shown, asked, room)
+    said = f"\n{history}" if history else ""
+    return fill(_template(), values | {"PAST": said + (f"\n{note}\n" if note else "")})
+
+
+def _values(
+    order: WorkOrder,
+    shown: Sequence[ShownFile],
+    verification: Sequence[str],
+    asked: ReplyFormat,
+    known: Sequence[Interface],
+) -> dict[str, str]:
     commands = (*verification, *order.acceptance_commands)
-    return fill(
-        _template(),
-        {
-            "FILES": _render_files(order, shown, asked),
-            "ID": order.id,
-            "TITLE": order.title,
-            "INTENT": order.intent,
-            "NOTES": f"\n{order.notes}\n" if order.notes else "",
-            "INTERFACES": _render_interfaces(order, known),
-            "OPENING": _render_opening(order, shown) if asked is ReplyFormat.FILES else "",
-            "WHICH": "this file" if len(order.allowed_files) == 1 else "these files",
-            "ALLOWED": _render_allowed(order, shown),
-            "FORBIDDEN": _render_forbidden(order.forbidden),
-            "COMMANDS": _bullets(commands),
-            "FAILURE": _render_failure(failure, asked) if failure else "",
-            "FORMAT": render_format(asked),
-        },
-    )
+    return {
+        "FILES": _render_files(order, shown, asked),
+        "ID": order.id,
+        "TITLE": order.title,
+        "INTENT": order.intent,
+        "NOTES": f"\n{order.notes}\n" if order.notes else "",
+        "INTERFACES": _render_interfaces(order, known),
+        "OPENING": _render_opening(order, shown) if asked is ReplyFormat.FILES else "",
+        "WHICH": "this file" if len(order.allowed_files) == 1 else "these files",
+        "ALLOWED": _render_allowed(order, shown),
+        "FORBIDDEN": _render_forbidden(order.forbidden),
+        "COMMANDS": _bullets(commands),
+        "FORMAT": render_format(asked),
+    }
 
 
 def reminder(stage: Stage, order: WorkOrder) -> str:
@@ -97,6 +106,8 @@ def reminder(stage: Stage, order: WorkOrder) -> str:
             return "The commands cannot be changed: change the files so that all commands succeed."
         case Stage.CONTRACT_VIOLATED:
             return "Keep every declared name and signature exactly as the work order gives it."
+        case Stage.REPEATED:
+            return "Give other files than before."
         case Stage.EXCEPTION | Stage.PREFLIGHT | Stage.WRITE_FAILED:
             return ""
 
@@ -190,33 +201,3 @@ def _render_opening(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
     keep = "A block replaces its whole file: also give all the lines that stay.\n" if exists else ""
     opening = f"Summary: {' '.join(order.title.split())}\n\n```{first}"
     return f"{keep}\nYour reply begins like this{unless}:\n\n{opening}"
-
-
-def _render_failure(brief: FailureBrief, asked: ReplyFormat) -> str:
-    lines = [
-        "# Your previous attempt failed",
-        "",
-        "Its files were taken back: what is shown above is the state to start from.",
-        f"Stage: {brief.stage}",
-    ]
-    if brief.command:
-        lines.append(f"Command: {brief.command}")
-    if brief.exit_code is not None:
-        lines.append(f"Exit code: {brief.exit_code}")
-    fence = fence_for(brief.primary_error_excerpt)
-    lines += [fence, brief.primary_error_excerpt, fence]
-    if said := _reminder_in(asked, brief):
-        lines.append(said)
-    return "\n".join(lines) + "\n\n"
-
-
-def _reminder_in(asked: ReplyFormat, brief: FailureBrief) -> str:
-    """Return the reminder for the format: only a JSON reply copies hashes."""
-    if brief.stage is Stage.STALE_CONTEXT and asked is ReplyFormat.JSON:
-        return "Copy each base_sha256 from the list of files."
-    return brief.constraints_reminder
-
-
-def hashes_of(shown: Sequence[ShownFile]) -> Mapping[str, FileState]:
-    """Return the state of each file that the prompt shows, by its path."""
-    return {file.path: file.state for file in shown}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from factory.orders.documents import WriteProposal
 from factory.orders.model_choice import ModelChoice
 from factory.orders.reply_format import ReplyFormat
+from factory.orders.retry import Asking
 from factory.proposal.reply_schema import reply_schema
 from factory.proposal.scope import FileState
 from shared.llm.client import Api, CallPlace, ReplySchema, Request, Role
@@ -20,15 +21,19 @@ def build_request(
     asked: ReplyFormat,
     shown: Sequence[FileState],
     models: ModelChoice,
+    asking: Asking,
 ) -> Request:
-    """Return the request of one attempt; a JSON reply is bound to the order's paths and hashes."""
+    """Return one request of an attempt, asked as `asking` says.
+
+    A JSON reply is bound to the order's paths and hashes.
+    """
     return Request(
         api=Api.CHAT,
-        model=models.model(attempt),
+        model=asking.model,
         prompt=prompt,
         place=CallPlace(Role.FACTORY, attempt, order.id),
         reply_schema=_schema(order, shown) if asked is ReplyFormat.JSON else None,
-        temperature=models.temperature,
+        temperature=asking.temperature,
         max_output_tokens=models.max_output_tokens,
         reasoning_effort=models.reasoning_effort,
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from factory.attempt.graph import prepare_graph
 from factory.batch.coordinator import run_all
+from factory.orders.ladder import Rung
 from factory.orders.model_choice import ModelChoice
 from factory.orders.options import RunOptions
 from factory.sandbox import Backend
@@ -160,7 +161,7 @@ def run_options(bench: Bench, repo: Path) -> RunOptions:
             artifacts_dir=bench.scratch / "artifacts",
             sandbox=SandboxSettings(backend=Backend.OFF),
         ),
-        models=ModelChoice(lambda attempt: "scripted", temperature=None),
+        models=ModelChoice((Rung("scripted"),), temperature=None),
         python=Path(sys.executable),
     )
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from factory.batch.coordinator import run_all
+from factory.orders.ladder import Rung
 from factory.orders.model_choice import ModelChoice
 from factory.orders.options import RunOptions
 from factory.orders.reply_format import ReplyFormat
@@ -107,7 +108,7 @@ def options_of(order: Order) -> RunOptions:
             factory_attempts=3,
             sandbox=SandboxSettings(backend=Backend(order.sandbox)),
         ),
-        models=ModelChoice(lambda attempt: "scripted", reply_format=ReplyFormat.JSON),
+        models=ModelChoice((Rung("scripted"),), reply_format=ReplyFormat.JSON),
         python=Path(sys.executable),
         branch="work",
         jobs=order.jobs,

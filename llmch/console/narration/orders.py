@@ -19,6 +19,7 @@ from shared.events import (
     CommandFlagged,
     CommandStarted,
     CommandTried,
+    ModelAskedAgain,
     OrderEnded,
     OrderSkipped,
     OrderStarted,
@@ -27,7 +28,7 @@ from shared.events import (
 )
 
 _CommandEvent = CommandStarted | CommandEnded | CommandTried | CommandFlagged
-_AttemptEvent = AttemptStarted | StageStarted | WritesApplied | AttemptFailed
+_AttemptEvent = AttemptStarted | StageStarted | ModelAskedAgain | WritesApplied | AttemptFailed
 _WholeEvent = OrderStarted | OrderSkipped | OrderEnded | BatchStarted | BatchEnded
 OrderEvent = _CommandEvent | _AttemptEvent | _WholeEvent
 
@@ -53,7 +54,13 @@ class OrderNarrator:
         match event:
             case CommandStarted() | CommandEnded() | CommandTried() | CommandFlagged():
                 yield self._command(event)
-            case AttemptStarted() | StageStarted() | WritesApplied() | AttemptFailed():
+            case (
+                AttemptStarted()
+                | StageStarted()
+                | ModelAskedAgain()
+                | WritesApplied()
+                | AttemptFailed()
+            ):
                 yield from self._attempt(event)
             case OrderStarted(order, title, branch, baseline, max_attempts):
                 self._max_attempts[order] = max_attempts
@@ -97,6 +104,9 @@ class OrderNarrator:
                 yield Line(Mark.STEP, text, order, "attempt", weight=Weight.PASSING)
             case StageStarted(order, _, stage):
                 yield Line(Mark.STEP, "begins", order, stage, weight=Weight.VERBOSE)
+            case ModelAskedAgain(order, _, reason, note):
+                text = f"the reply is {reason}; the model is asked again"
+                yield Line(Mark.WARNED, text, order, "propose", shorten(note, _MAX_SUMMARY))
             case WritesApplied(order, _, files, summary):
                 aside = shorten(summary, _MAX_SUMMARY)
                 yield Line(Mark.DONE, self._measure.files(files), order, "apply", aside)

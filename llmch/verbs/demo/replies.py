@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from factory.cli import model_choice
+from factory.orders.ladder import Rung
 from factory.orders.model_choice import ModelChoice
 from factory.orders.reply_format import ReplyFormat
 from llmch.entry.wiring import live_source
@@ -42,7 +43,7 @@ def recorded_models(origin: ReplyOrigin) -> tuple[PlannerModel, ModelChoice]:
     return (
         PlannerModel(origin.planner_model or model, None, None),
         ModelChoice(
-            lambda attempt: factory_model,
+            (Rung(factory_model),),
             reply_format=ReplyFormat(origin.reply_format or ReplyFormat.JSON),
         ),
     )

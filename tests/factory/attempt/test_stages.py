@@ -169,10 +169,22 @@ def test_a_reply_that_is_no_proposal_is_told_why_and_asked_again(
 ) -> None:
     text, reason = INVALID[name]
     summary = factory.run(order(), [text, GOOD])
-    assert stages(summary) == [Stage.LLM_OUTPUT_INVALID, ""]
-    assert reason in said(summary)
-    assert said(summary) in factory.prompt(1)
+    assert stages(summary) == [""]
+    (question,) = summary.attempt_records[0].questions
+    assert question.reason == "unreadable"
+    assert reason in question.note
+    assert question.note in factory.prompt(1)
     assert "Reply in exactly the format given above" in factory.prompt(1)
+
+
+def test_a_model_that_never_gives_a_proposal_uses_up_an_attempt_with_three_calls(
+    factory: Factory,
+) -> None:
+    summary = factory.run(order(), ["", "no", "never", GOOD])
+    assert stages(summary) == [Stage.LLM_OUTPUT_INVALID, ""]
+    assert said(summary) in factory.prompt(3)
+    assert [each.reason for each in summary.attempt_records[0].questions] == ["unreadable"] * 2
+    assert summary.usage.calls == 4
 
 
 VALID_AROUND = {
@@ -361,8 +373,8 @@ def test_a_proposal_that_brings_the_script_is_verified_by_it(factory: Factory) -
 
 def test_an_acceptance_command_that_fails_is_told_and_tried_again(factory: Factory) -> None:
     document = order(acceptance_commands=["grep -q good hello.txt", "test -d hello.txt"])
-    bad = proposal({"hello.txt": "bad\n"})
-    summary = factory.run(document, [bad, bad], max_attempts=2)
+    replies = [proposal({"hello.txt": f"{text}\n"}) for text in ("bad", "worse")]
+    summary = factory.run(document, replies, max_attempts=2)
     assert stages(summary) == [Stage.ACCEPTANCE_FAILED] * 2
     brief = brief_of(summary)
     assert (brief.command, brief.exit_code) == ("grep -q good hello.txt", 1)
@@ -470,15 +482,17 @@ def test_every_attempt_has_a_tmp_that_is_new_and_made_ready(factory: Factory) ->
 
 
 def test_records_of_each_attempt_are_kept(factory: Factory) -> None:
-    factory.run(order(), ["no proposal", GOOD])
+    factory.run(order(), ["no proposal", "none", "still none", GOOD])
     folder = factory.run_folder
     assert (folder / "attempt_1/raw_llm_response.txt").read_text() == "no proposal"
     assert factory.record("attempt_1/failure_brief.json")["stage"] == "llm_output_invalid"
+    assert (folder / "attempt_1/raw_llm_response_again_2.txt").read_text() == "still none"
+    assert (folder / "attempt_1/se_prompt_again_1.txt").read_text() == factory.prompt(1)
     assert not (folder / "attempt_1/proposed_writes.json").exists()
     assert factory.record("attempt_2/proposed_writes.json")["writes"][0]["path"] == "hello.txt"
     assert factory.record("attempt_2/write_result.json")["write_ok"] is True
     assert factory.record("attempt_2/verify_result.json")[0]["exit_code"] == 0
     assert factory.record("attempt_2/acceptance_result.json")[0]["command"][0] == "test"
-    assert (folder / "attempt_2/se_prompt.txt").read_text() == factory.prompt(1)
+    assert (folder / "attempt_2/se_prompt.txt").read_text() == factory.prompt(3)
     assert factory.record("work_order.json")["id"] == "WO-01"
     assert factory.record("run.json")["status"] == "completed"

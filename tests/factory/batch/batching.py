@@ -11,7 +11,7 @@ from typing import Any
 
 from factory.orders.documents import BatchSummary
 from shared.llm.client import Request
-from tests.fakes import Reply, proposal
+from tests.fakes import Reply, proposal, refused
 from tests.harness import Factory, Json, git, writing
 
 
@@ -26,8 +26,8 @@ def wrote(number: int, text: str = "") -> Reply:
 
 
 def wrong(request: Request) -> str:
-    """Say what is no proposal."""
-    return "I would rather not."
+    """Propose what may not be written, and something else on each attempt."""
+    return refused(request.place.attempt)(request)
 
 
 def each_writes(*numbers: int) -> dict[str, Sequence[Reply]]:

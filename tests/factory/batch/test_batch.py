@@ -10,7 +10,7 @@ import pytest
 from shared.errors import BudgetReached, CommandFailed, ModelUnavailable
 from shared.events import BatchEnded, BatchStarted, OrderSkipped, OrderStarted
 from shared.llm.client import Request
-from tests.fakes import Reply, proposal
+from tests.fakes import Reply, proposal, refused
 from tests.harness import Factory, Json, blob, git, manifest, order, write_plan, writing
 
 
@@ -74,7 +74,7 @@ def test_what_commands_of_one_order_leave_is_gone_for_the_next(factory: Factory)
 
 
 def test_the_first_failure_stops_the_rest(factory: Factory) -> None:
-    summary = factory.run_all(plan(), {**replies(1), "WO-02": ["{}"]}, max_attempts=1)
+    summary = factory.run_all(plan(), {**replies(1), "WO-02": [refused()]}, max_attempts=1)
     assert summary.verdict == "FAIL"
     assert [each.state for each in summary.orders] == ["landed", "failed", "blocked"]
     assert [each.attempts for each in summary.orders] == [1, 1, 0]
@@ -82,7 +82,7 @@ def test_the_first_failure_stops_the_rest(factory: Factory) -> None:
 
 
 def test_a_second_call_goes_on_where_the_first_stopped(factory: Factory) -> None:
-    factory.run_all(plan(), {**replies(1), "WO-02": ["{}"]}, max_attempts=1)
+    factory.run_all(plan(), {**replies(1), "WO-02": [refused()]}, max_attempts=1)
     landed = factory.tip()
     summary = factory.run_all(plan(), replies(2, 3))
     assert summary.verdict == "PASS"
@@ -125,7 +125,7 @@ def test_an_order_that_was_changed_is_run_again(factory: Factory) -> None:
 
 
 def test_commits_of_others_in_between_do_not_hide_what_has_landed(factory: Factory) -> None:
-    factory.run_all(plan(2), {**replies(1), "WO-02": ["{}"]}, max_attempts=1)
+    factory.run_all(plan(2), {**replies(1), "WO-02": [refused()]}, max_attempts=1)
     git(factory.repo, "switch", "--quiet", "work")
     git(factory.repo, "commit", "--quiet", "--allow-empty", "--message=by hand")
     summary = factory.run_all(plan(2), replies(2))
@@ -195,13 +195,13 @@ def test_an_export_holds_the_whole(factory: Factory) -> None:
 
 
 def test_usage_is_added_up(factory: Factory) -> None:
-    summary = factory.run_all(plan(2), {"WO-01": ["{}", reply(1)], **replies(2)})
+    summary = factory.run_all(plan(2), {"WO-01": [refused(), reply(1)], **replies(2)})
     assert [each.usage.calls for each in summary.orders] == [2, 1]
     assert (summary.usage.calls, summary.usage.input_tokens) == (3, 300)
 
 
 def test_events_frame_the_orders(factory: Factory) -> None:
-    factory.run_all(plan(2), {**replies(1), "WO-02": ["{}"]}, max_attempts=1)
+    factory.run_all(plan(2), {**replies(1), "WO-02": [refused()]}, max_attempts=1)
     (started,), (ended,) = factory.seen(BatchStarted), factory.seen(BatchEnded)
     assert (started.orders, started.branch) == (2, "work")
     assert (ended.verdict, ended.landed, ended.orders) == ("FAIL", 1, 2)
@@ -218,7 +218,7 @@ def remote(factory: Factory) -> Path:
 def test_what_landed_is_pushed_although_a_later_order_failed(
     factory: Factory, remote: Path
 ) -> None:
-    factory.run_all(plan(2), {**replies(1), "WO-02": ["{}"]}, max_attempts=1, push=True)
+    factory.run_all(plan(2), {**replies(1), "WO-02": [refused()]}, max_attempts=1, push=True)
     assert git(remote, "rev-parse", "work") == factory.tip()
 
 
@@ -238,7 +238,7 @@ def test_what_had_landed_before_can_be_pushed_later(factory: Factory, remote: Pa
 
 def test_nothing_is_pushed_where_nothing_has_landed(factory: Factory, remote: Path) -> None:
     git(factory.repo, "branch", "work")
-    factory.run_all(plan(2), {"WO-01": ["{}"]}, max_attempts=1, push=True)
+    factory.run_all(plan(2), {"WO-01": [refused()]}, max_attempts=1, push=True)
     assert git(remote, "for-each-ref") == ""
 
 

@@ -100,7 +100,7 @@ def test_what_lacked_an_undeclared_file_lands_once_it_is_there(factory: Factory)
     summary = factory.run_all(manifest([step(1), needing]), replies, max_attempts=2)
     assert states(summary) == ["landed", "landed"]
     assert sent_back(factory) == [
-        "WO-02: sent back to be made on the tip: llm_output_invalid on an older state"
+        "WO-02: sent back to be made on the tip: write_scope_violation on an older state"
     ]
     assert counted(factory) == {"WO-01": 1, "WO-02": 2}
     assert summary.orders[1].attempts == 1

@@ -81,7 +81,9 @@ def test_code_that_breaks_its_interface_is_told_how_and_mended(
 
 def test_no_command_runs_on_what_violates_its_contract(factory: Factory) -> None:
     summary = factory.run(
-        declaring(acceptance_commands=["test -f calc.py"]), [code("x = 1\n")] * 2, max_attempts=2
+        declaring(acceptance_commands=["test -f calc.py"]),
+        [code(f"x = {n}\n") for n in (1, 2)],
+        max_attempts=2,
     )
     assert stages(summary) == [Stage.CONTRACT_VIOLATED] * 2
     assert factory.seen(CommandStarted) == []

@@ -14,7 +14,7 @@ from factory.orders.stages import Stage
 from shared.errors import ModelUnavailable
 from shared.events import CommandEnded, CommandFlagged, CommandTried
 from shared.llm.client import ReplyFailed
-from tests.fakes import proposal
+from tests.fakes import proposal, refused
 from tests.harness import Factory, Json, commit_all, fingerprint, manifest, order, stages, writing
 
 GOOD = proposal({"hello.txt": "hello\n"})
@@ -96,7 +96,7 @@ def test_evidence_is_gathered_once_for_all_attempts(factory: Factory) -> None:
     program = f"import pathlib; p = pathlib.Path({str(count)!r}); p.open('a').write('x')"
     document = order(acceptance_commands=[f'python -c "{program}"', "test -f hello.txt"])
     wrong = proposal({"other.txt": "x\n"})
-    summary = factory.run(document, ["nonsense", wrong, GOOD])
+    summary = factory.run(document, [refused(), wrong, GOOD])
     assert len(summary.attempt_records) == 3
     assert count.read_text() == "xx"  # on the baseline, and where it was judged
 
@@ -134,7 +134,7 @@ def test_flags_change_neither_prompt_nor_commit(factory: Factory) -> None:
     asked, trees = [], []
     for mark in ([], ["true"]):
         document = order(acceptance_commands=["true"], regression=mark)
-        summary = factory.run(document, ["nonsense", GOOD], branch=f"with-{len(mark)}")
+        summary = factory.run(document, [refused(), GOOD], branch=f"with-{len(mark)}")
         prompts = sorted(factory.run_folder.glob("attempt_*/se_prompt.txt"))
         asked.append([each.read_text() for each in prompts])
         trees.append(summary.repo_tree_hash_after)

@@ -12,7 +12,7 @@ from factory.record.summary import public_json
 from shared.errors import CommandFailed
 from shared.events import Noted, Warned
 from shared.llm.client import Request
-from tests.fakes import Reply, proposal
+from tests.fakes import Reply, proposal, refused
 from tests.harness import Factory, blob, commit_all, fingerprint, git, manifest, order, writing
 
 GOOD = proposal({"hello.txt": "hello\n"})
@@ -234,7 +234,7 @@ def test_a_branch_is_pushed_where_that_is_asked_for(factory: Factory, remote: Pa
 
 def test_nothing_is_pushed_unasked_or_after_a_failure(factory: Factory, remote: Path) -> None:
     factory.run(order(), [GOOD])
-    factory.run(writing("x"), ["{}"], push=True, max_attempts=1)
+    factory.run(writing("x"), [refused()], push=True, max_attempts=1)
     assert git(remote, "for-each-ref") == ""
 
 

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from factory.orders.documents import FailureBrief
+from factory.orders.past_attempt import PastAttempt
 from factory.orders.reply_format import ReplyFormat
 from factory.orders.stages import Stage
 from factory.proposal.files_format import NO_FINAL_NEWLINE
-from factory.proposal.prompt import ShownFile, reminder, render_prompt
+from factory.proposal.prompt import reminder, render_prompt
 from factory.proposal.scope import FileKind, FileState
+from factory.proposal.shown import ShownFile
 from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 from shared.work_order.schemas import WorkOrder, parse_document
 from tests.harness import order
@@ -30,7 +32,8 @@ def prompt(
     **changes: Any,
 ) -> str:
     work_order = parse_document(WorkOrder, order(**changes))
-    return render_prompt(work_order, files, ("bash scripts/verify.sh",), failure, asked)
+    past = (PastAttempt(1, 0, None, failure),) if failure else ()
+    return render_prompt(work_order, files, ("bash scripts/verify.sh",), asked, past=past)
 
 
 def test_a_file_is_shown_whole_with_its_hash() -> None:

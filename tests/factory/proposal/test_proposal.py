@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.orders.documents import RunSummary
+from factory.orders.ladder import Rung
 from factory.orders.model_choice import ModelChoice
 from factory.orders.reply_format import ReplyFormat
 from factory.orders.stages import Stage
@@ -280,14 +281,14 @@ def test_whatever_a_model_replies_is_a_proposal_or_a_reason(
         assert parsed.proposal.writes
 
 
-def run(factory: Factory, reply: str, path: str) -> RunSummary:
+def run(factory: Factory, reply: str, path: str, calls: int = 1) -> RunSummary:
     document = order(
         allowed_files=[path],
         postconditions=[{"kind": "file_exists", "path": path}],
         acceptance_commands=[f"test -s {path}"],
     )
-    models = ModelChoice(lambda attempt: "scripted", reply_format=ReplyFormat.FILES)
-    return factory.run(document, [reply], max_attempts=1, models=models)
+    models = ModelChoice((Rung("scripted"),), reply_format=ReplyFormat.FILES)
+    return factory.run(document, [reply] * calls, max_attempts=1, models=models)
 
 
 def test_the_factory_commits_what_a_fenced_json_proposal_proposes(factory: Factory) -> None:
@@ -304,4 +305,4 @@ def test_the_factory_commits_a_json_file(factory: Factory) -> None:
 
 def test_the_factory_does_not_write_a_broken_proposal_into_the_file(factory: Factory) -> None:
     broken = '{"summary": "x", "writes": [{"path": "new.py", "content": "print("hi")"}]}'
-    assert stages(run(factory, fenced(broken), "new.py")) == [Stage.LLM_OUTPUT_INVALID]
+    assert stages(run(factory, fenced(broken), "new.py", 3)) == [Stage.LLM_OUTPUT_INVALID]

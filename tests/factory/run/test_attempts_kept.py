@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 import llmch
-from factory.orders.ladder import model_for_attempt, parse_ladder
+from factory.orders.ladder import parse_ladder
 from factory.orders.model_choice import ModelChoice
 from factory.record.status import read_status, status_document
 from shared.errors import BudgetReached, Interrupted, LlmchError, ModelUnavailable
@@ -18,7 +18,7 @@ from shared.llm.client import Request
 from shared.work_order.hashing import order_key
 from shared.work_order.schemas import WorkOrder
 from tests.factory.batch.batching import each_writes, step
-from tests.fakes import Reply, proposal
+from tests.fakes import Reply, proposal, refused
 from tests.harness import Factory, Json, git, manifest, order
 
 BAD = proposal({"hello.txt": "wrong\n"})
@@ -102,14 +102,14 @@ def test_a_plan_that_is_interrupted_keeps_the_attempts_of_each_order(
     def never(request: Request) -> str:
         waits.set()
         released.wait(60)
-        return "{}"
+        return refused(2)(request)
 
     def second(request: Request) -> str:
         if jobs == 2:
             waits.wait(60)
         raise KeyboardInterrupt
 
-    replies: dict[str, list[Reply]] = {"WO-01": ["{}", second], "WO-02": ["{}", never]}
+    replies: dict[str, list[Reply]] = {"WO-01": [refused(), second], "WO-02": [refused(), never]}
     try:
         with pytest.raises(KeyboardInterrupt):
             factory.run_all(manifest([step(1), step(2)]), replies, jobs=jobs)
@@ -134,16 +134,16 @@ def test_orders_that_another_ones_failure_stopped_keep_their_attempts(factory: F
 
     def fails_late(request: Request) -> str:
         asked_again.wait(60)
-        return "{}"
+        return refused(2)(request)
 
     def never(request: Request) -> str:
         asked_again.set()
         released.wait(60)
-        return "{}"
+        return refused(2)(request)
 
     replies: dict[str, list[Reply]] = {
-        "WO-01": ["{}", fails_late],
-        "WO-02": ["{}", never],
+        "WO-01": [refused(1), fails_late],
+        "WO-02": [refused(), never],
     }
     try:
         summary = factory.run_all(manifest([step(1), step(2)]), replies, jobs=2, max_attempts=2)
@@ -233,7 +233,8 @@ def test_the_excerpt_is_a_few_lines_without_secrets(
 def test_run_json_names_the_version_the_work_and_the_model(factory: Factory) -> None:
     rungs = parse_ladder("small,large")
     models = ModelChoice(
-        lambda attempt: model_for_attempt(rungs, attempt, 3),
+        rungs,
+        attempts=3,
         temperature=0.5,
         max_output_tokens=900,
         reasoning_effort="low",

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from factory.orders.documents import RunSummary
+from factory.orders.ladder import parse_ladder
 from factory.orders.model_choice import ModelChoice
 from factory.orders.stages import Stage
 from shared.errors import BudgetReached, Busy, Interrupted, ModelUnavailable
@@ -31,7 +32,7 @@ from shared.events import (
     WritesApplied,
 )
 from shared.llm.client import ReplyFailed, Request
-from tests.fakes import Reply, proposal
+from tests.fakes import Reply, proposal, refused
 from tests.harness import Factory, blob, commit_all, fingerprint, git, order, stages, writing
 
 GOOD = proposal({"hello.txt": "hello\n"})
@@ -62,11 +63,11 @@ OUT_OF_SCOPE = proposal({"other.txt": "x\n"})
 ROUTES: dict[str, tuple[list[Reply], list[str]]] = {
     "straight through": ([GOOD], ["propose apply verify accept commit"]),
     "no reply": ([ReplyFailed("gone"), GOOD], ["propose failed"]),
-    "no proposal": (["{}", GOOD], ["propose failed"]),
+    "no proposal": (["{}", "{}", "{}", GOOD], ["propose failed"]),
     "not applied": ([OUT_OF_SCOPE, GOOD], ["propose apply failed"]),
     "not accepted": ([BAD, GOOD], ["propose apply verify accept failed"]),
     "one after the other": (
-        ["{}", OUT_OF_SCOPE, BAD, ReplyFailed("gone"), GOOD],
+        ["{}", "{}", "{}", OUT_OF_SCOPE, BAD, ReplyFailed("gone"), GOOD],
         [
             "propose failed",
             "propose apply failed",
@@ -93,11 +94,11 @@ def test_a_precondition_that_fails_goes_straight_to_the_end(factory: Factory) ->
 
 @pytest.mark.parametrize("attempts", [1, 2, 5, 50])
 def test_attempts_end_when_they_are_used_up(factory: Factory, attempts: int) -> None:
-    replies = ["{}"] * attempts
+    replies = [refused(n) for n in range(attempts)]
     summary = factory.run(order(), replies, max_attempts=attempts)
     assert (summary.verdict, summary.state, summary.attempts) == ("FAIL", "failed", attempts)
     assert summary.failure is not None
-    assert summary.failure.stage == Stage.LLM_OUTPUT_INVALID
+    assert summary.failure.stage == Stage.WRITE_SCOPE_VIOLATION
     last = factory.seen(AttemptFailed)[-1]
     assert last.next_step == f"all {attempts} attempts are used up: the order has failed"
     assert (summary.commit, factory.tip()) == (None, "")
@@ -106,15 +107,17 @@ def test_attempts_end_when_they_are_used_up(factory: Factory, attempts: int) -> 
 # What the next attempt is told
 
 
-def test_a_failed_attempt_is_fed_back_once(factory: Factory) -> None:
+def test_a_retry_is_told_the_last_failure_whole_and_each_other_in_a_line(factory: Factory) -> None:
     factory.run(PICKY, [BAD, OUT_OF_SCOPE, GOOD])
     first, second, third = (factory.prompt(call) for call in range(3))
-    assert "previous attempt failed" not in first
-    assert "Stage: acceptance_failed\nCommand: grep -q hello hello.txt\nExit code: 1" in second
+    assert "earlier replies" not in first
+    failed = "It failed: `grep -q hello hello.txt` ended with exit code 1 (acceptance_failed)."
+    assert failed in second
     assert "The commands cannot be changed" in second
-    assert "Stage: write_scope_violation" in third
+    assert "It failed: write_scope_violation." in third
     assert "Write only: hello.txt." in third
-    assert "acceptance_failed" not in third, "only the last failure is told"
+    assert "- Attempt 1 failed at `grep -q hello hello.txt`: " in third
+    assert failed not in third
 
 
 def test_each_attempt_starts_from_the_baseline_again(factory: Factory) -> None:
@@ -154,10 +157,11 @@ def test_equal_inputs_make_equal_prompts_wherever_they_are(
 ) -> None:
     script = "import os, json; print(os.getcwd(), os.environ['HOME']); json.loads('{')"
     document = order(acceptance_commands=[f'python -c "{script}"'])
-    factory.run(document, [GOOD, "{}", GOOD], max_attempts=3)
+    replies = [GOOD, refused(), proposal({"hello.txt": "hello again\n"})]
+    factory.run(document, replies, max_attempts=3)
     other = in_another_place(factory, tmp_path / "somewhere/much/deeper/than/the/first")
     monkeypatch.setenv("LLMCH_WORKSPACES", str(tmp_path / "w"))
-    other.run(document, [GOOD, "{}", GOOD], max_attempts=3)
+    other.run(document, replies, max_attempts=3)
     for call in range(3):
         assert other.prompt(call) == factory.prompt(call)
         assert str(tmp_path) not in factory.prompt(call)
@@ -167,15 +171,15 @@ def test_equal_inputs_make_equal_prompts_wherever_they_are(
 
 
 def test_requests_differ_by_attempt_alone(factory: Factory) -> None:
-    factory.run(order(), ["{}", "{}", "{}"], max_attempts=3)
+    factory.run(order(), [refused(1), refused(2), refused(3)], max_attempts=3)
     second, third = factory.model.requests[1:]
-    assert second.prompt == third.prompt
+    assert second.prompt != third.prompt, "an equal prompt brings an equal reply"
     assert (second.place.attempt, third.place.attempt) == (2, 3)
 
 
 def test_the_model_may_differ_by_attempt(factory: Factory) -> None:
-    models = ModelChoice(lambda attempt: f"model-{attempt}", None, None, None)
-    summary = factory.run(order(), ["{}", GOOD], models=models)
+    models = ModelChoice(parse_ladder("model-1,model-2,model-3"), 3, None)
+    summary = factory.run(order(), [refused(), GOOD], models=models)
     assert [each.model for each in summary.attempt_records] == ["model-1", "model-2"]
     assert "model: model-2" in git(factory.repo, "notes", "--ref=llmch", "show", "work")
 
@@ -184,7 +188,7 @@ def test_the_model_may_differ_by_attempt(factory: Factory) -> None:
 
 
 def test_a_commit_says_which_order_it_is_and_nothing_of_the_run(factory: Factory) -> None:
-    summary = factory.run(order(title="Say hello, at last"), ["{}", GOOD])
+    summary = factory.run(order(title="Say hello, at last"), [refused(), GOOD])
     message = git(factory.repo, "log", "-1", "--format=%B", "work").strip().split("\n")
     assert message[0] == "WO-01: Say hello, at last"
     assert message[1] == ""
@@ -195,7 +199,7 @@ def test_a_commit_says_which_order_it_is_and_nothing_of_the_run(factory: Factory
 
 
 def test_what_differs_between_runs_is_in_the_note(factory: Factory) -> None:
-    summary = factory.run(order(), ["{}", GOOD])
+    summary = factory.run(order(), [refused(), GOOD])
     note = git(factory.repo, "notes", "--ref=llmch", "show", "work").split("\n")
     assert note == [f"run: {summary.run_id}", "model: scripted", "attempts: 2"]
 
@@ -207,7 +211,7 @@ def test_equal_replies_make_equal_commits_anywhere(
     monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
     other = in_another_place(factory, tmp_path / "other")
     first = factory.run(PICKY, [BAD, GOOD])
-    second = other.run(PICKY, [BAD, "{}", GOOD], branch="another")
+    second = other.run(PICKY, [BAD, refused(), GOOD], branch="another")
     assert first.commit == second.commit
     assert git(factory.repo, "log", "-1", "--format=%at %ct", "work") == f"{epoch} {epoch}"
 
@@ -261,8 +265,9 @@ def test_drift_of_one_attempt_is_no_drift_of_the_next(factory: Factory) -> None:
 
 def test_a_proposal_that_changes_nothing_lands_as_an_empty_commit(factory: Factory) -> None:
     commit_all(factory.repo, {"hello.txt": "hello\n"})
-    summary = factory.run(order(), [GOOD])
+    summary = factory.run(order(), [GOOD, GOOD])
     assert summary.verdict == "PASS"
+    assert [each.reason for each in summary.attempt_records[0].questions] == ["unchanged"]
     assert git(factory.repo, "rev-parse", "work^{tree}") == git(
         factory.repo, "rev-parse", "main^{tree}"
     )
@@ -310,7 +315,7 @@ def outcome_pass(factory: Factory) -> RunSummary:
 
 
 def outcome_fail(factory: Factory) -> RunSummary:
-    return factory.run(PICKY, [BAD, "{}"], max_attempts=2)
+    return factory.run(PICKY, [BAD, refused()], max_attempts=2)
 
 
 def raising(error: BaseException) -> Callable[[Factory], None]:

@@ -1,0 +1,99 @@
+"""Decides how a model is asked again after a failure, and when asking has no more use. Pure.
+
+What is decided here depends on the order's own attempts alone, so that a recorded run replays. The
+figures come from measurements with small models, and from published ones: below about 3 billion
+parameters a retry mends almost nothing, and a larger model does; from 14 billion on it mends a
+quarter to a half. An equal prompt at temperature 0 brings an equal reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from factory.orders.model_choice import ModelChoice
+from factory.orders.model_size import billions_of
+from factory.orders.past_attempt import PastAttempt
+from factory.orders.stages import Stage
+
+MAX_QUESTIONS: Final = 2
+"""How often a model is asked again within one attempt, after a reply that is not worth judging."""
+
+_WARMER: Final = (0.4, 0.8)
+"""The temperatures after the first and after each further step."""
+
+_JUDGED = frozenset({Stage.VERIFY_FAILED, Stage.ACCEPTANCE_FAILED, Stage.CONTRACT_VIOLATED})
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Hold whom to ask and how: the rung of the ladder, its model, and the temperature."""
+
+    rung: int
+    model: str
+    temperature: float | None
+
+
+def first_asking(models: ModelChoice, past: Sequence[PastAttempt], attempt: int) -> Asking:
+    """Return how an attempt asks for the first time, after the attempts in `past`.
+
+    A model whose code was judged and failed is asked at a higher temperature next time.
+    """
+    rung = _rung(models, past, attempt)
+    failures = sum(each.rung == rung and each.brief.stage in _JUDGED for each in past)
+    return Asking(rung, models.ladder[rung].model, warmer(models.temperature, failures))
+
+
+def ask_again(models: ModelChoice, asking: Asking, questions: int, repeated: bool) -> Asking:
+    """Return how the `questions`-th question within an attempt is asked.
+
+    A model that gave the same files twice is not asked a third time, if there is a larger one.
+    """
+    if repeated and questions > 1 and asking.rung + 1 < len(models.ladder):
+        rung = asking.rung + 1
+        return Asking(rung, models.ladder[rung].model, models.temperature)
+    steps = questions if repeated else questions - 1
+    return replace(asking, temperature=warmer(asking.temperature, steps))
+
+
+def warmer(temperature: float | None, steps: int) -> float | None:
+    """Return the temperature after so many steps up; `None`, the server's own, stays as it is."""
+    if temperature is None or steps == 0:
+        return temperature
+    return max(temperature, _WARMER[min(steps, len(_WARMER)) - 1])
+
+
+def is_stuck(models: ModelChoice, past: Sequence[PastAttempt]) -> bool:
+    """Return whether the last attempt brought nothing new, and there is no other model to ask."""
+    last = past[-1]
+    return last.brief.stage is Stage.REPEATED and last.rung == len(models.ladder) - 1
+
+
+def _rung(models: ModelChoice, past: Sequence[PastAttempt], attempt: int) -> int:
+    """Return the rung to ask: the one whose turn it is, or a higher one that is needed earlier."""
+    rung = models.scheduled_rung(attempt)
+    if past:
+        rung = max(rung, past[-1].rung)
+        if past[-1].brief.stage is Stage.REPEATED or _is_used_up(models, past, rung):
+            rung += past[-1].rung == rung
+    return min(rung, len(models.ladder) - 1)
+
+
+def _is_used_up(models: ModelChoice, past: Sequence[PastAttempt], rung: int) -> bool:
+    """Return whether a model had its retries; a rung that names its attempt is not brought forward.
+
+    The first failure is no retry, so that a model that gets one retry fails twice.
+    """
+    following = models.ladder[rung + 1 : rung + 2]
+    if not following or following[0].from_attempt is not None:
+        return False
+    failures = sum(each.rung == rung and each.brief.stage in _JUDGED for each in past)
+    return failures > _retries(models.ladder[rung].model)
+
+
+def _retries(model: str) -> int:
+    size = billions_of(model)
+    if size is None or 3 <= size <= 14:
+        return 2
+    return 1 if size < 3 else 3
