@@ -18,6 +18,8 @@ from factory.proposal.shown import ShownFile
 
 _LINE_CHARACTERS = 200
 _CUT = "[... cut ...]"
+_CHANGED = "It changed:"
+_LINE_ENDS = 8  # of the lines around a change and an output
 _LEAST_CHARACTERS = 120  # a shorter piece of a change or of an output says nothing
 
 
@@ -72,16 +74,17 @@ def _change_and_failure(
     attempt: PastAttempt, shown: Sequence[ShownFile], room: int
 ) -> Iterator[str]:
     """Yield the change and the output, each with at least half of the room if it needs as much."""
-    brief = attempt.brief
     change = render_change(attempt.proposal, shown) if attempt.proposal else ""
-    output = brief.primary_error_excerpt
-    for_output = max(room // 2, room - len(change))
-    output = cut_lines(output, for_output)
+    output = attempt.brief.primary_error_excerpt.rstrip("\n")
+    failed = f"It failed: {_failed_where(attempt.brief)}"
+    room -= len(failed) + len(_CHANGED) + 2 * (len(fence_for(change)) + len(fence_for(output)))
+    room -= _LINE_ENDS
+    output = cut_lines(output, max(room // 2, room - len(change)))
     change = cut_lines(change, room - len(output))
     if change:
         fence = fence_for(change)
-        yield from ("It changed:", fence, change, fence)
-    yield f"It failed: {_failed_where(brief)}"
+        yield from (_CHANGED, fence, change, fence)
+    yield failed
     if output:
         fence = fence_for(output)
         yield from (fence, output, fence)

@@ -22,6 +22,8 @@ from shared.work_order.schemas import Interface, WorkOrder
 _RETRY_SHARE = 0.6
 """How much longer a prompt may get by what it says of earlier attempts, as a share of the first."""
 
+_LINE_ENDS = 4  # around what is said of earlier attempts
+
 _JSON_FORMAT = """\
 Reply with one JSON object and nothing else, of this form:
 
@@ -60,7 +62,7 @@ def render_prompt(
     first = fill(_template(), values | {"PAST": ""})
     if not past and not note:
         return first
-    room = int(len(first) * _RETRY_SHARE) - len(note)
+    room = int(len(first) * _RETRY_SHARE) - len(note) - _LINE_ENDS
     history = render_history(past, shown, asked, room)
     said = f"\n{history}" if history else ""
     return fill(_template(), values | {"PAST": said + (f"\n{note}\n" if note else "")})

@@ -56,7 +56,7 @@ def test_what_failed_is_asked_anew_although_it_was_resumed_when_it_did(factory: 
     document = manifest([step(1, acceptance_commands=["grep -q right 1.txt"])])
     with pytest.raises(BudgetReached):
         factory.run_all(document, {"WO-01": [wrote(1, "wrong"), out_of_budget]}, max_attempts=2)
-    resumed = factory.run_all(document, {"WO-01": [wrote(1, "wrong")]}, max_attempts=2)
+    resumed = factory.run_all(document, {"WO-01": [wrote(1, "wrong too")]}, max_attempts=2)
     assert (states(resumed), len(factory.model.requests)) == (["failed"], 1)
     anew = factory.run_all(document, {"WO-01": [wrote(1, "right")]}, max_attempts=2)
     assert states(anew) == ["landed"]

@@ -13,11 +13,20 @@ import pytest
 
 from shared.errors import LlmchError
 from shared.events import Event, StageStarted, UsageCounted
+from shared.llm.client import Request
 from tests.fakes import proposal
 from tests.harness import Factory, fingerprint, git, order
 
 SHARES = 4  # of the moments, so that they can be tried side by side
-REPLIES = [proposal({"hello.txt": "bad\n"}), proposal({"hello.txt": "hello\n"})]
+
+
+def mends(request: Request) -> str:
+    """Give what fails, and after that failure what passes: also where replies are on record."""
+    text = "hello" if "earlier replies" in request.prompt else "bad"
+    return proposal({"hello.txt": f"{text}\n"})(request)
+
+
+REPLIES = [mends, mends]
 ORDER = order(acceptance_commands=["grep -q hello hello.txt"])
 
 

@@ -1,0 +1,133 @@
+"""How a model is asked again: which one, how warm, and when it has no more use."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factory.orders.documents import FailureBrief
+from factory.orders.ladder import parse_ladder
+from factory.orders.model_choice import ModelChoice
+from factory.orders.model_size import billions_of
+from factory.orders.past_attempt import PastAttempt
+from factory.orders.retry import Asking, ask_again, first_asking, is_stuck, warmer
+from factory.orders.stages import Stage
+
+
+def failed(stage: Stage, number: int = 1, rung: int = 0) -> PastAttempt:
+    return PastAttempt(number, rung, None, FailureBrief(stage=stage, primary_error_excerpt="x"))
+
+
+def walk(ladder: str, stages: list[Stage], attempts: int = 9) -> list[Asking]:
+    """Return how each attempt asks first, when the attempts before it failed at these stages."""
+    models = ModelChoice(parse_ladder(ladder), attempts)
+    past: list[PastAttempt] = []
+    found: list[Asking] = []
+    for number, stage in enumerate([*stages, Stage.EXCEPTION], 1):
+        asking = first_asking(models, past, number)
+        found.append(asking)
+        past.append(failed(stage, number, asking.rung))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "billions"),
+    [
+        ("qwen2.5-coder-1.5b-instruct", 1.5),
+        ("Qwen/Qwen2.5-Coder-32B-Instruct", 32),
+        ("smollm-360M", 0.36),
+        ("llama3:8b", 8),
+        ("gpt-4.1-mini", None),
+        ("mixtral-8x7b", None),
+        ("o3", None),
+        ("model-4bit", None),
+        ("", None),
+    ],
+)
+def test_the_size_of_a_model_is_read_off_its_name(name: str, billions: float | None) -> None:
+    assert billions_of(name) == billions
+
+
+@given(st.text())
+def test_any_name_has_a_size_or_none(name: str) -> None:
+    size = billions_of(name)
+    assert size is None or size >= 0
+
+
+def test_code_that_was_judged_and_failed_is_asked_for_at_a_higher_temperature() -> None:
+    askings = walk("one", [Stage.ACCEPTANCE_FAILED] * 3)
+    assert [each.temperature for each in askings] == [0, 0.4, 0.8, 0.8]
+
+
+def test_a_reply_that_was_not_judged_raises_no_temperature() -> None:
+    askings = walk("one", [Stage.LLM_OUTPUT_INVALID, Stage.EXCEPTION, Stage.WRITE_SCOPE_VIOLATION])
+    assert {each.temperature for each in askings} == {0}
+
+
+@pytest.mark.parametrize(("start", "steps", "warm"), [(0.6, 1, 0.6), (0.6, 2, 0.8), (1.5, 9, 1.5)])
+def test_a_temperature_is_never_lowered(start: float, steps: int, warm: float) -> None:
+    assert warmer(start, steps) == warm
+
+
+def test_the_servers_own_temperature_stays() -> None:
+    assert warmer(None, 2) is None
+
+
+@pytest.mark.parametrize(
+    ("ladder", "asked"),
+    [
+        ("a-1.5b,large", [0, 0, 1, 1]),
+        ("a-7b,large", [0, 0, 0, 1]),
+        ("unknown,large", [0, 0, 0, 1]),
+        ("a-32b,large", [0, 0, 0, 0]),
+        ("a-1.5b,large@9", [0, 0, 0, 0]),
+        ("a-1.5b,large@2", [0, 1, 1, 1]),
+    ],
+)
+def test_a_larger_model_is_asked_when_the_smaller_had_its_retries(
+    ladder: str, asked: list[int]
+) -> None:
+    askings = walk(ladder, [Stage.ACCEPTANCE_FAILED] * 3)
+    assert [each.rung for each in askings] == asked
+
+
+def test_the_attempts_are_shared_at_least_as_early_as_the_ladder_says() -> None:
+    assert [each.rung for each in walk("a-32b,b", [Stage.VERIFY_FAILED] * 2, 3)] == [0, 0, 1]
+
+
+def test_a_repetition_brings_the_next_model_at_once() -> None:
+    assert [each.rung for each in walk("a-32b,b@9,c", [Stage.REPEATED] * 3)] == [0, 1, 2, 2]
+
+
+def test_a_rung_is_never_left_downwards() -> None:
+    stages = [Stage.REPEATED, Stage.EXCEPTION, Stage.EXCEPTION]
+    assert [each.rung for each in walk("a,b@9", stages)] == [0, 1, 1, 1]
+
+
+def test_the_last_model_that_repeats_itself_ends_the_order() -> None:
+    models = ModelChoice(parse_ladder("a,b"), 5)
+    assert not is_stuck(models, [failed(Stage.REPEATED, rung=0)])
+    assert is_stuck(models, [failed(Stage.REPEATED, rung=1)])
+    assert not is_stuck(models, [failed(Stage.ACCEPTANCE_FAILED, rung=1)])
+
+
+@pytest.mark.parametrize(
+    ("questions", "repeated", "expected"),
+    [
+        (1, False, Asking(0, "a", 0)),
+        (2, False, Asking(0, "a", 0.4)),
+        (1, True, Asking(0, "a", 0.4)),
+        (2, True, Asking(1, "b", 0)),
+    ],
+)
+def test_a_question_changes_what_can_change(
+    questions: int, repeated: bool, expected: Asking
+) -> None:
+    models = ModelChoice(parse_ladder("a,b"), 5)
+    assert ask_again(models, Asking(0, "a", 0), questions, repeated) == expected
+
+
+def test_the_last_model_is_asked_warmer_instead() -> None:
+    models = ModelChoice(parse_ladder("a"), 5)
+    assert ask_again(models, Asking(0, "a", 0), 2, repeated=True) == Asking(0, "a", 0.8)
