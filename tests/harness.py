@@ -129,10 +129,9 @@ def write_plan(folder: Path, document: Json) -> Path:
 def fingerprint(folder: Path) -> dict[str, tuple[str, int, str]]:
     """Return kind, mode and content of everything below `folder`, git's own folder left out."""
     found = {}
-    for path in sorted(folder.rglob("*")):
+    # Git's folder is not even looked into: a git that outlived a killed run may be tidying it.
+    for path in sorted(_outside_git(folder)):
         relative = path.relative_to(folder)
-        if relative.parts[0] == ".git":
-            continue
         mode = path.lstat().st_mode
         content = ""
         if stat.S_ISREG(mode):
@@ -141,6 +140,14 @@ def fingerprint(folder: Path) -> dict[str, tuple[str, int, str]]:
             content = str(path.readlink())
         found[str(relative)] = (stat.filemode(mode)[0], stat.S_IMODE(mode), content)
     return found
+
+
+def _outside_git(folder: Path) -> Iterator[Path]:
+    for top in folder.iterdir():
+        if top.name != ".git":
+            yield top
+            if not top.is_symlink():
+                yield from top.rglob("*")
 
 
 @dataclass

@@ -19,7 +19,7 @@ from tests.kill.zygote import Zygote
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
 SAMPLE = 4
-SHARES = 6  # of all operations, so that they can be tried side by side
+SHARES = 24 if FULL else SAMPLE  # of all operations, so that they can be tried side by side
 WORDS = tuple(os.strerror(each) for each in ERRORS)
 
 

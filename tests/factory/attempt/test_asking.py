@@ -80,7 +80,7 @@ def test_the_last_question_is_the_plain_one(factory: Factory) -> None:
 
 
 def test_no_prompt_is_sent_twice_at_temperature_0(factory: Factory) -> None:
-    replies = ["", "", "", BAD, BAD, BAD, BAD]
+    replies: list[Reply] = ["", "", "", BAD, BAD, BAD, BAD]
     factory.run(PICKY, replies, max_attempts=9)
     asked = [(each.prompt, each.temperature) for each in factory.model.requests]
     assert len(set(asked)) == len(asked) == 7
