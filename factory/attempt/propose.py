@@ -17,6 +17,7 @@ from factory.orders.reply_format import ReplyFormat
 from factory.orders.stages import AttemptStage, Stage
 from factory.proposal.prompt import ShownFile, hashes_of, render_prompt
 from factory.proposal.read_reply import ProposalInvalid, parse_proposal
+from factory.proposal.reply_size import ample_reply_tokens
 from factory.proposal.request import build_request
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState
 from factory.workbench.tree import NotReadable, Tree
@@ -155,4 +156,11 @@ def _request(
     previous = records[-1].failure_brief if records else None
     prompt = render_prompt(order, attempt.shown, commands, previous, asked, task.loaded.known)
     states = [file.state for file in attempt.shown]
-    return build_request(order, attempt.number, prompt, asked, states, context.options.models)
+    request = build_request(order, attempt.number, prompt, asked, states, context.options.models)
+    return replace(request, expected_output_tokens=_expected_reply(order, attempt.shown))
+
+
+def _expected_reply(order: WorkOrder, shown: Sequence[ShownFile]) -> int:
+    return ample_reply_tokens(
+        len(each.text.encode()) for each in shown if each.path in order.allowed_files
+    )
