@@ -39,12 +39,8 @@ class Forecast:
     models: tuple[str, ...]
     expected: Usage
     worst: Usage
+    calls_per_order: float
     past: PastUsage | None
-
-    @property
-    def calls_per_order(self) -> float:
-        """Return the calls that an order is expected to take."""
-        return self.past.calls_per_order if self.past else _ASSUMED_CALLS
 
 
 def foresee(
@@ -56,32 +52,39 @@ def foresee(
     asked sooner than its attempt.
     """
     ladder = parse_ladder(",".join(settings.factory.ladder))
+    most_calls = float(settings.factory_attempts * QUESTIONS)
+    calls = min(most_calls, max(1.0, past.calls_per_order)) if past else _ASSUMED_CALLS
     models = tuple(rung.model for rung in ladder)
     return Forecast(
         orders=len(sizes),
         attempts=settings.factory_attempts,
         models=models,
-        expected=_expected(sizes, ladder, settings, past),
+        expected=_expected(sizes, ladder, settings, calls, past),
         worst=_dearest([_worst(sizes, model, settings) for model in models]),
+        calls_per_order=calls,
         past=past,
     )
 
 
 def _expected(
-    sizes: Sequence[OrderSize], ladder: Sequence[Rung], settings: Settings, past: PastUsage | None
+    sizes: Sequence[OrderSize],
+    ladder: Sequence[Rung],
+    settings: Settings,
+    calls: float,
+    past: PastUsage | None,
 ) -> Usage:
-    """Return the probable usage: each attempt costs what its model does, times how likely it is."""
+    """Return the probable usage where an order takes so many calls, each at its model's price."""
     attempts = settings.factory_attempts
-    calls = past.calls_per_order if past else _ASSUMED_CALLS
+    room = settings.factory.max_output_tokens or DEFAULT_OUTPUT_LIMIT
+    replies = sum(min(room, past.reply_tokens if past else each.reply) for each in sizes)
     total = Usage()
     for number in range(1, math.ceil(calls) + 1):
         share = min(1.0, calls - (number - 1))
         growth = 1.0 if number == 1 else _RETRY_GROWTH
-        replies = [past.reply_tokens if past else each.reply for each in sizes]
         usage = Usage(
             calls=math.ceil(share * len(sizes)),
             input_tokens=math.ceil(share * growth * sum(each.prompt for each in sizes)),
-            output_tokens=math.ceil(share * sum(replies)),
+            output_tokens=math.ceil(share * replies),
         )
         model = model_for_attempt(ladder, min(number, attempts), attempts)
         total += priced(model, usage, settings.prices)

@@ -30,7 +30,7 @@ class PastUsage:
 @dataclass(frozen=True, slots=True)
 class _Sample:
     calls: int
-    """All calls of the order, also those that a record answered."""
+    """The order's calls, with those of earlier attempts that a record answered."""
     live_calls: int
     output_tokens: int
 
@@ -68,7 +68,7 @@ def _latest(folder: Path) -> list[Path]:
 def _read(path: Path) -> JsonValue:
     try:
         start = read_regular_file(path, "record", _MAX_BYTES)
-        return parse_json(start.data)
+        return parse_json(start.data) if start.size <= _MAX_BYTES else None
     except (InvalidInput, JsonProblem):
         return None
 
@@ -90,9 +90,10 @@ def _sample(summary: JsonValue) -> _Sample | None:
     match summary:
         case {
             "state": "landed" | "failed",
-            "usage": {"calls": calls, "output_tokens": output, "replayed_calls": replayed},
+            "attempts": attempts,
+            "usage": {"calls": calls, "output_tokens": output},
         } if (calls := _figure(calls)) and (output := _figure(output)):
-            return _Sample(calls + _figure(replayed), calls, output)
+            return _Sample(max(calls, _figure(attempts)), calls, output)
         case _:
             return None
 

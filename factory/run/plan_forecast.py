@@ -16,7 +16,6 @@ from factory.run.past_usage import read_past_usage
 from factory.run.session import Session
 from shared.errors import LlmchError
 from shared.events import Noted
-from shared.git.client import Git
 from shared.settings.settings import Settings
 
 
@@ -30,22 +29,18 @@ def forecast_plan(folder: Path, repo: Path | None, settings: Settings) -> Foreca
     if repo is not None:
         with contextlib.suppress(LlmchError):
             git = find_repo(repo).git
-            return _forecast(orders, repo, git, git.commit_of("HEAD"), settings)
+            sizes = measure_orders(orders, git, git.commit_of("HEAD"))
+            first = parse_ladder(settings.factory.model)[0].model
+            past = read_past_usage(settings.artifacts_dir, repo, first)
+            return foresee(sizes, settings, past)
     return foresee(size_orders(orders, {}), settings)
 
 
 def announce_forecast(orders: Sequence[LoadedOrder], session: Session) -> None:
     """Report what `orders` cost on the session's tip, before the first of them is begun."""
     options = session.options
-    git = session.repo.git
-    forecast = _forecast(orders, options.repo, git, session.tip, options.settings)
+    past = read_past_usage(options.settings.artifacts_dir, options.repo, options.models.model(1))
+    sizes = measure_orders(orders, session.repo.git, session.tip)
+    forecast = foresee(sizes, options.settings, past)
     for line in forecast_lines(forecast):
         session.emit(Noted(line))
-
-
-def _forecast(
-    orders: Sequence[LoadedOrder], repo: Path, git: Git, commit: str, settings: Settings
-) -> Forecast:
-    first = parse_ladder(settings.factory.model)[0].model
-    past = read_past_usage(settings.artifacts_dir, repo, first)
-    return foresee(measure_orders(orders, git, commit), settings, past)

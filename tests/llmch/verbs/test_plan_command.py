@@ -87,6 +87,8 @@ def test_json_is_one_document_with_the_promised_keys(
         "reasoning_tokens",
         "cost_usd",
     }
+    assert said.document["forecast"]["expected"]["calls"] == 3
+    assert said.document["forecast"]["worst_case"]["calls"] == 30
     assert Path(said.document["output_dir"], "WO-02.json").is_file()
     assert "replayed" in said.err
 
