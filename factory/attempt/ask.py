@@ -7,7 +7,7 @@ an attempt; each is recorded and paid for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from factory.attempt.state import Attempt, FactoryContext, FactoryState
@@ -22,7 +22,7 @@ from factory.proposal.doubts import Doubt, DoubtKind, doubt_about, doubt_unreada
 from factory.proposal.plain_prompt import has_plain_prompt, render_plain_prompt
 from factory.proposal.prompt import render_prompt
 from factory.proposal.read_reply import ProposalInvalid, parse_proposal
-from factory.proposal.request import build_request
+from factory.proposal.request import Question, build_request
 from factory.proposal.shown import hashes_of
 from shared.events import ModelAskedAgain
 from shared.files.atomic_io import write_text
@@ -31,15 +31,6 @@ from shared.llm.client import Completion, ReplyFailed, Request
 Complete = Callable[[Request], Completion]
 
 _JUDGEABLE = frozenset({DoubtKind.UNCHANGED, DoubtKind.HOLLOW})
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """Hold one question to the model: how it is asked, in which format, and the prompt."""
-
-    asking: Asking
-    asked: ReplyFormat
-    prompt: str
 
 
 def ask(state: FactoryState, context: FactoryContext, attempt: Attempt, first: Complete) -> Attempt:
@@ -80,14 +71,14 @@ def _question(
     attempt: Attempt,
     asking: Asking,
     doubt: Doubt | None,
-) -> _Question:
+) -> Question:
     order, task = context.order, context.task
     note = doubt.note if doubt else ""
     plain = len(attempt.questions) == MAX_QUESTIONS and has_plain_prompt(order)
     if plain:
         facts = _facts(state["past"], note)
         prompt = render_plain_prompt(order, attempt.shown, task.loaded.known, facts)
-        return _Question(asking, ReplyFormat.FILES, prompt)
+        return Question(asking, ReplyFormat.FILES, prompt)
     unreadable = sum(each.reason == DoubtKind.UNREADABLE for each in attempt.questions)
     asked = context.options.models.format_for(state["records"], unreadable)
     checks = verification_of(context.workspace.tree, exempt=task.exempt)
@@ -95,7 +86,7 @@ def _question(
     prompt = render_prompt(
         order, attempt.shown, commands, asked, task.loaded.known, state["past"], note
     )
-    return _Question(asking, asked, prompt)
+    return Question(asking, asked, prompt)
 
 
 def _facts(past: Sequence[PastAttempt], note: str) -> str:
@@ -104,7 +95,7 @@ def _facts(past: Sequence[PastAttempt], note: str) -> str:
 
 
 def _answered(
-    context: FactoryContext, attempt: Attempt, question: _Question, complete: Complete
+    context: FactoryContext, attempt: Attempt, question: Question, complete: Complete
 ) -> Attempt:
     """Return the attempt with the proposal in the model's reply.
 
@@ -113,15 +104,8 @@ def _answered(
     order, again = context.order, len(attempt.questions)
     folder = context.attempt_folder(attempt)
     write_text(_record(folder, "se_prompt", again), question.prompt, sync=False)
-    request = build_request(
-        order,
-        attempt.number,
-        question.prompt,
-        question.asked,
-        [file.state for file in attempt.shown],
-        context.options.models,
-        question.asking,
-    )
+    models, number = context.options.models, attempt.number
+    request = build_request(order, number, question, attempt.shown, models)
     completion = complete(request)
     write_text(_record(folder, "raw_llm_response", again), completion.text, sync=False)
     parsed = parse_proposal(

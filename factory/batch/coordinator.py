@@ -30,12 +30,13 @@ from factory.record.summary import (
 )
 from factory.recovery.signals import deferring_signals
 from factory.run.one_order import Commission, begin_run
+from factory.run.plan_forecast import announce_forecast
 from factory.run.session import Session, error_of
 from shared.errors import LlmchError
 from shared.events import BatchEnded, BatchStarted, Emit, Noted, OrderSkipped
 from shared.files.atomic_io import write_json
 from shared.llm.cost.usage import usage_counted
-from shared.llm.stack import ModelSource
+from shared.llm.stack import Mode, ModelSource
 from shared.run_record import Recording
 
 
@@ -50,6 +51,8 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
         session, recording = run.session, run.recording
         history = read_history(session.repo.git, run.target)
         batch = _Batch(orders, run.exempt, session, history)
+        if source.mode is Mode.LIVE and (remaining := batch.remaining()):
+            announce_forecast(remaining, session)
         worker = LocalWorker(session.execution, options.jobs)
         try:
             error = batch.run(worker, options.jobs)
@@ -103,6 +106,11 @@ class _Batch:
             landed,
             [own[commit] for commit in since_start],
         )
+
+    def remaining(self) -> tuple[LoadedOrder, ...]:
+        """Return the orders that have not landed."""
+        states = zip(self._orders, self._schedule.states, strict=True)
+        return tuple(order for order, state in states if not state.is_on_branch)
 
     def run(self, worker: Worker, jobs: int) -> LlmchError | None:
         """Make and land the orders; return the error that ended the run early, if there is one."""

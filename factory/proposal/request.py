@@ -3,39 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from factory.orders.documents import WriteProposal
 from factory.orders.model_choice import ModelChoice
 from factory.orders.reply_format import ReplyFormat
 from factory.orders.retry import Asking
 from factory.proposal.reply_schema import reply_schema
+from factory.proposal.reply_size import ample_reply_tokens
 from factory.proposal.scope import FileState
+from factory.proposal.shown import ShownFile
 from shared.llm.client import Api, CallPlace, ReplySchema, Request, Role
 from shared.work_order.schemas import WorkOrder
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Hold one question to the model: whom to ask and how, the format of the reply, the prompt."""
+
+    asking: Asking
+    asked: ReplyFormat
+    prompt: str
 
 
 def build_request(
     order: WorkOrder,
     attempt: int,
-    prompt: str,
-    asked: ReplyFormat,
-    shown: Sequence[FileState],
+    question: Question,
+    shown: Sequence[ShownFile],
     models: ModelChoice,
-    asking: Asking,
 ) -> Request:
-    """Return one request of an attempt, asked as `asking` says.
-
-    A JSON reply is bound to the order's paths and hashes.
-    """
+    """Return the request of a question; a JSON reply is bound to the order's paths and hashes."""
+    sizes = [len(each.text.encode()) for each in shown if each.path in order.allowed_files]
+    states = [file.state for file in shown]
     return Request(
         api=Api.CHAT,
-        model=asking.model,
-        prompt=prompt,
+        model=question.asking.model,
+        prompt=question.prompt,
         place=CallPlace(Role.FACTORY, attempt, order.id),
-        reply_schema=_schema(order, shown) if asked is ReplyFormat.JSON else None,
-        temperature=asking.temperature,
+        reply_schema=_schema(order, states) if question.asked is ReplyFormat.JSON else None,
+        temperature=question.asking.temperature,
         max_output_tokens=models.max_output_tokens,
         reasoning_effort=models.reasoning_effort,
+        expected_output_tokens=ample_reply_tokens(sizes),
     )
 
 

@@ -1,51 +1,119 @@
-"""Bounds what executing a plan can cost, before anybody pays for it. Pure.
-
-The bound leaves out orders that are made a second time, on a newer state.
-"""
+"""Foresees what executing a plan costs, before anybody pays for it. Pure."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from decimal import Decimal
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from factory.orders.ladder import parse_ladder
-from factory.orders.limits import MAX_CONTEXT_BYTES, MAX_EXCERPT_CHARACTERS
-from shared.llm.cost.budget import bound_of
+from factory.orders.ladder import Rung, parse_ladder, rung_for_attempt
+from factory.run.order_sizes import OrderSize
+from factory.run.past_usage import PastUsage
+from shared.llm.client import Usage
+from shared.llm.cost.estimates import DEFAULT_OUTPUT_LIMIT, total_tokens
+from shared.llm.cost.usage import priced
+from shared.llm.cost.windows import window_of
 from shared.settings.settings import Settings
 
-# A prompt holds context files up to this limit, the order's own text and the last failure.
-_ORDER_BYTES = 16_000
-_BYTES_PER_TOKEN = 3
-_PROMPT_TOKENS = (MAX_CONTEXT_BYTES + _ORDER_BYTES + MAX_EXCERPT_CHARACTERS) // _BYTES_PER_TOKEN
+# A prompt that asks again is at most this much longer than the first.
+_RETRY_GROWTH = 1.6
+
+# The first question of an attempt, and at most two more where a reply is empty.
+QUESTIONS = 3
+
+# Without any record, every second order is taken to need a second call.
+_ASSUMED_CALLS = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Hold the most that executing a plan takes; the cost is `None` where a price is unknown."""
+    """Hold what executing a plan takes: probably, and at most.
+
+    Costs are `None` where a price is unknown. `past` holds the earlier runs that the expectation
+    is made from; without them it is an assumption. The worst case leaves out replies that break
+    off on their way, and orders that are made a second time on a newer state.
+    """
 
     orders: int
     attempts: int
-    tokens: int
-    cost_usd: Decimal | None
     models: tuple[str, ...]
+    expected: Usage
+    worst: Usage
+    calls_per_order: float
+    past: PastUsage | None
 
-    @property
-    def calls(self) -> int:
-        """Return the number of calls where every attempt of every order is needed."""
-        return self.orders * self.attempts
 
+def foresee(
+    sizes: Sequence[OrderSize], settings: Settings, past: PastUsage | None = None
+) -> Forecast:
+    """Return the forecast for orders of these sizes.
 
-def forecast(orders: int, settings: Settings) -> Forecast:
-    """Return the bound for `orders` orders, at the price of the most expensive model."""
-    role, attempts = settings.factory, settings.factory_attempts
-    models = tuple(rung.model for rung in parse_ladder(",".join(role.ladder)))
-    calls, output = orders * attempts, role.max_output_tokens or 0
-    bounds = [bound_of(calls, _PROMPT_TOKENS, output, model, settings.prices) for model in models]
-    known = [bound.cost_usd for bound in bounds if bound.cost_usd is not None]
+    The worst case has the price of the most expensive model, because a model of the ladder may be
+    asked sooner than its attempt.
+    """
+    ladder = parse_ladder(",".join(settings.factory.ladder))
+    most_calls = float(settings.factory_attempts * QUESTIONS)
+    calls = min(most_calls, max(1.0, past.calls_per_order)) if past else _ASSUMED_CALLS
+    models = tuple(rung.model for rung in ladder)
     return Forecast(
-        orders=orders,
-        attempts=attempts,
-        tokens=bounds[0].input_tokens + bounds[0].output_tokens,
-        cost_usd=max(known) if len(known) == len(bounds) else None,
+        orders=len(sizes),
+        attempts=settings.factory_attempts,
         models=models,
+        expected=_expected(sizes, ladder, settings, calls, past),
+        worst=_dearest([_worst(sizes, model, settings) for model in models]),
+        calls_per_order=calls,
+        past=past,
     )
+
+
+def _expected(
+    sizes: Sequence[OrderSize],
+    ladder: Sequence[Rung],
+    settings: Settings,
+    calls: float,
+    past: PastUsage | None,
+) -> Usage:
+    """Return the probable usage where an order takes so many calls, each at its model's price."""
+    attempts = settings.factory_attempts
+    room = settings.factory.max_output_tokens or DEFAULT_OUTPUT_LIMIT
+    replies = sum(min(room, past.reply_tokens if past else each.reply) for each in sizes)
+    total = Usage()
+    for number in range(1, math.ceil(calls) + 1):
+        share = min(1.0, calls - (number - 1))
+        growth = 1.0 if number == 1 else _RETRY_GROWTH
+        usage = Usage(
+            calls=math.ceil(share * len(sizes)),
+            input_tokens=math.ceil(share * growth * sum(each.prompt for each in sizes)),
+            output_tokens=math.ceil(share * replies),
+        )
+        model = ladder[rung_for_attempt(ladder, min(number, attempts), attempts)].model
+        total += priced(model, usage, settings.prices)
+    return total
+
+
+def _worst(sizes: Sequence[OrderSize], model: str, settings: Settings) -> Usage:
+    """Return the most that the orders take if every attempt asks `model` as often as it may."""
+    calls = settings.factory_attempts * QUESTIONS
+    window = window_of(model, settings.windows)
+    reply = settings.factory.max_output_tokens or DEFAULT_OUTPUT_LIMIT
+    tokens = 0
+    for each in sizes:
+        first, again = each.most_prompt, math.ceil(each.most_prompt * _RETRY_GROWTH)
+        tokens += _within(first, window) + (calls - 1) * _within(again, window)
+    usage = Usage(
+        calls=calls * len(sizes),
+        input_tokens=tokens,
+        output_tokens=calls * len(sizes) * _within(reply, window),
+    )
+    return priced(model, usage, settings.prices)
+
+
+def _within(tokens: int, window: int | None) -> int:
+    return tokens if window is None else min(tokens, window)
+
+
+def _dearest(bounds: Sequence[Usage]) -> Usage:
+    """Return the usage with the most tokens, at the highest cost; unknown where one cost is."""
+    costs = [bound.cost_usd for bound in bounds if bound.cost_usd is not None]
+    known = max(costs) if len(costs) == len(bounds) else None
+    return replace(max(bounds, key=total_tokens), cost_usd=known)

@@ -23,10 +23,12 @@ class PlanDocument:
     forecast: Forecast | None = None
 
     def to_json(self) -> object:
-        """Return the result as plain values."""
+        """Return the result as plain values, with the forecast where there is one."""
+        from factory.run.forecast_words import forecast_document
         from planner.run import plan_document
 
-        return plan_document(self.result)
+        forecast = forecast_document(self.forecast) if self.forecast is not None else None
+        return {**plan_document(self.result), "forecast": forecast}
 
     def blocks(self) -> Iterator[Block]:
         """Return the findings and the verdict, and the forecast where there is one."""
@@ -39,7 +41,9 @@ class PlanDocument:
         )
         yield AlreadyShown((*rule_findings(result.report), end))
         if self.forecast is not None:
-            yield Remark((forecast_text(self.forecast),))
+            from factory.run.forecast_words import forecast_lines
+
+            yield Remark(forecast_lines(self.forecast))
 
 
 def rule_findings(report: Report) -> tuple[RuleFinding, ...]:
@@ -54,15 +58,4 @@ def rule_findings(report: Report) -> tuple[RuleFinding, ...]:
             remedy=finding.remedy,
         )
         for finding in report.shown()
-    )
-
-
-def forecast_text(forecast: Forecast) -> str:
-    """Return the forecast in one sentence."""
-    cost = "cost unknown" if forecast.cost_usd is None else f"${forecast.cost_usd:.2f}"
-    orders, attempts = count(forecast.orders, "order"), count(forecast.attempts, "attempt")
-    return (
-        f"running the plan takes up to {count(forecast.calls, 'call')} ({orders} x {attempts}), "
-        f"{forecast.tokens:,} tokens, {cost} with {', '.join(forecast.models)}; "
-        "--max-tokens and --max-cost cap it"
     )

@@ -12,7 +12,8 @@ from pathlib import Path
 from shared.errors import InvalidInput, ModelUnavailable
 from shared.events import Emit, Warned
 from shared.llm.client import LlmClient, Role
-from shared.llm.cost.budget import Budget
+from shared.llm.cost.bounds import Budget
+from shared.llm.cost.budget import ModelTables
 from shared.llm.record.transcript import Transcript
 from shared.llm.role_client import ByRoleClient
 from shared.llm.stack import Mode, ModelSource
@@ -128,5 +129,5 @@ def live_source(
         transcript,
         base_url=access.display_url,
         budget=Budget(settings.max_tokens, settings.max_cost),
-        prices=settings.prices,
+        tables=ModelTables(settings.prices, settings.windows),
     )

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Compile the spec. The exit code is 0 for a valid plan, and 2 where E-codes are left."""
-    from factory.run.forecast import forecast
+    from factory.run.plan_forecast import forecast_plan
     from llmch.entry.wiring import inputs_first, planning_source, reviews_plan, settings_for
     from planner.run import run_plan
     from planner.spec.read import read_spec
@@ -38,4 +38,5 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         raise result.error
     if not result.ok:
         return Outcome(PlanDocument(result), ExitCode.INVALID)
-    return Outcome(PlanDocument(result, forecast(result.work_orders, settings)))
+    assert result.output_dir is not None, "a valid plan is written"
+    return Outcome(PlanDocument(result, forecast_plan(result.output_dir, args.repo, settings)))

@@ -329,6 +329,13 @@ class Git:
         """Return a tree's entries, by path, for those of `paths` that it has."""
         return parse_entries(self.run("ls-tree", "-z", "--", tree, *paths))
 
+    def sizes_of(self, commit: str, paths: Sequence[str]) -> Mapping[str, int]:
+        """Return the sizes in bytes of those of `paths` that are files in `commit`."""
+        records = self.run("ls-tree", "-l", "-z", "--", commit, *paths).split("\0")
+        entries = (record.partition("\t") for record in records if record)
+        facts = ((path, words.split()) for words, _, path in entries)
+        return {path: int(words[3]) for path, words in facts if words[1] == "blob"}
+
     def attributes_of(
         self, paths: Sequence[str], names: Sequence[str]
     ) -> Mapping[str, Mapping[str, str]]:

@@ -53,7 +53,9 @@ class Request:
     """Represent one question to a model. Runs on the same inputs make equal requests.
 
     `max_output_tokens`, `temperature` and `reasoning_effort` are `None` where the server's own
-    default applies.
+    default applies. `expected_output_tokens` is what a whole reply should need: where a cap leaves
+    less than `max_output_tokens`, but this much, the call is made with what the cap leaves. It is
+    not sent, and no part of a transcript.
     """
 
     api: Api
@@ -64,6 +66,7 @@ class Request:
     max_output_tokens: int | None = None
     temperature: float | None = None
     reasoning_effort: str | None = None
+    expected_output_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from shared.events import Emit, Noted, Warned
 from shared.llm.client import LlmClient
-from shared.llm.cost.budget import Budget, CappedClient, SharedBudget
-from shared.llm.cost.prices import KNOWN_PRICES, Prices
+from shared.llm.cost.bounds import Budget
+from shared.llm.cost.budget import KNOWN, CappedClient, ModelTables, SharedBudget
 from shared.llm.cost.usage import Meter, MeteredClient
 from shared.llm.record.clients import RecordingClient, ReplayClient
 from shared.llm.record.earlier import EarlierReplies, ResumingClient
@@ -56,7 +56,8 @@ class ModelSource:
     budget: Budget = field(default_factory=Budget)
     purse: SharedBudget | None = None
     """The budget that several sources share, as when one command plans and then runs."""
-    prices: Prices = field(default_factory=lambda: KNOWN_PRICES)
+    tables: ModelTables = KNOWN
+    """What is known of models: their prices and their windows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ def open_model(
                 record = opened.enter_context(_open_record(path, source, emit))
                 inner = _recording(source, record, opened, emit, earlier)
                 origin = ""
-        yield Model(MeteredClient(inner, meter, prices=source.prices, emit=emit), meter, origin)
+        client = MeteredClient(inner, meter, prices=source.tables.prices, emit=emit)
+        yield Model(client, meter, origin)
 
 
 def _open_record(path: Path, source: ModelSource, emit: Emit) -> Transcript:
@@ -137,7 +139,8 @@ def _recording(
     live = source.open_live(emit)
     if isinstance(live, AbstractContextManager):
         opened.enter_context(live)
-    capped = CappedClient(live, source.purse or SharedBudget(source.budget), source.prices)
+    purse = source.purse or SharedBudget(source.budget)
+    capped = CappedClient(live, purse, source.tables, emit)
     patience = RetryContext(RetryPolicy(), SystemClock(), emit)
     inner: LlmClient = SecondChanceClient(capped, patience)
     before = [

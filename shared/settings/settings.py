@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from shared.llm.cost.prices import KNOWN_PRICES, Prices, extend_prices
+from shared.llm.cost.windows import KNOWN_WINDOWS, Windows, extend_windows
 from shared.settings import values
 from shared.settings.declaration import Flag, FlagGroup, FlagKind, Keys, keys_of, setting, table
 from shared.settings.package_folders import PACKAGE_FOLDERS
@@ -278,6 +279,15 @@ class Settings:
         default_words="a built-in table",
         guarded=True,
         merge=lambda known, more: extend_prices(more, known),
+    )
+    windows: Windows = setting(
+        values.read_windows,
+        KNOWN_WINDOWS,
+        "tokens of prompt and reply together that a call can take, by model; only in files",
+        name="windows",
+        default_words="a built-in table",
+        guarded=True,
+        merge=lambda known, more: extend_windows(more, known),
     )
     timeout_seconds: float = setting(
         Number(1, _A_DAY),

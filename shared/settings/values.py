@@ -297,6 +297,19 @@ def _price(model: str, entry: object, given: Given) -> Price:
     return Price(input=figures["input"], cached_input=cached, output=figures["output"])
 
 
+_WINDOW = WholeNumber(1, 100_000_000)
+
+
+def read_windows(given: Given) -> Mapping[str, int]:
+    """Return the windows of models, in tokens, from a table of whole numbers."""
+    if not isinstance(given.value, dict):
+        raise given.refused("a table of models")
+    return {
+        name: _WINDOW(replace(given, value=entry, name=f"{given.name}.{name}"))
+        for name, entry in given.value.items()
+    }
+
+
 def _number(given: Given) -> Decimal | None:
     """Return the value as a finite number of at most 30 digits, or `None` where it is not one."""
     match given.value:

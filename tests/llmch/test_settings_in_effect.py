@@ -238,6 +238,12 @@ def cost(world: World) -> object:
     return world.run().document["usage"]["cost_usd"] == 0
 
 
+def room(world: World) -> object:
+    """Observe the room for a reply under a cap."""
+    world.monkeypatch.setenv("LLMCH_MAX_TOKENS", "1000000")
+    return asked_by_factory("max_tokens")(world) == 32_000
+
+
 CASES = {
     "planner.model": Case("big", asked(0, "model"), "gpt-5.2-codex", "big"),
     "planner.base_url": Case("{other}", planner_elsewhere, (2, 0), (0, 2)),
@@ -260,6 +266,7 @@ CASES = {
     "max_cost": Case("0", lambda world: world.run().code, 0, 7),
     "max_tokens": Case("1", lambda world: world.run().code, 0, 7),
     "prices": Case('[prices."gpt-5.2"]\ninput = 0\noutput = 0', cost, False, True),
+    "windows": Case('[windows]\n"gpt-5.2" = 20000', room, True, False),
     "python": Case("{scratch}/own/bin/python", own_python, False, True),
     "artifacts_dir": Case("{scratch}/records", records_under, False, True),
     "sandbox.backend": Case("off", backend, False, True, (contained,)),
@@ -298,8 +305,8 @@ def test_the_setting_changes_what_is_done(world: World, name: str) -> None:
     case = CASES[name]
     value = case.value.replace("{other}", world.other.base_url)
     value = value.replace("{scratch}", str(world.scratch))
-    if name == "prices":
-        (file := world.scratch / "prices.toml").write_text(value)
+    if name in ("prices", "windows"):  # these are set in files alone
+        (file := world.scratch / "models.toml").write_text(value)
         world.monkeypatch.setenv("LLMCH_CONFIG", str(file))
     else:
         world.monkeypatch.setenv(KEYS[name].variable, value)

@@ -6,8 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TypeVar
 
 from shared.llm.client import Usage
+
+T = TypeVar("T")
 
 _PER_MILLION = Decimal(1_000_000)
 _SNAPSHOT_DATE = re.compile(r"-\d{4}-\d{2}-\d{2}$")
@@ -58,9 +61,14 @@ KNOWN_PRICES: Prices = {
 }
 
 
+def by_model(model: str, table: Mapping[str, T]) -> T | None:
+    """Return the entry of `model`, or `None`. A dated snapshot has the entry of its plain name."""
+    return table.get(model) or table.get(_SNAPSHOT_DATE.sub("", model))
+
+
 def price_of(model: str, prices: Prices = KNOWN_PRICES) -> Price | None:
     """Return the price of `model`, or `None`. A dated snapshot has the price of its plain name."""
-    return prices.get(model) or prices.get(_SNAPSHOT_DATE.sub("", model))
+    return by_model(model, prices)
 
 
 def cost_of(model: str, usage: Usage, prices: Prices = KNOWN_PRICES) -> Decimal | None:

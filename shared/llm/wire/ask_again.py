@@ -41,7 +41,8 @@ class SecondChanceClient:
             limit = 2 * (request.max_output_tokens or cut.usage.output_tokens)
             if limit == 0:
                 raise
-            roomier = replace(request, max_output_tokens=limit)
+            # A cap that leaves less than that is no reason to ask: the reply may be cut again.
+            roomier = replace(request, max_output_tokens=limit, expected_output_tokens=limit)
             return self._repeat_cut(roomier, cut, f"{cut.message}; asked again with {limit:,}")
 
     def _complete_unbroken(self, request: Request) -> Completion:

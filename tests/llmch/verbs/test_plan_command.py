@@ -24,6 +24,7 @@ KEYS = {
     "output_dir",
     "findings",
     "usage",
+    "forecast",
 }
 
 
@@ -57,7 +58,11 @@ def test_a_plan_from_a_real_server(
     assert "E101" in said.out
     assert "missing.py" in said.out
     assert "WO-02  Check the sources" in said.out
-    assert "up to 10 calls (2 orders x 5 attempts), " in said.out
+    expected, worst = said.out.splitlines()[-2:]
+    assert "expected cost of running the plan: 3 calls, " in expected
+    assert "assumed: 1.5 calls an order" in expected
+    assert "worst case: 30 calls, " in worst
+    assert "(2 orders x 5 attempts x 3 questions; " in worst
     assert sorted(each.name for each in (cwd / "plan").iterdir()) == [
         "WO-01.json",
         "WO-02.json",
@@ -82,6 +87,8 @@ def test_json_is_one_document_with_the_promised_keys(
         "reasoning_tokens",
         "cost_usd",
     }
+    assert said.document["forecast"]["expected"]["calls"] == 3
+    assert said.document["forecast"]["worst_case"]["calls"] == 30
     assert Path(said.document["output_dir"], "WO-02.json").is_file()
     assert "replayed" in said.err
 

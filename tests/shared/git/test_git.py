@@ -367,3 +367,11 @@ def test_a_filter_undone_does_not_run_and_one_of_the_user_does(
     assert git(repo, "cat-file", "blob", ":a.txt") == "QUIET"
     assert git(repo, "cat-file", "blob", ":b.md") == "quiet"
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_commit_gives_the_sizes_of_its_files(repo: Path) -> None:
+    names = ["a b.txt", "-v", "föld/x", "*"]
+    commit = commit_all(repo, {name: "x" * size for size, name in enumerate(names)})
+    asked = Git(repo)
+    sizes = {name: size for size, name in enumerate(names)}
+    assert asked.sizes_of(commit, [*names, "föld", "absent"]) == sizes

@@ -18,7 +18,8 @@ from shared.llm.client import (
     Request,
     Usage,
 )
-from shared.llm.cost.budget import Budget, CappedClient, SharedBudget
+from shared.llm.cost.bounds import Budget
+from shared.llm.cost.budget import CappedClient, ModelTables, SharedBudget
 from shared.llm.cost.prices import Price
 from shared.llm.record.origin import AUTHORED
 from shared.llm.record.transcript import Transcript
@@ -91,7 +92,7 @@ def test_a_reply_cut_by_the_servers_own_limit_gets_twice_of_what_it_used() -> No
 
 def test_a_cut_reply_that_no_budget_can_mend_stays_a_cut_reply() -> None:
     capped = CappedClient(
-        Scripted(ReplyCutShort("cut", TAKEN)), SharedBudget(Budget(max_tokens=150))
+        Scripted(ReplyCutShort("cut", TAKEN)), SharedBudget(Budget(max_tokens=250))
     )
     with pytest.raises(ReplyCutShort):
         chance(capped).complete(chat_request(max_output_tokens=100))
@@ -100,7 +101,7 @@ def test_a_cut_reply_that_no_budget_can_mend_stays_a_cut_reply() -> None:
 def test_every_repetition_is_weighed_against_the_budget() -> None:
     broken = ReplyBroken("it broke off", Usage(1, 10, 0, 60))
     model = Scripted(broken, broken, GOOD)
-    capped = CappedClient(model, SharedBudget(Budget(max_tokens=200)))
+    capped = CappedClient(model, SharedBudget(Budget(max_tokens=300)))
     with pytest.raises(BudgetReached):
         chance(capped).complete(chat_request(max_output_tokens=100))
     assert len(model.limits) == 2
@@ -109,7 +110,11 @@ def test_every_repetition_is_weighed_against_the_budget() -> None:
 def source(mode: Mode, model: LlmClient, path: Path | None = None) -> ModelSource:
     prices = {"small-1": Price(Decimal(1), Decimal(1), Decimal(1))}
     return ModelSource(
-        mode, lambda emit: model, path, budget=Budget(max_tokens=10_000_000), prices=prices
+        mode,
+        lambda emit: model,
+        path,
+        budget=Budget(max_tokens=10_000_000),
+        tables=ModelTables(prices, {}),
     )
 
 

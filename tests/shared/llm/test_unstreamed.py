@@ -11,7 +11,8 @@ import pytest
 from shared.errors import BudgetReached, ModelUnavailable
 from shared.events import Event, Noted, ignore
 from shared.llm.client import Request, Usage
-from shared.llm.cost.budget import Budget
+from shared.llm.cost.bounds import Budget
+from shared.llm.cost.budget import ModelTables
 from shared.llm.cost.prices import Price
 from shared.llm.stack import Mode, ModelSource, open_model
 from shared.llm.wire.access import ModelAccess
@@ -188,11 +189,14 @@ def test_transcript_prices_and_caps_hold_for_unstreamed_replies(way: Way, tmp_pa
     asked = request(way, max_output_tokens=100)
     usage = Usage(1, 10, 4, 5, 2) if way == "chat" else Usage(1, 20, 8, 9, 3)
     table = {asked.model: Price(Decimal(1_000_000), Decimal(1_000_000), Decimal(1_000_000))}
-    cap = Budget(max_cost_usd=Decimal(150))
+    cap = Budget(max_cost_usd=Decimal(250))
     with scripted_server(UNVERIFIED, *reply(way)) as server:
         access = ModelAccess(server.base_url, "k")
         source = ModelSource(
-            Mode.LIVE, lambda emit: LiveClient(access, emit), budget=cap, prices=table
+            Mode.LIVE,
+            lambda emit: LiveClient(access, emit),
+            budget=cap,
+            tables=ModelTables(table, {}),
         )
         seen: list[Event] = []
         with open_model(source, tmp_path, seen.append) as model:

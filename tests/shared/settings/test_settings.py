@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import shared
 from shared.errors import ExitCode, InvalidInput
 from shared.llm.cost.prices import KNOWN_PRICES, Price
+from shared.llm.cost.windows import KNOWN_WINDOWS
 from shared.settings.loading import LoadedSettings, load_settings
 from shared.settings.settings import (
     ATTEMPTS,
@@ -77,6 +78,7 @@ def test_without_any_config_the_defaults_hold(tmp_path: Path) -> None:
             max_cost=None,
             max_tokens=None,
             prices=KNOWN_PRICES,
+            windows=KNOWN_WINDOWS,
             python=None,
             sandbox=SandboxSettings(SandboxBackend.AUTO, SandboxNet.NONE, (), (), ()),
             protected_branches=frozenset({"main", "master"}),
@@ -154,6 +156,9 @@ env = ["CUDA_HOME"]
 input = 1.1
 cached_input = 0.11
 output = 2
+
+[windows]
+big = 32_768
 """
     settings = settings_of(tmp_path, user)
     assert settings == Settings(
@@ -167,6 +172,7 @@ output = 2
         max_cost=Decimal("2.50"),
         max_tokens=1_000_000,
         prices={**KNOWN_PRICES, "big": Price(Decimal("1.1"), Decimal("0.11"), Decimal(2))},
+        windows={**KNOWN_WINDOWS, "big": 32_768},
         python="python3.12",
         sandbox=SandboxSettings(
             SandboxBackend.BWRAP,
@@ -290,6 +296,7 @@ GUARDED = {
     "sandbox.write": '[tool.llmch.sandbox]\nwrite = ["/"]',
     "sandbox.env": '[tool.llmch.sandbox]\nenv = ["AWS_PROFILE"]',
     "prices": '[tool.llmch.prices."gpt-5"]\ninput = 0\noutput = 0',
+    "windows": "[tool.llmch.windows]\ngpt-5 = 1",
     "python": '[tool.llmch]\npython = "./evil"',
     "artifacts_dir": '[tool.llmch]\nartifacts_dir = "/etc"',
     "link secrets": '[tool.llmch]\nlink = ["secrets"]',
@@ -513,6 +520,9 @@ def test_variables_that_are_no_settings_are_left_alone(tmp_path: Path) -> None:
         ("[prices.x]\ninput = 1", "prices.x must be a table with input and output"),
         ("[prices.x]\ninput = 1\noutput = 'a'", "prices.x.output must be an amount in US dollars"),
         ("[prices.x]\ninput = 1\noutput = 2\nextra = 3", "prices.x has the unknown key extra"),
+        ("windows = 1", "windows must be a table of models, not 1"),
+        ("[windows]\nx = 0", "windows.x must be a whole number from 1 to 100,000,000, not 0"),
+        ("[windows.x]\ny = 1", "windows.x must be a whole number from 1 to 100,000,000, not a"),
         ("[python]\nx = 1", "python must be a line of text, not a table"),
     ],
 )

@@ -1,0 +1,136 @@
+"""What a plan is expected to cost, and at most, before it is run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factory.run.forecast import QUESTIONS, foresee
+from factory.run.forecast_words import forecast_document, forecast_lines
+from factory.run.order_sizes import OrderSize
+from factory.run.past_usage import PastUsage
+from shared.llm.cost.prices import Price
+from shared.settings.settings import FactorySettings, Settings
+
+PRICES = {
+    "small": Price(Decimal(1), Decimal(1), Decimal(10)),
+    "large": Price(Decimal(10), Decimal(10), Decimal(100)),
+}
+SIZES = (OrderSize(prompt=1_000, most_prompt=5_000, reply=300),) * 2
+PAST = PastUsage(orders=8, calls_per_order=1.25, reply_tokens=200)
+
+
+def settings(*models: str, attempts: int = 2, room: int | None = 400) -> Settings:
+    role = replace(FactorySettings(), ladder=models, max_output_tokens=room)
+    return Settings(factory=role, factory_attempts=attempts, prices=PRICES, windows={})
+
+
+def test_the_expectation_without_a_record_is_an_assumption() -> None:
+    forecast = foresee(SIZES, settings("small"))
+    # Half of the two orders need a second call, whose prompt is 1.6 times as long.
+    assert forecast.expected.calls == 3
+    assert forecast.expected.input_tokens == 2_000 + 1_600
+    assert forecast.expected.output_tokens == 600 + 300
+    assert forecast.expected.cost_usd == Decimal("0.0126")
+    expected, _ = forecast_lines(forecast)
+    assert expected == (
+        "expected cost of running the plan: 3 calls, 4,500 tokens, $0.0126 with small "
+        "(assumed: 1.5 calls an order and files of usual size, as no earlier run of this repo "
+        "with small is on record)"
+    )
+
+
+def test_earlier_runs_replace_the_assumption() -> None:
+    forecast = foresee(SIZES, settings("small"), PAST)
+    assert (forecast.expected.calls, forecast.expected.output_tokens) == (3, 400 + 100)
+    assert forecast.expected.input_tokens == 2_000 + 800
+    assert "(1.2 calls an order, as in 8 orders of earlier runs)" in forecast_lines(forecast)[0]
+
+
+def test_later_calls_are_expected_at_the_price_of_their_model() -> None:
+    assert foresee(SIZES, settings("small", "large")).expected.cost_usd == Decimal("0.054")
+
+
+def test_the_worst_case_asks_every_question_of_every_attempt() -> None:
+    forecast = foresee(SIZES, settings("small"))
+    calls = 2 * 2 * QUESTIONS
+    assert forecast.worst.calls == calls == 12
+    assert forecast.worst.input_tokens == 2 * 5_000 + 10 * 8_000
+    assert forecast.worst.output_tokens == calls * 400
+    assert forecast_lines(forecast)[1] == (
+        "worst case: 12 calls, 94,800 tokens, $0.14 (2 orders x 2 attempts x 3 questions; broken "
+        "replies and orders made again come on top); --max-tokens and --max-cost cap it"
+    )
+
+
+def test_the_worst_case_has_the_price_of_the_dearest_model() -> None:
+    assert foresee(SIZES, settings("small", "large")).worst.cost_usd == Decimal("1.38")
+
+
+def test_no_call_takes_more_than_its_window() -> None:
+    known = replace(settings("small", room=None), windows={"small": 2_000})
+    worst = foresee(SIZES, known).worst
+    assert (worst.input_tokens, worst.output_tokens) == (12 * 2_000, 12 * 2_000)
+
+
+def test_an_unknown_price_is_unknown() -> None:
+    forecast = foresee(SIZES, settings("small", "mine"))
+    assert forecast.expected.cost_usd is forecast.worst.cost_usd is None
+    assert all("cost unknown" in line for line in forecast_lines(forecast))
+    document = forecast_document(forecast)
+    assert document["expected"]["cost_usd"] is document["worst_case"]["cost_usd"] is None
+
+
+def test_the_document_has_all_figures() -> None:
+    assert forecast_document(foresee(SIZES, settings("small"), PAST)) == {
+        "orders": 2,
+        "attempts": 2,
+        "models": ["small"],
+        "expected": {
+            "calls": 3,
+            "input_tokens": 2_800,
+            "output_tokens": 500,
+            "cost_usd": 0.0078,
+        },
+        "worst_case": {
+            "calls": 12,
+            "input_tokens": 90_000,
+            "output_tokens": 4_800,
+            "cost_usd": 0.138,
+        },
+        "calls_per_order": 1.25,
+        "past_orders": 8,
+    }
+
+
+@given(
+    sizes=st.lists(
+        st.builds(
+            lambda prompt, more, reply: OrderSize(prompt, prompt + more, reply),
+            st.integers(1, 10**5),
+            st.integers(0, 10**5),
+            st.integers(0, 400),
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    attempts=st.integers(1, 50),
+    calls=st.floats(1, 3),
+)
+def test_what_is_expected_is_never_more_than_the_worst_case(
+    sizes: list[OrderSize], attempts: int, calls: float
+) -> None:
+    past = PastUsage(1, calls, 400)
+    forecast = foresee(sizes, settings("small", attempts=attempts), past)
+    assert forecast.expected.calls <= forecast.worst.calls
+    assert forecast.expected.input_tokens <= forecast.worst.input_tokens
+    assert forecast.expected.output_tokens <= forecast.worst.output_tokens
+
+
+@pytest.mark.parametrize("calls", [0.01, 1e9])
+def test_a_record_of_odd_figures_gives_a_forecast_all_the_same(calls: float) -> None:
+    assert foresee(SIZES, settings("small"), PastUsage(1, calls, 10**9)).expected.calls >= 1

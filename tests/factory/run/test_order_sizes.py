@@ -1,0 +1,76 @@
+"""How long the prompts of a plan will be, measured on the repo as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factory.orders.limits import MAX_CONTEXT_BYTES
+from factory.orders.read import LoadedOrder
+from factory.proposal.reply_size import NEW_FILE_BYTES
+from factory.run.order_sizes import measure_orders, size_orders
+from shared.git.client import Git
+from shared.llm.cost.estimates import estimate_input
+from shared.work_order.schemas import WorkOrder, parse_document
+from tests.fakes import proposal
+from tests.harness import Factory, commit_all, order
+
+
+def loaded(number: int = 1, **fields: object) -> LoadedOrder:
+    return LoadedOrder(parse_document(WorkOrder, order(number, **fields)), None)
+
+
+def test_files_count_with_the_size_that_they_have() -> None:
+    small, large = (
+        size_orders([loaded(context_files=["data.txt"])], {"data.txt": size})[0]
+        for size in (4_000, 12_000)
+    )
+    assert large.prompt - small.prompt == 2_000
+    assert large.most_prompt - small.most_prompt in (2_666, 2_667)
+    assert large.reply == small.reply
+
+
+def test_a_file_that_is_rewritten_is_expected_in_the_reply() -> None:
+    new, long = (
+        size_orders([loaded(allowed_files=["a.txt"])], sizes)[0] for sizes in ({}, {"a.txt": 8_000})
+    )
+    assert long.reply - new.reply == 1_000
+
+
+def test_a_file_of_an_earlier_order_is_taken_for_one_of_usual_size() -> None:
+    making = loaded(1, allowed_files=["a.txt"])
+    reading = loaded(2, allowed_files=["b.txt"], context_files=["a.txt"])
+    alone = size_orders([reading], {})[0]
+    after = size_orders([making, reading], {})[1]
+    assert NEW_FILE_BYTES // 4 - 20 < after.prompt - alone.prompt < NEW_FILE_BYTES // 4 + 20
+    assert after.most_prompt - alone.most_prompt > MAX_CONTEXT_BYTES // 3 - 20
+
+
+@given(st.lists(st.integers(0, 10**9), min_size=3, max_size=3))
+def test_no_prompt_is_larger_than_what_may_be_shown(sizes: list[int]) -> None:
+    files = {f"{number}.txt": size for number, size in enumerate(sizes)}
+    (size,) = size_orders([loaded(context_files=list(files))], files)
+    assert size.most_prompt < MAX_CONTEXT_BYTES // 3 + 4_000
+    assert size.prompt <= 3 * MAX_CONTEXT_BYTES // 4 + 4_000
+
+
+@pytest.mark.parametrize("text", ["a line of text\n", "värde\n"])
+def test_the_measure_is_that_of_the_real_prompt(factory: Factory, text: str) -> None:
+    commit_all(factory.repo, {"notes.txt": text * 400})
+    document = order(context_files=["notes.txt"], notes="Greet with care.")
+    git = Git(factory.repo)
+    (size,) = measure_orders(
+        [LoadedOrder(parse_document(WorkOrder, document), None)], git, git.commit_of("HEAD")
+    )
+    factory.run(document, [proposal({"hello.txt": "hello\n"})])
+    real = estimate_input(factory.model.requests[0])
+    assert size.prompt <= real <= size.most_prompt
+    assert size.prompt > real / 2
+
+
+def test_without_a_commit_there_are_no_files(tmp_path: Path) -> None:
+    orders = [loaded(context_files=["notes.txt"])]
+    assert measure_orders(orders, Git(tmp_path), "") == size_orders(orders, {})
