@@ -12,8 +12,10 @@ from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUp
 from factory.judging.brief import brief_of
 from factory.judging.evidence import Evidence, Gathering, beside
 from factory.orders.documents import FailureBrief
-from factory.orders.limits import MAX_CONTEXT_BYTES
+from factory.orders.limits import MAX_CONTEXT_BYTES, MAX_EDITED_BYTES
+from factory.orders.past_attempt import PastAttempt
 from factory.orders.stages import AttemptStage, Stage
+from factory.proposal.large_files import render_parts, show_large_in_parts
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState
 from factory.proposal.shown import ShownFile
 from factory.workbench.tree import NotReadable, Tree
@@ -40,7 +42,7 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdat
     context.progress.begin_stage(attempt.number, AttemptStage.PROPOSE)
     try:
         check_preconditions(order, context.workspace.tree)
-        attempt = replace(attempt, shown=read_shown_files(order, context.workspace.tree))
+        attempt = replace(attempt, shown=read_shown_files(order, context.workspace.tree, state["past"]))
     except _Refused as refused:
         return _ended(attempt, brief_of(Stage.PREFLIGHT, order, str(refused)))
     gathering = Gathering(
@@ -95,28 +97,41 @@ def check_preconditions(order: WorkOrder, tree: Tree) -> None:
             )
 
 
-def read_shown_files(order: WorkOrder, tree: Tree) -> tuple[ShownFile, ...]:
-    """Return the context files and all allowed files, whole, in the order's own sequence.
+def read_shown_files(
+    order: WorkOrder, tree: Tree, past: Sequence[PastAttempt] = ()
+) -> tuple[ShownFile, ...]:
+    """Return the context files and all allowed files, in the order's own sequence.
 
-    Raises `_Refused` where they cannot be shown whole: a model that saw a part of a file cannot
-    rewrite it safely.
+    They are shown whole; where they are too large together, the largest of them in parts. Raises
+    `_Refused` where even that is too much, or a file cannot be shown at all.
     """
     paths = dict.fromkeys((*order.context_files, *order.allowed_files))
-    shown = tuple(_show(path, tree) for path in paths)
-    sizes = {file.path: len(file.text.encode()) for file in shown}
+    files = tuple(_show(path, tree) for path in paths)
+    shown = show_large_in_parts(files, order, past, MAX_CONTEXT_BYTES)
+    sizes = {each.path: _shown_size(each) for each in shown}
     if sum(sizes.values()) > MAX_CONTEXT_BYTES:
         largest = sorted(sizes, key=lambda path: -sizes[path])[:5]
         raise _Refused(
-            f"the context files have {sum(sizes.values()):,} bytes together, over the limit of "
-            f"{MAX_CONTEXT_BYTES:,}: {', '.join(f'{path} ({sizes[path]:,})' for path in largest)}. "
+            f"what has to be shown of the context files has {sum(sizes.values()):,} bytes "
+            f"together, over the limit of {MAX_CONTEXT_BYTES:,}: "
+            f"{', '.join(f'{path} ({sizes[path]:,})' for path in largest)}. "
             "Split the order, or list fewer context files."
         )
     return shown
 
 
+def _shown_size(file: ShownFile) -> int:
+    return len((file.text if file.parts is None else render_parts(file)).encode())
+
+
 def _show(path: str, tree: Tree) -> ShownFile:
     try:
         data = tree.read(path)
+        if len(data) > MAX_EDITED_BYTES:
+            raise _Refused(
+                f"{path!r} cannot be shown: it has {len(data):,} bytes, over the limit of "
+                f"{MAX_EDITED_BYTES:,}"
+            )
         return ShownFile(path, FileState(FileKind.FILE, sha256_bytes(data)), data.decode("utf-8"))
     except NotReadable as problem:
         if problem.kind is FileKind.ABSENT:

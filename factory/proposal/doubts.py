@@ -20,12 +20,13 @@ _EXACTLY = "Reply in exactly the format given above, and nothing else."
 
 
 class DoubtKind(StrEnum):
-    """Name the reason why a reply is not worth judging."""
+    """Name the reason why a reply is not worth judging; `MORE_WANTED` asks to see more."""
 
     UNREADABLE = "unreadable"
     UNCHANGED = "unchanged"
     REPEATED = "repeated"
     HOLLOW = "hollow"
+    MORE_WANTED = "more wanted"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from factory.orders.reply_format import ReplyFormat
 from factory.orders.stages import Stage
 from factory.proposal.files_format import NO_FINAL_NEWLINE, fence_for, render_files_example
 from factory.proposal.history import render_history
+from factory.proposal.large_files import render_parts
 from factory.proposal.scope import FileKind
 from factory.proposal.shown import ShownFile
 from shared.files.template import fill
@@ -150,6 +151,8 @@ def _render_file(file: ShownFile, writable: bool, with_hash: bool) -> str:
         return f"{head}This file does not exist yet.\n"
     if not file.text:
         return f"{head}This file is empty.\n"
+    if file.parts is not None:
+        return head + render_parts(file)
     fence = fence_for(file.text)
     if file.text.endswith("\n"):
         return f"{head}{fence}\n{file.text}{fence}\n"

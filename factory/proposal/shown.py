@@ -6,15 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from factory.proposal.scope import FileState
+from factory.proposal.windows import Window
+from shared.languages.base import OutlineEntry
 
 
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """Hold a file as the model sees it: whole, or known to be absent."""
+    """Hold a file as the model sees it: whole, in parts, or known to be absent.
+
+    `text` is the whole text in any case. `parts` are the windows that are shown of a large file.
+    """
 
     path: str
     state: FileState
     text: str
+    parts: tuple[Window, ...] | None = None
+    outline: tuple[OutlineEntry, ...] = ()
+    may_ask: bool = True
+    """Whether the model may still ask for more parts."""
 
 
 def hashes_of(shown: Sequence[ShownFile]) -> Mapping[str, FileState]:

@@ -47,6 +47,15 @@ class Diagnostic:
     hint: str
 
 
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """Hold a definition's qualified name (`Game.play`), and its lines, counted from 1."""
+
+    name: str
+    first: int
+    last: int
+
+
 class CheckerFailed(CommandFailed):
     """Raised when the type checker gave no answer. The code in question stays unjudged."""
 
@@ -118,3 +127,6 @@ class Language(Protocol):
 
         `sources` has the texts of existing files by path.
         """
+
+    def outline(self, text: str) -> tuple[OutlineEntry, ...]:
+        """Return the definitions of a file in their order; none if it does not parse."""

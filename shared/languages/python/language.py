@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from shared.languages.base import Checker, CheckerProcess, ContractViolation
+from shared.languages.base import Checker, CheckerProcess, ContractViolation, OutlineEntry
 from shared.work_order.schemas import Interface
 
 
@@ -50,6 +50,12 @@ class Python:
         from shared.languages.python.skeleton.skeleton import build_skeleton
 
         return build_skeleton(interfaces, sources)
+
+    def outline(self, text: str) -> tuple[OutlineEntry, ...]:
+        """Return the functions and classes outside functions; none if the file does not parse."""
+        from shared.languages.python.outline import read_outline
+
+        return read_outline(text)
 
 
 PYTHON: Final = Python()
