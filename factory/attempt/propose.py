@@ -15,7 +15,7 @@ from factory.orders.documents import FailureBrief
 from factory.orders.limits import MAX_CONTEXT_BYTES
 from factory.orders.reply_format import ReplyFormat
 from factory.orders.stages import AttemptStage, Stage
-from factory.proposal.prompt import ShownFile, hashes_of, render_prompt
+from factory.proposal.prompt import ShownFile, hashes_of, render_prompt, texts_of
 from factory.proposal.read_reply import ProposalInvalid, parse_proposal
 from factory.proposal.request import build_request
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState
@@ -85,7 +85,14 @@ def _read_reply(
     attempt = replace(attempt, repairs=completion.adjustments)
     hashes = hashes_of(attempt.shown)
     try:
-        parsed = parse_proposal(completion.text, asked, hashes, order.allowed_files)
+        parsed = parse_proposal(
+            completion.text,
+            asked,
+            hashes,
+            order.allowed_files,
+            texts=texts_of(attempt.shown),
+            changes=order.changes,
+        )
     except ProposalInvalid as invalid:
         return replace(attempt, brief=brief_of(Stage.LLM_OUTPUT_INVALID, order, str(invalid)))
     repairs = (*completion.adjustments, *parsed.repairs)

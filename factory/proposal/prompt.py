@@ -13,7 +13,8 @@ from importlib import resources
 from factory.orders.documents import FailureBrief
 from factory.orders.reply_format import ReplyFormat
 from factory.orders.stages import Stage
-from factory.proposal.files_format import NO_FINAL_NEWLINE, fence_for, render_files_example
+from factory.proposal.files_format import NO_FINAL_NEWLINE, fence_for
+from factory.proposal.instructions import render_format
 from factory.proposal.scope import FileKind, FileState
 from shared.files.template import fill
 from shared.work_order.schemas import Interface, WorkOrder
@@ -26,26 +27,6 @@ class ShownFile:
     path: str
     state: FileState
     text: str
-
-
-_JSON_FORMAT = """\
-Reply with one JSON object and nothing else, of this form:
-
-{"summary": "what the change does, in one sentence", "writes": [{"path": "the/file.py", \
-"base_sha256": "the hash shown with that file", "content": "the whole new content of the file"}]}
-
-- Give each file that you write whole, from its first line to its last; leave out files that stay \
-as they are.
-- Copy base_sha256 from the list of files below: it says which content you replace.
-- Inside JSON strings, write line ends as \\n, quotes as \\" and backslashes as \\\\."""
-
-_FILES_FORMAT = """\
-Begin with one line that says what the change does. Then give each file that you write in a block \
-of its own, whole, its path right after the opening fence. For example:
-
-{example}
-- Leave out files that stay as they are, and write nothing after the last block.
-- If a file holds ``` itself, open and close its block with more backticks."""
 
 
 def render_prompt(
@@ -99,15 +80,6 @@ def reminder(stage: Stage, order: WorkOrder) -> str:
             return "Keep every declared name and signature exactly as the work order gives it."
         case Stage.EXCEPTION | Stage.PREFLIGHT | Stage.WRITE_FAILED:
             return ""
-
-
-def render_format(asked: ReplyFormat) -> str:
-    """Return the instructions for writing the reply, with an example."""
-    match asked:
-        case ReplyFormat.JSON:
-            return _JSON_FORMAT
-        case ReplyFormat.FILES:
-            return _FILES_FORMAT.replace("{example}", render_files_example())
 
 
 @cache
@@ -220,3 +192,8 @@ def _reminder_in(asked: ReplyFormat, brief: FailureBrief) -> str:
 def hashes_of(shown: Sequence[ShownFile]) -> Mapping[str, FileState]:
     """Return the state of each file that the prompt shows, by its path."""
     return {file.path: file.state for file in shown}
+
+
+def texts_of(shown: Sequence[ShownFile]) -> Mapping[str, str]:
+    """Return the text of each shown file that exists, by its path."""
+    return {file.path: file.text for file in shown if file.state.kind is FileKind.FILE}

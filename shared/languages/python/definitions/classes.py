@@ -55,8 +55,8 @@ def merge_statements(
             continue
         if not name:
             raise Refused(
-                f"the class in the block has `{ast.unparse(statement).splitlines()[0][:60]}`, which "
-                "cannot be merged into the class of the file: give that change by a search text"
+                f"the class in the block has `{ast.unparse(statement).splitlines()[0][:60]}`, "
+                "which cannot be merged into the class of the file: use a search text for it"
             )
         lines = source_of(block, statement, indent, module.unit)
         same = [each for each in old.body if _name_of(each) == name]
