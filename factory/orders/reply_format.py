@@ -123,6 +123,8 @@ def choose_form(
     `parameters` is the model's size in billions, `None` if unknown. With `in_parts` short files
     are changed in parts, too.
     """
+    if file.lines == 0:
+        return Form.WHOLE
     small = parameters is not None and parameters < SEARCH_FROM
     order = [Form.SEARCH, Form.DEFINITION, Form.WHOLE]
     if small and not in_parts:
@@ -130,7 +132,7 @@ def choose_form(
     elif small or file.is_named:
         order = [Form.DEFINITION, Form.SEARCH, Form.WHOLE]
     short = file.lines <= WHOLE_UP_TO_LINES and file.size <= MAX_WRITE_BYTES
-    if file.lines == 0 or (short and not in_parts):
+    if short and not in_parts:
         order = [Form.WHOLE]
     possible = [form for form in order if _is_possible(form, file)]
     untried = [form for form in possible if form not in failed]

@@ -108,10 +108,13 @@ class _Work:
         if len(text) > MAX_EDITED_BYTES:
             reason = f"{path} has over {MAX_EDITED_BYTES:,} bytes, too many to be changed"
             return self._refuse_all(indexed, reason)
+        before = len(self.refusals)
         if forms == {Form.SEARCH}:
             placed = self._searched(path, FileText(text), indexed)
         else:
             placed = self._defined(path, text, indexed)
+        if len(self.refusals) > before:
+            return []
         return [self._applied(path, text, placed, indexed)]
 
     def _whole(self, index: int, block: Block) -> str:

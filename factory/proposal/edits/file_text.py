@@ -6,14 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, get_close_matches
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Final
 
 _WORD: Final = re.compile(r"\w+")
 _PLACES_LOOKED_AT: Final = 50  # of a line that occurs often
 _LINES_COMPARED: Final = 5
+_DIFFERENT_LINES: Final = 500  # among which a misspelt line is looked for
 _MOST_LINES_SHOWN: Final = 12
 _LONGEST_SHOWN: Final = 200  # characters of one line
 
@@ -44,8 +45,12 @@ class FileText:
 
     @cached_property
     def closed(self) -> str:
-        """Return the text between newlines, so that whole lines can be searched for."""
-        return f"\n{self.text}" if self.text.endswith("\n") else f"\n{self.text}\n"
+        """Return the text after a newline and with its last line ended like the one before.
+
+        So whole lines can be searched for.
+        """
+        end = "" if self.text.endswith("\n") else self.newline_at(len(self.lines) - 1)
+        return f"\n{self.text}{end}"
 
     @cached_property
     def stripped(self) -> list[str]:
@@ -59,6 +64,12 @@ class FileText:
         for number, line in enumerate(self.stripped):
             found.setdefault(line, []).append(number)
         return found
+
+    def newline_at(self, number: int) -> str:
+        """Return the line end of a line, which for a last line without one is that before it."""
+        is_open = number == len(self.lines) - 1 and not self.text.endswith("\n")
+        line = self.lines[max(number - is_open, 0)] if self.lines else ""
+        return "\r\n" if line.endswith("\r") else "\n"
 
     def excerpt(self, first: int, count: int) -> Excerpt:
         """Return some of the lines from `first` on, which counts from 0."""
@@ -91,7 +102,16 @@ class FileText:
             if common := len(words.intersection(_WORD.findall(line[:_LONGEST_SHOWN]))):
                 shared[number] = common
         best = [number for number, _ in shared.most_common(_LINES_COMPARED)]
-        return max(best, key=lambda number: _likeness(sought, self.stripped[number]), default=None)
+        if not best:
+            return self._misspelt(sought)
+        return max(best, key=lambda number: _likeness(sought, self.stripped[number]))
+
+    def _misspelt(self, sought: str) -> int | None:
+        lines = [
+            line for line in islice(self.numbers, _DIFFERENT_LINES) if len(line) < _LONGEST_SHOWN
+        ]
+        close = get_close_matches(sought[:_LONGEST_SHOWN], lines, 1)
+        return self.numbers[close[0]][0] if close else None
 
 
 def lines_of(text: str) -> list[str]:

@@ -147,7 +147,7 @@ def _shifted(lines: Sequence[str], shift: _Shift) -> list[str] | None:
 
 def _ended(file: FileText, place: int, lines: Sequence[str]) -> str:
     """Return the lines as a text with the line ends that the file has at a place."""
-    end = "\r\n" if file.lines[place].endswith("\r") else "\n"
+    end = file.newline_at(place)
     return "".join(f"{line.removesuffix(chr(13))}{end}" for line in lines)
 
 

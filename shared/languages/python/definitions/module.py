@@ -31,7 +31,7 @@ class Place:
     """Hold a definition and where it stands in a module.
 
     `above` is the number of lines of the module above the code that `node` was parsed in. `parent`
-    identifies the statements that the definition is one of.
+    identifies the statements that the definition is one of; those of the module are 0.
     """
 
     name: str
@@ -207,7 +207,7 @@ class Module:
                 continue
             line = self.lines[node.lineno - 1 + above]
             name = f"{prefix}{node.name}"
-            yield Place(name, node, above, indentation_of(line), id(body))
+            yield Place(name, node, above, indentation_of(line), id(body) if prefix else 0)
             yield from self._walk(node.body, f"{name}.", above)
 
     def _tree(self, index: int) -> ast.Module:
