@@ -19,6 +19,8 @@ from shared.settings.declaration import FlagGroup
 from shared.settings.flags import add_setting_flags
 from shared.settings.settings import Settings
 
+_AUTO = "auto"
+
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that `run` and `run-all` share."""
@@ -45,7 +47,7 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
 
     Raises `InvalidInput` if the interpreter for commands does not exist.
     """
-    forced = ReplyFormat(args.reply_format) if args.reply_format else None
+    forced = None if args.reply_format == _AUTO else ReplyFormat(args.reply_format)
     return RunOptions(
         repo=args.repo,
         settings=settings,
@@ -82,10 +84,10 @@ def _add_attempt_arguments(group: argparse._ArgumentGroup) -> None:
     add_setting_flags(group, FlagGroup.ATTEMPTS)
     group.add_argument(
         "--reply-format",
-        type=ReplyFormat,
-        choices=list(ReplyFormat),
-        help="how the model writes its files (default: json if the server enforces schemas, "
-        "else files)",
+        choices=(_AUTO, *(each.value for each in ReplyFormat)),
+        default=_AUTO,
+        help="how the model writes: whole files, edits of long files, or a JSON document "
+        "(auto: by the server, the model and the files)",
     )
     group.add_argument(
         "--allow-verify-exempt", action="store_true",

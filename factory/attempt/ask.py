@@ -23,7 +23,7 @@ from factory.proposal.plain_prompt import has_plain_prompt, render_plain_prompt
 from factory.proposal.prompt import render_prompt
 from factory.proposal.read_reply import ProposalInvalid, parse_proposal
 from factory.proposal.request import Question, build_request
-from factory.proposal.shown import hashes_of
+from factory.proposal.shown import hashes_of, texts_of
 from shared.events import ModelAskedAgain
 from shared.files.atomic_io import write_text
 from shared.llm.client import Completion, ReplyFailed, Request
@@ -109,7 +109,12 @@ def _answered(
     completion = complete(request)
     write_text(_record(folder, "raw_llm_response", again), completion.text, sync=False)
     parsed = parse_proposal(
-        completion.text, question.asked, hashes_of(attempt.shown), order.allowed_files
+        completion.text,
+        question.asked,
+        hashes_of(attempt.shown),
+        order.allowed_files,
+        texts=texts_of(attempt.shown),
+        changes=order.changes,
     )
     return replace(
         attempt,

@@ -42,7 +42,9 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdat
     context.progress.begin_stage(attempt.number, AttemptStage.PROPOSE)
     try:
         check_preconditions(order, context.workspace.tree)
-        attempt = replace(attempt, shown=read_shown_files(order, context.workspace.tree, state["past"]))
+        attempt = replace(
+            attempt, shown=read_shown_files(order, context.workspace.tree, state["past"])
+        )
     except _Refused as refused:
         return _ended(attempt, brief_of(Stage.PREFLIGHT, order, str(refused)))
     gathering = Gathering(

@@ -1,18 +1,20 @@
-"""Parses and renders the reply format `files`: a summary line, then one fenced block per file.
+"""Parses and renders the reply formats `files` and `edits`: a summary line, then fenced blocks.
 
 Code in a JSON string is hard for a small model; code in a fence is what it has seen in training.
 The format is byte-exact: the text between the fence lines is the file, including its final newline.
+The header of a block says whether it holds a whole file or a part of one (`block_header`).
 A fence is longer than any fence in the file. A mistake with only one possible meaning is repaired,
 and the repair is reported; a reply that could be read in two ways is refused. Pure.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from factory.orders.reply_format import Form
+from factory.proposal.block_header import Header, read_header, render_header
 from shared.llm.json_in_reply import ReplyMalformed, strip_reasoning
 
 NO_FINAL_NEWLINE = "\\ No newline at end of file"
@@ -23,24 +25,22 @@ _MARK = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _FENCE_IN_TEXT = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
-_PLAIN_PATH = re.compile(r"[\w.@+-]*[./][\w./@+-]*")
-_NAMED_PATH = re.compile(r"(?:.*\s)?(?:path|file|filename|title|name)\s*[=:]\s*(?P<path>\S.*)")
-_LANGUAGE = re.compile(
-    r"bash|c|cpp|css|csv|diff|go|html|ini|java|javascript|js|jsonc?|jsx|kotlin|markdown|md|perl|php"
-    r"|plaintext|pyi?|python3?|r|ruby|rust|sh|shell|sql|svg|text|toml|tsx?|txt|typescript|xml"
-    r"|ya?ml|console|zsh",
-    re.IGNORECASE,
-)
 # Blocks in these languages show how to run something; they are not files.
 _COMMENTARY = frozenset({"bash", "sh", "shell", "console", "zsh"})
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedFile:
-    """Hold one file of a reply: its path as the model wrote it, and its whole content."""
+    """Hold one block of a reply: the path as the model wrote it, and the content.
+
+    The content is that of the whole file, or in another `form` a part of it; `name` is the name of
+    a definition.
+    """
 
     path: str
     content: str
+    form: Form = Form.WHOLE
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def parse_files_reply(text: str, allowed: Sequence[str] = ()) -> FilesReply:
 def render_files_reply(summary: str, files: Iterable[ProposedFile]) -> str:
     """Return the reply that parses to this summary and these files; `summary` becomes one line."""
     parts = [f"Summary: {' '.join(summary.split())}".rstrip() + "\n"]
-    parts += [f"\n{_render_file(file)}" for file in files]
+    parts += [f"\n{render_block(file)}" for file in files]
     return "".join(parts)
 
 
@@ -161,65 +161,38 @@ def _named_files(
     blocks: Sequence[_Block], allowed: Sequence[str], repairs: list[str]
 ) -> tuple[tuple[ProposedFile, ...], bool]:
     """Return the files of the blocks, and whether every block names its file."""
-    named = [(parse_header(block.info, allowed), block) for block in blocks]
-    if len(named) > 1:
-        named = [each for each in named if not _is_commentary(*each)]
-        if len(named) < len(blocks):
+    headers = [(read_header(block.info, allowed), block) for block in blocks]
+    if len(headers) > 1:
+        headers = [each for each in headers if not _is_commentary(*each)]
+        if len(headers) < len(blocks):
             repairs.append("blocks with shell commands name no file and were left out")
     files: list[ProposedFile] = []
-    only = allowed[0] if len(named) == len(allowed) == 1 else None
-    for header, block in named:
-        path = only if header is None else header
+    only = allowed[0] if len(headers) == len(allowed) == 1 else None
+    for header, block in headers:
+        path = only if header.path is None else header.path
         if path is None:
             raise ReplyMalformed(
                 f"the block opened by {f'```{block.info}'[:80]!r} names no file: "
                 "write its path after the opening fence"
             )
-        if header is None:
+        if header.path is None:
             repairs.append(f"the block names no file; read as {path}, the only one allowed")
         if block.nested:
             repairs.append(f"{path} holds fences as long as its own; read as nested")
-        files.append(ProposedFile(path, block.content))
+        files.append(ProposedFile(path, block.content, header.form, header.name))
     if not files:
         raise ReplyMalformed("no block of the reply names a file")
-    return tuple(files), all(header is not None for header, _ in named)
+    return tuple(files), all(header.path is not None for header, _ in headers)
 
 
-def _is_commentary(path: str | None, block: _Block) -> bool:
+def _is_commentary(header: Header, block: _Block) -> bool:
     """Return whether the block shows how to run something; models like to add such blocks."""
-    return path is None and block.info.lower() in _COMMENTARY
+    return header.path is None and block.info.lower() in _COMMENTARY
 
 
-def parse_header(info: str, allowed: Sequence[str] = ()) -> str | None:
-    """Return the path that the header of a block names, or `None`.
-
-    The header may be `path`, `language path`, `language:path`, `path=...`, or a JSON string.
-    """
-    if not info:
-        return None
-    if info.startswith('"') and (quoted := _json_string(info)) is not None:
-        return quoted
-    first, _, rest = info.partition(" ")
-    language, colon, after = info.partition(":")
-    readings = [info, rest.strip(), after.strip()]
-    if match := _NAMED_PATH.fullmatch(info):
-        readings.append(_unquoted(match["path"]))
-    for reading in readings:
-        if reading in allowed:
-            return reading
-    if match:
-        return readings[-1]
-    if _LANGUAGE.fullmatch(first):
-        return _unquoted(rest.strip()) or None
-    if colon and _LANGUAGE.fullmatch(language):
-        return _unquoted(after.strip()) or None
-    return info
-
-
-def _render_file(file: ProposedFile) -> str:
-    plain = _PLAIN_PATH.fullmatch(file.path) and parse_header(file.path) == file.path
-    # As a JSON string, any path fits on one line; a backtick would end the header.
-    header = file.path if plain else json.dumps(file.path).replace("`", "\\u0060")
+def render_block(file: ProposedFile) -> str:
+    """Return the fenced block that holds a file, or a part of one."""
+    header = render_header(Header(file.path, file.form, file.name))
     fence = fence_for(file.content)
     if not file.content or file.content.endswith("\n"):
         return f"{fence}{header}\n{file.content}{fence}\n"
@@ -231,17 +204,3 @@ def _summary(prose: str) -> str:
     if line[:8].lower() == "summary:":
         line = line[8:]
     return line.strip()
-
-
-def _json_string(text: str) -> str | None:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return None
-    return value if isinstance(value, str) else None
-
-
-def _unquoted(text: str) -> str:
-    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
-        return text[1:-1]
-    return text

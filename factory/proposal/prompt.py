@@ -12,8 +12,9 @@ from importlib import resources
 from factory.orders.past_attempt import PastAttempt
 from factory.orders.reply_format import ReplyFormat
 from factory.orders.stages import Stage
-from factory.proposal.files_format import NO_FINAL_NEWLINE, fence_for, render_files_example
+from factory.proposal.files_format import NO_FINAL_NEWLINE, fence_for
 from factory.proposal.history import render_history
+from factory.proposal.instructions import render_format
 from factory.proposal.large_files import render_parts
 from factory.proposal.scope import FileKind
 from factory.proposal.shown import ShownFile
@@ -24,25 +25,6 @@ _RETRY_SHARE = 0.6
 """How much longer a prompt may get by what it says of earlier attempts, as a share of the first."""
 
 _LINE_ENDS = 4  # around what is said of earlier attempts
-
-_JSON_FORMAT = """\
-Reply with one JSON object and nothing else, of this form:
-
-{"summary": "what the change does, in one sentence", "writes": [{"path": "the/file.py", \
-"base_sha256": "the hash shown with that file", "content": "the whole new content of the file"}]}
-
-- Give each file that you write whole, from its first line to its last; leave out files that stay \
-as they are.
-- Copy base_sha256 from the list of files below: it says which content you replace.
-- Inside JSON strings, write line ends as \\n, quotes as \\" and backslashes as \\\\."""
-
-_FILES_FORMAT = """\
-Begin with one line that says what the change does. Then give each file that you write in a block \
-of its own, whole, its path right after the opening fence. For example:
-
-{example}
-- Leave out files that stay as they are, and write nothing after the last block.
-- If a file holds ``` itself, open and close its block with more backticks."""
 
 
 def render_prompt(
@@ -113,15 +95,6 @@ def reminder(stage: Stage, order: WorkOrder) -> str:
             return "Give other files than before."
         case Stage.EXCEPTION | Stage.PREFLIGHT | Stage.WRITE_FAILED:
             return ""
-
-
-def render_format(asked: ReplyFormat) -> str:
-    """Return the instructions for writing the reply, with an example."""
-    match asked:
-        case ReplyFormat.JSON:
-            return _JSON_FORMAT
-        case ReplyFormat.FILES:
-            return _FILES_FORMAT.replace("{example}", render_files_example())
 
 
 @cache

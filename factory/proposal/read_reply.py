@@ -10,7 +10,12 @@ from pathlib import PurePosixPath
 from pydantic import ValidationError
 
 from factory.orders.documents import FileWrite, WriteProposal
+from factory.orders.limits import MAX_BLOCKS, MAX_REPLY_CHARACTERS
 from factory.orders.reply_format import ReplyFormat
+from factory.proposal.edits.assemble import Present, assemble
+from factory.proposal.edits.blocks import BlockRefusal
+from factory.proposal.edits.question import render_refusals
+from factory.proposal.edits.read_blocks import BlocksReply, read_blocks
 from factory.proposal.files_format import (
     FilesReply,
     ProposedFile,
@@ -24,10 +29,23 @@ from shared.work_order.hashing import EMPTY_SHA256
 
 _PROBLEMS_SHOWN = 5
 _FENCED_BY_NATURE = (".md", ".markdown")
+_NO_TEXTS: Mapping[str, str] = {}
 
 
 class ProposalInvalid(Exception):
     """Report that a reply is not a proposal. The message is for the model's next attempt."""
+
+
+class BlocksRefused(ProposalInvalid):
+    """Report that some blocks of a reply cannot be applied; then none of them is.
+
+    `reply` has all blocks, and `refusals` say which are refused, and why.
+    """
+
+    def __init__(self, reply: BlocksReply, refusals: tuple[BlockRefusal, ...]) -> None:
+        super().__init__(render_refusals(refusals, len(reply.blocks)))
+        self.reply = reply
+        self.refusals = refusals
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +61,26 @@ def parse_proposal(
     asked: ReplyFormat,
     shown: Mapping[str, FileState],
     allowed: Sequence[str],
+    *,
+    texts: Mapping[str, str] = _NO_TEXTS,
+    changes: Sequence[str] = (),
 ) -> ParsedReply:
     """Return the proposal in `reply`, whichever of the formats the reply is written in.
 
-    `shown` is the state of each file that the prompt showed. If the prompt asked for the format
-    `files`, it showed no hashes, and the proposal gets its hashes from `shown`. Raises
-    `ProposalInvalid` if the reply is not a proposal in either format.
+    `shown` is the state of each file that the prompt showed. If the prompt asked for fenced blocks,
+    it showed no hashes, and the proposal gets its hashes from `shown`. `texts` are the files that
+    exist, to which parts of files are applied, and `changes` the names that may give way to others.
+    Raises `BlocksRefused` if some parts cannot be applied, and else `ProposalInvalid` if the reply
+    is not a proposal in either format.
     """
-    if not reply.strip():
-        raise ProposalInvalid("the reply is empty")
+    check_length(reply)
     document = _read_document(reply, asked, shown)
-    fenced = _read_fenced(reply, shown, allowed)
-    match _format_of(document, fenced, asked, allowed):
-        case ReplyFormat.JSON:
-            found, parsed = ReplyFormat.JSON, document.parsed
-        case ReplyFormat.FILES:
-            found, parsed = ReplyFormat.FILES, fenced.parsed
+    fenced = _read_fenced(reply, shown, Present(allowed, texts, changes))
+    found = _format_of(document, fenced, asked, allowed)
+    parsed = document.parsed if found is ReplyFormat.JSON else fenced.parsed
     if isinstance(parsed, ProposalInvalid):
         raise parsed
-    if found is asked:
+    if (found is ReplyFormat.JSON) is (asked is ReplyFormat.JSON):
         return parsed
     return replace(parsed, repairs=(f"the reply came in the format {found}", *parsed.repairs))
 
@@ -87,6 +106,7 @@ def _format_of(
 ) -> ReplyFormat:
     """Return the format in which the reply is written; if it is in neither, the format asked for.
 
+    Fenced blocks are `files` here, whether they hold whole files or parts.
     A file may contain JSON, and a JSON proposal may be inside a fence. An allowed path after the
     fence decides for a file, and so does an object that is only a part of a file.
     """
@@ -156,7 +176,7 @@ def _read_document(reply: str, asked: ReplyFormat, shown: Mapping[str, FileState
     try:
         source = extract_json_object(reply)
         value = parse_json(source)
-        if asked is ReplyFormat.FILES:
+        if asked is not ReplyFormat.JSON:
             value = _with_shown_hashes(value, shown)
         return _Document(source, _without_fences(WriteProposal.model_validate(value)))
     except (ReplyMalformed, JsonProblem) as problem:
@@ -178,17 +198,48 @@ def _with_shown_hash(write: JsonValue, shown: Mapping[str, FileState]) -> JsonVa
     return {**write, "base_sha256": _shown_hash(path, shown)}
 
 
-def _read_fenced(reply: str, shown: Mapping[str, FileState], allowed: Sequence[str]) -> _Fenced:
+def _read_fenced(reply: str, shown: Mapping[str, FileState], present: Present) -> _Fenced:
     try:
-        blocks = parse_files_reply(reply, allowed)
+        blocks = parse_files_reply(reply, present.allowed)
     except ReplyMalformed as problem:
         return _Fenced(None, ProposalInvalid(problem.reason))
+    try:
+        return _Fenced(blocks, propose_blocks(read_blocks(blocks, present.texts), shown, present))
+    except ProposalInvalid as invalid:
+        return _Fenced(blocks, invalid)
+
+
+def propose_blocks(
+    reply: BlocksReply, shown: Mapping[str, FileState], present: Present
+) -> ParsedReply:
+    """Return the proposal that results from the blocks of a reply.
+
+    Raises `BlocksRefused` if any of them cannot be applied.
+    """
+    if len(reply.blocks) > MAX_BLOCKS:
+        raise ProposalInvalid(
+            f"the reply has {len(reply.blocks):,} blocks, over the limit of {MAX_BLOCKS}: "
+            "write whole files instead"
+        )
+    assembled = assemble(reply.blocks, present, reply.refusals)
+    repairs = (*reply.repairs, *assembled.repairs)
+    if assembled.refusals:
+        raise BlocksRefused(reply, assembled.refusals)
     writes = tuple(
-        FileWrite(path=file.path, base_sha256=_shown_hash(file.path, shown), content=file.content)
-        for file in blocks.files
+        FileWrite(path=path, base_sha256=_shown_hash(path, shown), content=text)
+        for path, text in assembled.files
     )
-    proposal = WriteProposal(summary=blocks.summary, writes=writes)
-    return _Fenced(blocks, ParsedReply(proposal, blocks.repairs))
+    return ParsedReply(WriteProposal(summary=reply.summary, writes=writes), repairs)
+
+
+def check_length(reply: str) -> None:
+    """Raise `ProposalInvalid` for a reply that is empty, or longer than any proposal can be."""
+    if not reply.strip():
+        raise ProposalInvalid("the reply is empty")
+    if len(reply) > MAX_REPLY_CHARACTERS:
+        raise ProposalInvalid(
+            f"the reply has {len(reply):,} characters, over the limit of {MAX_REPLY_CHARACTERS:,}"
+        )
 
 
 def _shown_hash(path: str, shown: Mapping[str, FileState]) -> str:

@@ -10,7 +10,12 @@ from fnmatch import fnmatchcase
 from typing import Protocol
 
 from factory.orders.documents import FileWrite, WriteProposal
-from factory.orders.limits import MAX_PROPOSAL_BYTES, MAX_WRITE_BYTES
+from factory.orders.limits import (
+    MAX_EDITED_BYTES,
+    MAX_EDITED_IN_ALL_BYTES,
+    MAX_PROPOSAL_BYTES,
+    MAX_WRITE_BYTES,
+)
 from factory.orders.stages import Stage
 from shared.files.paths import PathProblem, check_path, fold_path, is_git_path
 from shared.work_order.schemas import WorkOrder
@@ -100,6 +105,7 @@ def _out_of_scope(order: WorkOrder, proposal: WriteProposal, files: Files) -> It
     allowed = frozenset(order.allowed_files)
     folders = {folder for path in proposal.paths for folder in _folders_of(fold_path(path))}
     seen: set[str] = set()
+    sizes = {False: 0, True: 0}  # by whether the file exists
     for write in proposal.writes:
         folded = fold_path(write.path)
         problem = (
@@ -107,15 +113,18 @@ def _out_of_scope(order: WorkOrder, proposal: WriteProposal, files: Files) -> It
             or _forbidden_violation(write.path, order.forbidden)
             or ("is proposed twice" if folded in seen else None)
             or ("is proposed as a file and as a folder" if folded in folders else None)
-            or _content_violation(write)
+            or _content_violation(write, files)
             or _place_violation(write.path, files)
         )
         seen.add(folded)
         if problem:
             yield f"{write.path!r} {problem}"
-    total = sum(_size(write.content) for write in proposal.writes)
-    if total > MAX_PROPOSAL_BYTES:
-        yield f"the files have {total:,} bytes together, over the limit of {MAX_PROPOSAL_BYTES:,}"
+        else:
+            sizes[_exists(write.path, files)] += _size(write.content)
+    for exist, limit in ((False, MAX_PROPOSAL_BYTES), (True, MAX_EDITED_IN_ALL_BYTES)):
+        if sizes[exist] > limit:
+            which = "existing files" if exist else "files"
+            yield f"the {which} have {sizes[exist]:,} bytes together, over the limit of {limit:,}"
 
 
 def _path_violation(path: str, allowed: frozenset[str]) -> str | None:
@@ -153,10 +162,12 @@ def _folders_of(path: str) -> Iterator[str]:
     return ("/".join(parts[:depth]) for depth in range(1, len(parts)))
 
 
-def _content_violation(write: FileWrite) -> str | None:
+def _content_violation(write: FileWrite, files: Files) -> str | None:
     size = _size(write.content)
-    if size > MAX_WRITE_BYTES:
-        return f"has {size:,} bytes, over the limit of {MAX_WRITE_BYTES:,}"
+    # An existing file may be long because only a part of it was written.
+    limit = MAX_EDITED_BYTES if _exists(write.path, files) else MAX_WRITE_BYTES
+    if size > limit:
+        return f"has {size:,} bytes, over the limit of {limit:,}"
     if "\0" in write.content:
         return "contains a NUL: only text can be written"
     try:
@@ -192,6 +203,10 @@ def _stale(proposal: WriteProposal, shown: Mapping[str, FileState], files: Files
 
 def _as_it_is(state: FileState) -> str:
     return "does not exist" if state.kind is FileKind.ABSENT else "has another content"
+
+
+def _exists(path: str, files: Files) -> bool:
+    return files.state_of(path).kind is FileKind.FILE
 
 
 def _size(content: str) -> int:

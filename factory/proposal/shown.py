@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from factory.proposal.scope import FileState
+from factory.proposal.scope import FileKind, FileState
 from factory.proposal.windows import Window
 from shared.languages.base import OutlineEntry
 
@@ -29,3 +29,8 @@ class ShownFile:
 def hashes_of(shown: Sequence[ShownFile]) -> Mapping[str, FileState]:
     """Return the state of each file that the prompt shows, by its path."""
     return {file.path: file.state for file in shown}
+
+
+def texts_of(shown: Sequence[ShownFile]) -> Mapping[str, str]:
+    """Return the text of each shown file that exists, by its path."""
+    return {file.path: file.text for file in shown if file.state.kind is FileKind.FILE}

@@ -93,8 +93,8 @@ def _by_weight(
     for names in (pointers.names, pointers.words):
         yield from _definitions(outline, names)
     if not outline:
-        for number, line in enumerate(lines, 1):
-            if pointers.names & words_of(line):
+        for number, text in enumerate(lines, 1):
+            if pointers.names & words_of(text):
                 yield Window(number - _AROUND_LINE, number + _AROUND_LINE)
 
 

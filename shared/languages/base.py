@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from shared.errors import CommandFailed
+from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
 from shared.work_order.schemas import Interface
 
 DOES_NOT_PARSE: Final = "does not parse"
@@ -130,3 +131,18 @@ class Language(Protocol):
 
     def outline(self, text: str) -> tuple[OutlineEntry, ...]:
         """Return the definitions of a file in their order; none if it does not parse."""
+
+    def edit_definitions(
+        self, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
+    ) -> tuple[DefinitionEdit | EditRefused, ...]:
+        """Return, for each edit, the splices of `text` that make it, or why it cannot be made.
+
+        `text` is that of the file at `path`. A definition is replaced where it is, and added where
+        it is not. A name that is replaced by another one has to be among `changes`.
+        """
+
+    def defined_names(self, fragment: str) -> tuple[str, ...]:
+        """Return the last names of the definitions that begin in some lines of a file.
+
+        The lines need not parse. Definitions within a function of these lines are left out.
+        """

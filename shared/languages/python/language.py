@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from shared.languages.base import Checker, CheckerProcess, ContractViolation, OutlineEntry
+from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
 from shared.work_order.schemas import Interface
 
 
@@ -56,6 +57,20 @@ class Python:
         from shared.languages.python.outline import read_outline
 
         return read_outline(text)
+
+    def edit_definitions(
+        self, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
+    ) -> tuple[DefinitionEdit | EditRefused, ...]:
+        """Return the splices by which functions and classes get their new code, or why not."""
+        from shared.languages.python.definitions.edit import edit_definitions
+
+        return edit_definitions(path, text, edits, changes)
+
+    def defined_names(self, fragment: str) -> tuple[str, ...]:
+        """Return the names of the functions and classes that begin in `fragment`."""
+        from shared.languages.python.definitions.fragments import defined_names
+
+        return defined_names(fragment)
 
 
 PYTHON: Final = Python()

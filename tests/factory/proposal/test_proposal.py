@@ -263,7 +263,7 @@ def test_a_json_proposal_is_read_wherever_it_stands(
 ) -> None:
     value = json.loads(document(files))
     reply = frame.replace("{}", json.dumps(value, indent=indent, ensure_ascii=ascii_only))
-    in_a_json_file = allowed == ("data.json",) and asked is ReplyFormat.FILES and "```" in frame
+    in_a_json_file = allowed == ("data.json",) and asked is not ReplyFormat.JSON and "```" in frame
     if in_a_json_file and "data.json" not in files:
         files = {"data.json": reply.partition("\n")[2].rpartition("```")[0]}
     assert written(read(reply, asked, allowed)) == files

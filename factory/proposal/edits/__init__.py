@@ -1,0 +1,1 @@
+"""Reads parts of files in a reply, and assembles whole files from them."""

@@ -1,0 +1,1 @@
+"""Replaces and adds definitions by their names, and leaves all other bytes as they are."""

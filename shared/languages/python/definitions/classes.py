@@ -1,0 +1,169 @@
+"""Merges the class of a block into the class of the same name in a file. Nothing is deleted."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from shared.languages.definitions import Splice
+from shared.languages.python.definitions.block import Block, source_of
+from shared.languages.python.definitions.module import (
+    Definition,
+    Module,
+    Place,
+    first_line,
+    indentation_of,
+    is_docstring,
+    is_ellipsis,
+    last_line,
+)
+from shared.languages.python.definitions.refused import Refused
+
+_BETWEEN_METHODS: Final = ("",)
+
+
+def merge_header(module: Module, place: Place, block: Block, node: ast.ClassDef) -> list[Splice]:
+    """Return the splice that gives a class the bases and decorators of the block's class, if any.
+
+    A class of the block that has neither keeps those of the file.
+    """
+    old = place.node
+    assert isinstance(old, ast.ClassDef)
+    if _header(node) == _header(old) or (node.name == old.name and not any(_header(node)[1:])):
+        return []
+    new_end, old_end = _header_end(node, block.lines), _header_end(old, module.lines, place.above)
+    start = first_line(node) - 1
+    own = indentation_of(block.lines[node.lineno - 1])
+    lines = [place.indent + line.removeprefix(own) for line in block.lines[start:new_end]]
+    return [module.replacing(place.start, old_end, lines)]
+
+
+def merge_statements(
+    module: Module, place: Place, block: Block, node: ast.ClassDef
+) -> Iterator[Splice]:
+    """Yield the splices for what is neither a function nor a class: docstring and variables.
+
+    Raises `Refused` for a statement of another kind.
+    """
+    old = place.node
+    assert isinstance(old, ast.ClassDef)
+    indent = member_indent(module, place)
+    for statement in node.body:
+        name = _name_of(statement)
+        if isinstance(statement, Definition) or (not name and _does_nothing(statement)):
+            continue
+        if not name:
+            raise Refused(
+                f"the class in the block has `{ast.unparse(statement).splitlines()[0][:60]}`, "
+                "which cannot be merged into the class of the file: use a search text for it"
+            )
+        lines = source_of(block, statement, indent, module.unit)
+        same = [each for each in old.body if _name_of(each) == name]
+        if len(same) > 1 or any(_shares_a_line(each, old) for each in same):
+            raise Refused(f"`{name}` is not alone on its lines in the class: use a search text")
+        if same:
+            start, end = first_line(same[0]) - 1, last_line(same[0])
+            yield module.replacing(start + place.above, end + place.above, lines)
+        else:
+            yield module.inserting(_after_variables(old, name) + place.above, lines, indent)
+
+
+def add_members(module: Module, place: Place, members: Sequence[str]) -> Splice:
+    """Return the splice that adds lines after the last function or class of a class.
+
+    Raises `Refused` where the body of the class stands on the line of its header.
+    """
+    node = place.node
+    assert isinstance(node, ast.ClassDef)
+    last = node.body[-1]
+    if _is_in_header(node, module.lines[last.lineno - 1 + place.above]):
+        return _instead_of_short_body(module, place, members)
+    definitions = [each for each in node.body if isinstance(each, Definition)]
+    after = last_line(definitions[-1] if definitions else last) + place.above
+    if len(node.body) == 1 and _is_filler(last):
+        return module.replacing(first_line(last) - 1 + place.above, after, members)
+    lines = [*_BETWEEN_METHODS, *members]
+    if after < len(module.lines) and module.lines[after].strip():
+        lines.append("")
+    return module.inserting(after, lines, member_indent(module, place))
+
+
+def member_indent(module: Module, place: Place) -> str:
+    """Return the indentation of the members of a class."""
+    first = place.node.body[0]
+    line = module.lines[first.lineno - 1 + place.above]
+    if _is_in_header(place.node, line):
+        return place.indent + module.unit
+    return indentation_of(line)
+
+
+def _instead_of_short_body(module: Module, place: Place, members: Sequence[str]) -> Splice:
+    """Return the splice for a class such as `class Lost(Exception): pass`."""
+    body = place.node.body
+    line = body[0].lineno - 1 + place.above
+    if len(body) > 1 or not _is_filler(body[0]):
+        raise Refused(
+            f"the class `{place.name}` has its body on the line of its header: use a search text",
+            line + 1,
+        )
+    text = module.lines[line]
+    header = text.encode()[: body[0].col_offset].decode().rstrip()
+    return module.replacing(line, line + 1, [header, *members])
+
+
+def _header(node: ast.ClassDef) -> tuple[str, str, str]:
+    bases = [ast.dump(each) for each in (*node.bases, *node.keywords)]
+    decorators = [ast.dump(each) for each in node.decorator_list]
+    return node.name, "\n".join(bases), "\n".join(decorators)
+
+
+def _header_end(node: ast.ClassDef, lines: Sequence[str], above: int = 0) -> int:
+    """Return the line after the header, from 0; comments below the header are not part of it."""
+    end = first_line(node.body[0]) - 1 + above
+    if _is_in_header(node, lines[end]):
+        raise Refused(f"the class `{node.name}` has its body on the line of its header")
+    while not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#"):
+        end -= 1
+    return end
+
+
+def _is_in_header(node: Definition, line: str) -> bool:
+    """Return whether the body of a class begins on a `line` that its header stands on, too."""
+    before = line.encode()[: node.body[0].col_offset].decode()
+    return bool(before.strip()) and not isinstance(node.body[0], Definition)
+
+
+def _name_of(statement: ast.stmt) -> str:
+    """Return the variable that a statement of a class sets; the docstring has a name, too."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+        case _:
+            return "the docstring" if is_docstring(statement) else ""
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    return _is_filler(statement) or isinstance(statement, ast.Import | ast.ImportFrom)
+
+
+def _is_filler(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Pass) or is_ellipsis(statement)
+
+
+def _shares_a_line(statement: ast.stmt, owner: ast.ClassDef) -> bool:
+    lines = range(first_line(statement), last_line(statement) + 1)
+    others = [each for each in owner.body if each is not statement]
+    return any(first_line(each) in lines or last_line(each) in lines for each in others)
+
+
+def _after_variables(node: ast.ClassDef, name: str) -> int:
+    """Return the line, from 0, at which a new variable or docstring goes into a class."""
+    above = first_line(node.body[0]) - 1
+    if name == "the docstring":
+        return above
+    for statement in node.body:
+        if isinstance(statement, Definition):
+            break
+        above = last_line(statement)
+    return above

@@ -1,0 +1,64 @@
+"""Search texts are read as they were rendered, and what could be read in two ways is refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factory.proposal.edits.search_format import (
+    Change,
+    holds_changes,
+    parse_changes,
+    render_changes,
+)
+from shared.llm.json_in_reply import ReplyMalformed
+
+texts = st.lists(
+    st.sampled_from(["=======", "<<<<<<< SEARCH", ">>>>>>> REPLACE", "========", "a", "", "\r"])
+    | st.text(alphabet="<=> aB\r", max_size=9),
+    max_size=4,
+).map(lambda lines: "".join(f"{line}\n" for line in lines))
+
+
+@given(st.lists(st.builds(Change, texts, texts), min_size=1, max_size=3))
+def test_what_is_rendered_parses_to_the_very_same_texts(changes: list[Change]) -> None:
+    content = render_changes(changes)
+    assert parse_changes(content) == tuple(changes)
+    assert holds_changes(content)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE",
+        "\n<<<<<<<SEARCH \na\n======\nb\n>>>>> replace\n",
+        "<<<<<<< SEARCH\r\na\n=======\r\nb\n>>>>>>> REPLACE\r\n",
+        "<<<<<<<< SEARCH\na\n========\nb\n>>>>>>>> REPLACE\n",
+    ],
+)
+def test_signs_may_be_of_another_number(content: str) -> None:
+    assert parse_changes(content) == (Change("a\n", "b\n"),)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "no line `<<<<<<< SEARCH`"),
+        ("a\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n", "`a` stands outside"),
+        ("<<<<<<< SEARCH\na\n=======\nb\n", "never closed"),
+        ("<<<<<<< SEARCH\na\n>>>>>>> REPLACE\n", "not divided"),
+        ("<<<<<<< SEARCH\nT\n=======\n=======\nb\n>>>>>>> REPLACE\n", "more signs"),
+    ],
+)
+def test_what_cannot_be_read_in_one_way_is_refused(content: str, reason: str) -> None:
+    with pytest.raises(ReplyMalformed, match=reason):
+        parse_changes(content)
+
+
+@given(st.text(alphabet="<=> SEARCHREPLACE\n\r", max_size=80))
+def test_no_text_ends_in_anything_but_changes_or_a_reason(text: str) -> None:
+    try:
+        assert parse_changes(text)
+    except ReplyMalformed as refused:
+        assert refused.reason
