@@ -78,9 +78,7 @@ def shorten(line: str, limit: int) -> str:
     return line[:head].rstrip() + _WITHIN + line[-tail:].lstrip()
 
 
-def select_lines(
-    text: str, marked: Sequence[range], limit: int = MAX_EXCERPT_CHARACTERS
-) -> str:
+def select_lines(text: str, marked: Sequence[range], limit: int = MAX_EXCERPT_CHARACTERS) -> str:
     """Return `text`, or of a longer one the `marked` lines and what else fits, lines kept whole.
 
     `marked` are ranges of line numbers from 0, the most telling first. Of the rest, the end comes

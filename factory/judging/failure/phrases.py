@@ -62,7 +62,7 @@ def tell(failed: FailedTest) -> str:
     operator, operands = failed.operator, failed.operands
     if operator in _TRUTH and len(operands) == 1:
         return f"{_subject(operands[0])}, expected {_TRUTH[operator]}"
-    if operator not in _EXPECTED or len(operands) != 2:  # noqa: PLR2004
+    if operator not in _EXPECTED or len(operands) != 2:
         return ""
     left, right = operands
     if operator in _CONTAINS and not right.is_literal:
@@ -70,9 +70,10 @@ def tell(failed: FailedTest) -> str:
     else:
         if left.is_literal and not right.is_literal and operator in _MIRRORED:
             left, right, operator = right, left, _MIRRORED[operator]
-        typed = operator == "isinstance" or (operator in ("==", "is") and left.value == right.value)
-        expected = _EXPECTED[operator].format(_object(right, typed and operator != "isinstance"))
-        told = f"{_subject(left, typed)}, expected {expected}"
+        alike = left.value == right.value and left.type_name != right.type_name
+        typed = operator in ("==", "is") and alike
+        expected = _EXPECTED[operator].format(_object(right, typed))
+        told = f"{_subject(left, typed or operator == 'isinstance')}, expected {expected}"
     return f"{told}; {failed.difference}" if failed.difference else told
 
 

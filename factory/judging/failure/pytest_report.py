@@ -1,4 +1,4 @@
-"""Reads pytest's report of failures: each failed test, its statement, and what pytest says of it."""
+"""Reads pytest's report: each failed test, its statement, and what pytest says of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from factory.judging.failure.tracebacks import stable_error
 _SECTION = re.compile(r"^=+ (?P<title>.*?) =+$")
 _TEST = re.compile(r"^_{3,} (?P<name>.+?) _{3,}$")
 _STATEMENT = re.compile(r"^>\s+(?P<source>\S.*)$")
-_SAID = re.compile(r"^E(?: {3}(?P<said>.*))?$")
+_SAID = re.compile(r"^E(?: {3}.*)?$")
 _PLACE = re.compile(r"^(?P<path>[^\s:]+):(?P<line>\d+): (?P<error>[\w.]*)$")
 _SHORT = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S.*?)(?: - (?P<said>.*))?$")
 _MAX_SAID = 4
@@ -26,8 +26,8 @@ class Block:
 
     name: str
     lines: range
-    source: str
-    """The statement that failed or was under way, empty where it is not shown."""
+    sources: tuple[str, ...]
+    """The statements that were under way, the test's own first. Some reports show none."""
     said: tuple[str, ...]
     place: str
 
@@ -64,7 +64,7 @@ def _read_block(lines: Sequence[str], start: int, stop: int) -> Block | None:
     heading = _TEST.match(lines[start])
     sources = [found for found in map(_STATEMENT.match, lines[start : said[0]]) if found]
     places = [found for found in map(_PLACE.match, lines[said[0] : stop]) if found]
-    texts = (found["said"] or "" for found in map(_SAID.match, lines[said[0] : said[-1] + 1]) if found)
+    texts = [lines[number][1:].strip() for number in said]
     first = said[0] - 1 if sources else said[0]
     last = said[-1] + 1
     if places:
@@ -72,29 +72,34 @@ def _read_block(lines: Sequence[str], start: int, stop: int) -> Block | None:
     return Block(
         name=heading["name"] if heading else "",
         lines=range(max(start, first), last),
-        source=sources[-1]["source"] if sources else "",
-        said=tuple(texts),
+        sources=tuple(found["source"] for found in sources),
+        said=tuple(each for each in texts if each and not each.startswith("Use -v ")),
         place=at_place(places[-1]["path"], places[-1]["line"]) if places else "",
     )
 
 
 def _fact(block: Block) -> str:
-    where = f", {block.place}" if block.place else ""
-    return f"In {block.name}{where}: {_told(block)}"
+    if not block.said:
+        return f"{block.name} failed"
+    source = block.sources[-1] if block.sources else ""
+    if source.startswith("assert "):
+        where = f" ({block.place})" if block.place else ""
+        return f"In {block.name}{where}: {_told_assertion(block, source)}"
+    error = stable_error("; ".join(block.said[:_MAX_SAID]))
+    under_way = f"`{block.sources[0]}` ended with " if block.sources else ""
+    shown = f": `{source}`" if len(block.sources) > 1 else ""
+    where = f" ({block.place}{shown})" if block.place else ""
+    return f"In {block.name}: {under_way}{error}{where}"
 
 
-def _told(block: Block) -> str:
-    said = [each.strip() for each in block.said if each.strip()]
-    if not block.source.startswith("assert "):
-        error = stable_error(" ".join(said[:_MAX_SAID]))
-        return f"`{block.source}` ended with {error}" if block.source else error
-    first = block.said[0].removeprefix("AssertionError: ")
+def _told_assertion(block: Block, source: str) -> str:
     shown = next((each for each in map(_asserted, block.said) if each), "")
-    failed = values_of(block.source.removeprefix("assert "), shown) if shown else None
+    failed = values_of(source.removeprefix("assert "), shown) if shown else None
     told = tell(failed) if failed else ""
     if not told:
-        return stable_error(" ".join(said[:_MAX_SAID]))
-    return told if first.startswith("assert ") else f"{told} ({first})"
+        return stable_error("; ".join(block.said[:_MAX_SAID]))
+    message = block.said[0].removeprefix("AssertionError: ")
+    return told if message.startswith("assert ") else f"{told} ({message})"
 
 
 def _asserted(said: str) -> str:

@@ -37,14 +37,12 @@ def values_of(source: str, shown: str) -> FailedTest | None:
             halves = _halves(shown, word, _literal(right), _literal(left))
             if halves is None:
                 return None
-            operands = (_operand(source, left, halves[0]), _operand(source, right, halves[1]))
-            return FailedTest(word, operands) if _is_telling(operands) else None
+            sides = (_operand(source, left, halves[0]), _operand(source, right, halves[1]))
+            return _telling(word, *sides)
         case ast.UnaryOp(op=ast.Not(), operand=operand) if shown.startswith("not "):
-            operands = (_operand(source, operand, shown.removeprefix("not ")),)
-            return FailedTest("not", operands) if _is_telling(operands) else None
+            return _telling("not", _operand(source, operand, shown.removeprefix("not ")))
         case ast.Call() | ast.Name() | ast.Attribute() | ast.Subscript():
-            operands = (_operand(source, test, shown),)
-            return FailedTest("true", operands) if _is_telling(operands) else None
+            return _telling("true", _operand(source, test, shown))
         case _:
             return None
 
@@ -91,11 +89,11 @@ def _operand(source: str, node: ast.expr, value: str) -> Operand:
     return Operand(code, value, isinstance(node, ast.Call), literal)
 
 
-def _is_telling(operands: tuple[Operand, ...]) -> bool:
-    """Return whether a value is shown that the code itself does not show."""
-    return any(
-        not each.is_literal and _bare(each.value) != _bare(each.code) for each in operands
-    )
+def _telling(operator: str, *operands: Operand) -> FailedTest | None:
+    """Return the test if a value is shown that the code itself does not show."""
+    if all(each.is_literal or _bare(each.value) == _bare(each.code) for each in operands):
+        return None
+    return FailedTest(operator, operands)
 
 
 def _bare(code: str) -> str:

@@ -68,7 +68,9 @@ TOOLS: Final = (
     ),
     Tool(
         "tsc",
-        head=re.compile(r"(?P<path>[^\s(:]+)[(:](?P<line>\d+)[,:]\d+(?:\):| -) (?P<message>error TS.*)$"),
+        head=re.compile(
+            r"(?P<path>[^\s(:]+)[(:](?P<line>\d+)[,:]\d+(?:\):| -) (?P<message>error TS.*)$"
+        ),
         end=_LESS_INDENTED,
         told=re.compile(r"(?P<told>  \S.*)$"),
     ),
@@ -147,7 +149,9 @@ TOOLS: Final = (
     ),
     Tool(
         "make, without a rule",
-        head=re.compile(r"make(?:\[\d+\])?: \*\*\* (?P<message>No rule to make target .*?)\.? +Stop"),
+        head=re.compile(
+            r"make(?:\[\d+\])?: \*\*\* (?P<message>No rule to make target .*?)\.? +Stop"
+        ),
         end=_HEAD_ALONE,
     ),
     Tool(

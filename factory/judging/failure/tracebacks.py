@@ -77,7 +77,9 @@ def find_tracebacks(lines: Sequence[str]) -> Iterator[Finding]:
     for each in read_tracebacks(lines):
         error = stable_error(each.error)
         bare = each.error_type == "AssertionError" and not each.place
-        yield Finding(each.lines, "" if bare else f"{error} ({each.place})" if each.place else error)
+        yield Finding(
+            each.lines, "" if bare else f"{error} ({each.place})" if each.place else error
+        )
     for number, line in enumerate(lines):
         if (sorry := _SORRY.match(line)) and number:
             compiling = _COMPILING.match(lines[number - 1])
