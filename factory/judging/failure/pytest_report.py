@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from factory.judging.failure.finding import Finding, at_place
 from factory.judging.failure.phrases import tell
@@ -48,20 +49,18 @@ def find_test_failures(lines: Sequence[str]) -> Iterator[Finding]:
 
 def read_blocks(lines: Sequence[str]) -> Iterator[Block]:
     """Yield the parts of pytest's report that say why a test failed or could not be collected."""
-    starts = [number for number, line in enumerate(lines) if _TEST.match(line)]
-    ends = [number for number, line in enumerate(lines) if _SECTION.match(line)]
-    for start in starts:
-        later = (each for each in (*starts, *ends) if each > start)
-        block = _read_block(lines, start, min(later, default=len(lines)))
+    heads = [at for at, line in enumerate(lines) if _TEST.match(line) or _SECTION.match(line)]
+    for start, stop in pairwise((*heads, len(lines))):
+        block = _read_block(lines, start, stop)
         if block:
             yield block
 
 
 def _read_block(lines: Sequence[str], start: int, stop: int) -> Block | None:
-    said = [number for number in range(start, stop) if _SAID.match(lines[number])]
-    if not said:
-        return None
     heading = _TEST.match(lines[start])
+    said = [number for number in range(start, stop) if _SAID.match(lines[number])]
+    if not heading or not said:
+        return None
     sources = [found for found in map(_STATEMENT.match, lines[start : said[0]]) if found]
     places = [found for found in map(_PLACE.match, lines[said[0] : stop]) if found]
     texts = [lines[number][1:].strip() for number in said]
@@ -70,7 +69,7 @@ def _read_block(lines: Sequence[str], start: int, stop: int) -> Block | None:
     if places:
         last = max(last, next(at for at in range(last, stop) if _PLACE.match(lines[at])) + 1)
     return Block(
-        name=heading["name"] if heading else "",
+        name=heading["name"],
         lines=range(max(start, first), last),
         sources=tuple(found["source"] for found in sources),
         said=tuple(each for each in texts if each and not each.startswith("Use -v ")),
@@ -89,7 +88,8 @@ def _fact(block: Block) -> str:
     under_way = f"`{block.sources[0]}` ended with " if block.sources else ""
     shown = f": `{source}`" if len(block.sources) > 1 else ""
     where = f" ({block.place}{shown})" if block.place else ""
-    return f"In {block.name}: {under_way}{error}{where}"
+    name = block.name.removeprefix("ERROR ")  # as in `ERROR collecting test_a.py`
+    return f"{'In' if name == block.name else 'While'} {name}: {under_way}{error}{where}"
 
 
 def _told_assertion(block: Block, source: str) -> str:

@@ -192,8 +192,7 @@ def _read(tool: Tool, head: re.Match[str], lines: Sequence[str], number: int) ->
     kept = range(max(0, number - tool.before), number + 1 + len(block))
     if tool.silent:
         return Finding(kept)
-    message, more = head["message"].strip(), _told(tool, block, reach)
-    told = f"{message.removesuffix(':')}: {more}" if more else message
+    told = _told(tool, head["message"].strip(), block, reach)
     place = _place(tool, head, reach, lines[max(0, number - tool.before) : number])
     return Finding(kept, f"{told} ({place})" if place else told)
 
@@ -205,14 +204,19 @@ def _until(end: re.Pattern[str], lines: Sequence[str]) -> Iterator[str]:
         yield line
 
 
-def _told(tool: Tool, block: Sequence[str], reach: Sequence[str]) -> str:
-    """Return what the lines after the head say, as one line."""
+def _told(tool: Tool, message: str, block: Sequence[str], reach: Sequence[str]) -> str:
+    """Return what the head says and the lines after it, as one line."""
+    found = map(tool.told.match, block) if tool.told else ()
+    more = [" ".join(each["told"].split()) for each in found if each]
     if tool.values:
-        values = {found[1]: found[2] for found in map(tool.values.match, reach) if found}
+        values = {each[1]: each[2] for each in map(tool.values.match, reach) if each}
         if len(values) > 1:
-            return ", ".join(f"{name} {value}" for name, value in values.items())
-    found = filter(None, map(tool.told.match, block)) if tool.told else ()
-    return " ".join(filter(None, (each["told"].strip() for each in found)))
+            more = [", ".join(f"{name} {value}" for name, value in values.items())]
+    told = message
+    for number, each in enumerate(filter(None, more)):
+        between = " " if told.endswith((":", ".")) else "; " if number else ": "
+        told += between + each
+    return told
 
 
 def _place(tool: Tool, head: re.Match[str], reach: Sequence[str], above: Sequence[str]) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from factory.judging.failure.finding import Finding, at_place
 
-_HEAD = re.compile(r"^\s*Traceback \(most recent call last\):$")
+_HEAD = re.compile(r"^(?P<indent>\s*)Traceback \(most recent call last\):$")
 _FRAME = re.compile(r'^\s*File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in .*)?$')
-_ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
+_ERROR = re.compile(r"^[A-Za-z_][\w.]*(?:: .*)?$")
 _SORRY = re.compile(r"^Sorry: (?P<message>\w+: .*) \((?P<file>[^,()]+), line (?P<line>\d+)\)$")
 _COMPILING = re.compile(r"^\*\*\* Error compiling '(?P<path>[^']+)'\.\.\.$")
 # Each Python version has other suggestions, and some have none.
@@ -31,8 +31,8 @@ class Frame:
 
     @property
     def is_ours(self) -> bool:
-        """Return whether the file is one of the workspace, by its relative path."""
-        return not self.path.startswith(("/", "<"))
+        """Return whether the file is one of the workspace's own, by its relative path."""
+        return not self.path.startswith(("/", "<")) and "site-packages/" not in self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,17 @@ class Traceback:
     @property
     def place(self) -> str:
         """Return the words for the last line of the workspace that ran, or an empty string."""
-        ours = [each for each in self.frames if each.is_ours]
-        return at_place(ours[-1].path, ours[-1].line, ours[-1].source) if ours else ""
+        return _place(self._ours[-1]) if self._ours else ""
+
+    @property
+    def caller(self) -> str:
+        """Return the words for the line of another file that led there, or an empty string."""
+        ours = self._ours
+        return _place(ours[0]) if ours and ours[0].path != ours[-1].path else ""
+
+    @property
+    def _ours(self) -> Sequence[Frame]:
+        return [each for each in self.frames if each.is_ours]
 
 
 def read_tracebacks(lines: Sequence[str]) -> Iterator[Traceback]:
@@ -60,14 +69,12 @@ def read_tracebacks(lines: Sequence[str]) -> Iterator[Traceback]:
     pending: Traceback | None = None
     number = 0
     while number < len(lines):
-        found = _read_one(lines, number)
-        if found is None:
-            number += 1
-            continue
-        if pending and not _chained(lines, pending, found):
-            yield pending
-        pending = found
-        number = found.lines.stop
+        found, stop = _read_one(lines, number)
+        if found:
+            if pending and not _chained(lines, pending, found):
+                yield pending
+            pending = found
+        number = stop
     if pending:
         yield pending
 
@@ -76,10 +83,10 @@ def find_tracebacks(lines: Sequence[str]) -> Iterator[Finding]:
     """Yield a finding for each traceback, and for what `compileall` could not compile."""
     for each in read_tracebacks(lines):
         error = stable_error(each.error)
-        bare = each.error_type == "AssertionError" and not each.place
-        yield Finding(
-            each.lines, "" if bare else f"{error} ({each.place})" if each.place else error
-        )
+        place = f" ({each.place})" if each.place else ""
+        caller = f", called in {each.caller}" if each.caller else ""
+        says_nothing = error == "AssertionError" and not place
+        yield Finding(each.lines, "" if says_nothing else f"{error}{place}{caller}")
     for number, line in enumerate(lines):
         if (sorry := _SORRY.match(line)) and number:
             compiling = _COMPILING.match(lines[number - 1])
@@ -93,29 +100,29 @@ def stable_error(error: str) -> str:
     return _SUGGESTION.sub("", error)
 
 
-def _read_one(lines: Sequence[str], start: int) -> Traceback | None:
-    if not _HEAD.match(lines[start]) and not _FRAME.match(lines[start]):
-        return None
-    indent = len(lines[start]) - len(lines[start].lstrip()) if _HEAD.match(lines[start]) else 0
+def _read_one(lines: Sequence[str], start: int) -> tuple[Traceback | None, int]:
+    """Return the traceback that begins in a line, if any, and the line to go on with."""
+    head = _HEAD.match(lines[start])
+    if not head and not _FRAME.match(lines[start]):
+        return None, start + 1
+    deeper = f"{head['indent']} " if head else " "
     frames: list[Frame] = []
-    for number in range(start, len(lines)):
+    for number in range(start + 1 if head else start, len(lines)):
         line = lines[number]
         if frame := _FRAME.match(line):
-            frames.append(Frame(_relative(frame["path"]), int(frame["line"]), ""))
-        elif line.startswith(" " * (indent + 1)) or number == start:
-            last = frames[-1] if frames else None
-            if last and not last.source and not line.lstrip().startswith("["):
-                frames[-1] = Frame(last.path, last.line, line.strip())
+            frames.append(Frame(frame["path"].removeprefix("./"), int(frame["line"]), ""))
+        elif line.startswith(deeper):
+            if frames and not frames[-1].source and not line.lstrip().startswith("["):
+                frames[-1] = replace(frames[-1], source=line.strip())
         elif frames and (error := _ERROR.match(line.strip())):
-            text = error["type"] + (f": {error['message']}" if error["message"] else "")
-            return Traceback(range(start, number + 1), tuple(frames), text)
+            return Traceback(range(start, number + 1), tuple(frames), error[0]), number + 1
         elif line.strip():
-            return None
-    return None
+            return None, number
+    return None, len(lines)
 
 
-def _relative(path: str) -> str:
-    return path.removeprefix("./")
+def _place(frame: Frame) -> str:
+    return at_place(frame.path, frame.line, frame.source)
 
 
 def _chained(lines: Sequence[str], first: Traceback, second: Traceback) -> bool:
