@@ -181,6 +181,14 @@ def _is_sys(node: ast.Attribute) -> bool:
 
 
 PURE = {
+    "factory.judging.excerpt",
+    "factory.judging.failure.notes",
+    "factory.judging.failure.phrases",
+    "factory.judging.failure.pytest_report",
+    "factory.judging.failure.pytest_values",
+    "factory.judging.failure.tools",
+    "factory.judging.failure.tracebacks",
+    "factory.judging.failure.values.observation",
     "factory.proposal.read_reply",
     "factory.proposal.prompt",
     "factory.orders.documents",

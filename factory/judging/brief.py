@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from factory.judging.excerpt import cut
+from collections.abc import Sequence
+
+from factory.judging.excerpt import cut, shorten
 from factory.orders.documents import FailureBrief
+from factory.orders.limits import MAX_FACT_CHARACTERS, MAX_FACTS
 from factory.orders.stages import Stage
 from factory.proposal.prompt import reminder
 from shared.work_order.schemas import WorkOrder
@@ -17,10 +20,12 @@ def brief_of(
     command: str | None = None,
     exit_code: int | None = None,
     log: str | None = None,
+    facts: Sequence[str] = (),
 ) -> FailureBrief:
-    """Return the brief of a failure at `stage`; `account` is cut to the bound of an excerpt.
+    """Return the brief of a failure at `stage`; `account` and `facts` are cut to their bounds.
 
-    `log` is the path of the whole output, relative to the order's folder.
+    `log` is the path of the whole output, relative to the order's folder. The most telling fact
+    comes last.
     """
     return FailureBrief(
         stage=stage,
@@ -29,4 +34,19 @@ def brief_of(
         primary_error_excerpt=cut(account),
         constraints_reminder=reminder(stage, order),
         log=log,
+        facts=_bounded((), facts),
     )
+
+
+def with_facts(brief: FailureBrief, facts: Sequence[str]) -> FailureBrief:
+    """Return the brief with `facts` after its own, as the more telling ones.
+
+    Where there are too many, the last of the brief's own facts are left out first.
+    """
+    return brief.model_copy(update={"facts": _bounded(brief.facts, facts)})
+
+
+def _bounded(earlier: Sequence[str], added: Sequence[str]) -> tuple[str, ...]:
+    last = [shorten(" ".join(each.split()), MAX_FACT_CHARACTERS) for each in added][-MAX_FACTS:]
+    kept = [each for each in earlier if each not in last][: MAX_FACTS - len(last)]
+    return (*kept, *dict.fromkeys(last))

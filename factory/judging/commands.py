@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Final
 
 from factory.judging.brief import brief_of
-from factory.judging.excerpt import stable_excerpt
+from factory.judging.excerpt import stable_excerpt, stable_text
+from factory.judging.failure.account import account_of
 from factory.judging.verification import Check, parse_check, verification_of
 from factory.orders.documents import CmdResult, FailureBrief, SandboxRecord
 from factory.orders.options import RunOptions
@@ -25,6 +27,9 @@ from factory.workbench.workbench import Workbench
 from shared.events import CommandEnded, CommandStarted, Emit, Warned
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.work_order.schemas import WorkOrder
+
+# The command that is observed has just ended by itself, so it takes as long again and no longer.
+_OBSERVATION_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,10 @@ class Judging:
     def excerpt(self, text: str) -> str:
         """Return an output without what differs between machines, cut to an excerpt's bound."""
         return stable_excerpt(text, self.bench.path_names().items())
+
+    def stable(self, text: str) -> str:
+        """Return the whole of an output without what differs between machines."""
+        return stable_text(text, self.bench.path_names().items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +128,7 @@ def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None
         result, ended = _run_with_retries(check, judging, f"{phase.purpose}_{number}")
         phase.results.append(result)
         if not _passes(check, ended):
-            phase.brief = _failed_command(phase.stage, check, ended, judging)
+            phase.brief = _failed_command(phase, check, ended, judging)
             return
     tampered = _changed_by_commands(judging)
     if tampered:
@@ -194,20 +203,36 @@ def _sandbox_record(sandbox: Sandbox) -> SandboxRecord:
     )
 
 
-def _failed_command(stage: Stage, check: Check, ended: Ended, judging: Judging) -> FailureBrief:
-    output = "\n".join(
-        text.strip() for text in (ended.stdout.text, ended.stderr.text) if text.strip()
+def _failed_command(phase: _Phase, check: Check, ended: Ended, judging: Judging) -> FailureBrief:
+    account = account_of(
+        ended,
+        judging.stable(_reason(ended, judging.options.settings.timeout_seconds)),
+        judging.stable,
+        lambda argv: _observe(argv, judging, f"{phase.purpose}_{len(phase.results)}_values"),
     )
-    reason = _reason(ended, judging.options.settings.timeout_seconds)
-    account = judging.excerpt("\n".join(filter(None, (reason, output))))
     return brief_of(
-        stage,
+        phase.stage,
         judging.order,
-        account or "(the command printed nothing)",
+        account.excerpt or "(the command printed nothing)",
         command=check.text,
         exit_code=ended.exit_code,
-        log=judging.name_of(ended.stderr.log),
+        log=judging.name_of(account.stream.log),
+        facts=account.facts,
     )
+
+
+def _observe(argv: Sequence[str], judging: Judging, name: str) -> str:
+    """Run a command that only shows why another one failed; return its standard error.
+
+    Raises `Interrupted` if the order was cancelled.
+    """
+    judging.progress.check_cancelled()
+    log = make_folder(judging.folder / "logs") / name
+    seconds = min(judging.options.settings.timeout_seconds, _OBSERVATION_SECONDS)
+    try:
+        return judging.bench.sandbox.run(argv, timeout_seconds=seconds, log=log).stderr.text
+    except OSError as error:
+        raise write_refused(log, error) from error
 
 
 def _reason(ended: Ended, timeout_seconds: float) -> str:

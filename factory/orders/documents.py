@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from factory.orders.limits import MAX_EXCERPT_CHARACTERS
+from factory.orders.limits import MAX_EXCERPT_CHARACTERS, MAX_FACT_CHARACTERS, MAX_FACTS
 from factory.orders.order_state import EndState
 from factory.orders.stages import Stage, VerdictWord
 from factory.orders.usage import UsageRecord
@@ -49,17 +49,22 @@ class WriteProposal(BaseModel):
         return tuple(write.path for write in self.writes)
 
 
+Fact = Annotated[str, Field(max_length=MAX_FACT_CHARACTERS)]
+
+
 class FailureBrief(_Record):
-    """Hold a bounded account of a failed attempt, for the next prompt and for the user."""
+    """Hold a bounded account of a failed attempt, for the next prompt and for the user.
+
+    `facts` are sentences that say what is wrong, the most telling one last.
+    """
 
     stage: Stage
     command: str | None = None
     exit_code: int | None = None
     primary_error_excerpt: Annotated[str, Field(max_length=MAX_EXCERPT_CHARACTERS)]
     constraints_reminder: str = ""
-    facts: tuple[str, ...] = ()
-    """Sentences that tell the next attempt what to do; its prompt ends with them."""
     log: str | None = None
+    facts: Annotated[tuple[Fact, ...], Field(max_length=MAX_FACTS)] = ()
 
 
 class SandboxRecord(_Record):

@@ -20,3 +20,7 @@ MAX_BLOCKS: Final = 200
 """The limit of the parts that a reply changes."""
 MAX_EXCERPT_CHARACTERS: Final = 2000
 """The limit of the output of a failed command, as a failure brief quotes it."""
+MAX_FACTS: Final = 6
+"""The limit of the facts that a failure brief tells."""
+MAX_FACT_CHARACTERS: Final = 400
+"""The limit of one fact of a failure brief."""

@@ -57,7 +57,9 @@ def pointers_of(order: WorkOrder, path: str, past: Sequence[PastAttempt]) -> Poi
     said = [text for each in briefs for text in (each.primary_error_excerpt, *each.facts)]
     return Pointers(
         names=words_of(*order.changes, *named),
-        words=words_of(order.title, order.intent, order.notes or "", *order.acceptance_commands, *said),
+        words=words_of(
+            order.title, order.intent, order.notes or "", *order.acceptance_commands, *said
+        ),
         lines=tuple(line for text in said for line in lines_of(path, text)),
     )
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from shared.languages.base import Checker, CheckerProcess, ContractViolation, OutlineEntry
+from shared.languages.base import (
+    Checker,
+    CheckerProcess,
+    ContractViolation,
+    OutlineEntry,
+    Unwritten,
+)
 from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
 from shared.work_order.schemas import Interface
 
@@ -71,6 +77,32 @@ class Python:
         from shared.languages.python.definitions.fragments import defined_names
 
         return defined_names(fragment)
+
+    def find_unwritten(self, path: str, before: str, after: str) -> tuple[Unwritten, ...]:
+        """Return the functions whose bodies are empty, placeholders, or a constant."""
+        from shared.languages.python.notes.unwritten import find_unwritten
+
+        return find_unwritten(path, before, after)
+
+    def names_in(self, source: str) -> Collection[str] | None:
+        """Return the names of a module and its classes; `None` where it makes them as it runs."""
+        from shared.languages.python.notes.names import names_in
+
+        return names_in(source)
+
+    def note_syntax(self, path: str, source: str) -> str:
+        """Return a sentence that quotes the line that does not parse."""
+        from shared.languages.python.notes.syntax import note_syntax
+
+        return note_syntax(path, source)
+
+    def note_errors(
+        self, output: str, sources: Mapping[str, str], files: Iterable[str]
+    ) -> tuple[str, ...]:
+        """Return what exists in the place of names that Python's errors in `output` miss."""
+        from shared.languages.python.notes.names import note_errors
+
+        return note_errors(output, sources, files)
 
 
 PYTHON: Final = Python()

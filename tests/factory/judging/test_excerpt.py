@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from factory.judging.excerpt import cut, stable_excerpt
+from factory.judging.excerpt import cut, select_lines, stable_excerpt
 from factory.sandbox.visible.interpreter import python_paths
 
 TRACEBACK = """\
@@ -61,6 +63,65 @@ def test_the_end_gets_three_quarters_of_what_is_cut() -> None:
     assert short.count("a") == (2000 - 15) // 4
     assert short.count("b") == 2000 - 15 - short.count("a")
     assert "\n[... cut ...]\n" in short
+
+
+def test_an_output_is_cut_at_line_ends() -> None:
+    lines = [f"line {number} of many" for number in range(500)]
+    kept = cut("\n".join(lines)).split("\n")
+    assert {*kept} <= {*lines, "[... cut ...]"}
+    assert (kept[0], kept[-1]) == (lines[0], lines[-1])
+    assert kept.count("[... cut ...]") == 1
+
+
+@given(
+    st.lists(st.text(st.characters(exclude_characters="\n"), max_size=80), min_size=1),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40))),
+    st.integers(60, 800),
+)
+def test_selected_lines_are_whole_lines_within_the_limit(
+    lines: list[str], places: list[tuple[int, int]], limit: int
+) -> None:
+    marked = [range(first, first + size) for first, size in places]
+    text = "\n".join(lines)
+    selected = select_lines(text, marked, limit)
+    assert len(selected) <= limit
+    if len(text) <= limit:
+        assert selected == text
+    elif any(number < len(lines) for each in marked for number in each):
+        rest = iter(lines)
+        kept = [line for line in selected.split("\n") if line != "[... cut ...]"]
+        assert all(line in rest for line in kept), "in the order of the output"
+
+
+def test_marked_lines_go_before_all_others() -> None:
+    lines = [f"line {number} of many" for number in range(500)]
+    selected = select_lines("\n".join(lines), [range(250, 253), range(100, 101)], 120)
+    assert selected.split("\n") == [
+        "[... cut ...]",
+        lines[100],
+        "[... cut ...]",
+        *lines[250:253],
+        "[... cut ...]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("\x1b[91merror\x1b[0m", "error"),
+        ("--- FAIL: TestAdd (0.01s)", "--- FAIL: TestAdd (...s)"),
+        ("FAIL\texample.org/m\t0.009s", "FAIL\texample.org/m\t...s"),
+        ("duration_ms: 3.49", "duration_ms: ..."),
+        ("# duration_ms 180.42", "# duration_ms ..."),
+        (
+            "thread 'a::b' (1857) panicked at src/lib.rs:1:2:",
+            "thread 'a::b' panicked at src/lib.rs:1:2:",
+        ),
+        ("target/debug/deps/p-c93b59a92189d5d2", "target/debug/deps/p-..."),
+    ],
+)
+def test_what_other_tools_print_anew_in_each_run_is_taken_out(said: str, told: str) -> None:
+    assert stable_excerpt(said) == told
 
 
 def test_places_of_the_interpreter_are_named_but_no_common_prefix(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Reads the output of failed commands, and tells what a next attempt can act on."""
