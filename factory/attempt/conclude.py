@@ -40,7 +40,7 @@ def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> 
     records = (*state["records"], attempt_record(attempt, context))
     past = (
         *state["past"],
-        PastAttempt(attempt.number, attempt.rung, attempt.proposal, brief),
+        PastAttempt(attempt.number, attempt.rung, attempt.proposal, brief, attempt.misfits),
     )
     stuck = is_stuck(context.options.models, past)
     last = stuck or not brief.stage.retryable or attempt.number >= max_attempts

@@ -7,7 +7,7 @@ from dataclasses import replace
 from langgraph.runtime import Runtime
 
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
-from factory.judging.brief import brief_of
+from factory.judging.brief import brief_of, with_facts
 from factory.judging.commands import Judging, run_checks
 from factory.judging.contract import (
     ContractResult,
@@ -17,6 +17,8 @@ from factory.judging.contract import (
     render_violations,
     without_syntax,
 )
+from factory.judging.failure.notes import notes_on
+from factory.orders.documents import FailureBrief
 from factory.orders.stages import AttemptStage, Stage
 from factory.record.summary import unjudged_warning
 from shared.events import Warned
@@ -35,7 +37,7 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
     if contract.violations:
         account = render_violations(contract.violations)
         brief = brief_of(Stage.CONTRACT_VIOLATED, context.order, account)
-        return {"attempt": replace(attempt, brief=brief)}
+        return {"attempt": replace(attempt, brief=_with_notes(brief, attempt, context))}
     judgement = run_checks(
         Judging(
             context.task,
@@ -50,8 +52,16 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
             },
         )
     )
-    verify, acceptance, brief_or_none = judgement.verify, judgement.acceptance, judgement.brief
+    failed = judgement.brief
+    brief_or_none = _with_notes(failed, attempt, context) if failed else None
+    verify, acceptance = judgement.verify, judgement.acceptance
     return {"attempt": replace(attempt, verify=verify, acceptance=acceptance, brief=brief_or_none)}
+
+
+def _with_notes(brief: FailureBrief, attempt: Attempt, context: FactoryContext) -> FailureBrief:
+    """Return the brief with what can be said of the written files without running them."""
+    files = context.workspace.git.files_of(attempt.tree)
+    return with_facts(brief, notes_on(context.order, attempt.proposed, attempt.shown, brief, files))
 
 
 def _judge_contract(attempt: Attempt, context: FactoryContext) -> ContractResult:

@@ -14,6 +14,7 @@ from factory.judging.evidence import Evidence, Gathering, beside
 from factory.orders.documents import FailureBrief
 from factory.orders.limits import MAX_CONTEXT_BYTES, MAX_EDITED_BYTES
 from factory.orders.past_attempt import PastAttempt
+from factory.orders.reply_format import ReplyFormat
 from factory.orders.stages import AttemptStage, Stage
 from factory.proposal.large_files import render_parts, show_large_in_parts
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState
@@ -42,9 +43,9 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdat
     context.progress.begin_stage(attempt.number, AttemptStage.PROPOSE)
     try:
         check_preconditions(order, context.workspace.tree)
-        attempt = replace(
-            attempt, shown=read_shown_files(order, context.workspace.tree, state["past"])
-        )
+        shown = read_shown_files(order, context.workspace.tree, state["past"])
+        check_that_parts_may_be_written(order, shown, options.models.reply_format)
+        attempt = replace(attempt, shown=shown)
     except _Refused as refused:
         return _ended(attempt, brief_of(Stage.PREFLIGHT, order, str(refused)))
     gathering = Gathering(
@@ -120,6 +121,20 @@ def read_shown_files(
             "Split the order, or list fewer context files."
         )
     return shown
+
+
+def check_that_parts_may_be_written(
+    order: WorkOrder, shown: Sequence[ShownFile], forced: ReplyFormat | None
+) -> None:
+    """Raise `_Refused` where a file that is shown in part would have to be written whole."""
+    if forced in (None, ReplyFormat.EDITS):
+        return
+    for file in shown:
+        if file.parts is not None and file.path in order.allowed_files:
+            raise _Refused(
+                f"{file.path!r} is too large to be shown whole, and replies in the format {forced} "
+                "have whole files: leave out --reply-format, or name edits"
+            )
 
 
 def _shown_size(file: ShownFile) -> int:

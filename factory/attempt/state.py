@@ -17,6 +17,7 @@ from factory.orders.documents import (
 )
 from factory.orders.options import RunOptions
 from factory.orders.past_attempt import PastAttempt
+from factory.orders.reply_format import Form
 from factory.orders.task import OrderTask
 from factory.orders.verdict import Verdict
 from factory.proposal.shown import ShownFile
@@ -38,6 +39,8 @@ class Attempt:
     temperature: float | None = None
     questions: tuple[AskedAgain, ...] = ()
     """How often the model was asked again within this attempt, and why."""
+    misfits: frozenset[tuple[str, Form]] = frozenset()
+    """By path, the forms of blocks that could not be applied."""
     repeats: int | None = None
     """The attempt whose files this one gave again."""
     shown: tuple[ShownFile, ...] = ()

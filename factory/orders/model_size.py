@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 
-_SIZE = re.compile(r"(?<![a-z0-9.])(\d{1,4}(?:\.\d{1,3})?)([bm])(?![a-z0-9])", re.IGNORECASE)
+# `qwen2.5-coder-1.5b-instruct`, `llama3.1:70B`, `mixtral-8x7b`, but not the `4b` of `q4b` or `v2b`.
+_PARAMETERS = re.compile(
+    r"(?<![a-z0-9.])(?:(?P<experts>\d+)x)?(?P<number>\d+(?:\.\d+)?)(?P<unit>[bm])(?![a-z0-9])",
+    re.IGNORECASE,
+)
 
 
-def billions_of(model: str) -> float | None:
-    """Return the number of parameters in billions that a model's name tells, or `None`.
-
-    `qwen2.5-coder-1.5b-instruct` has 1.5. Of a mixture (`mixtral-8x7b`) nothing is said.
-    """
-    found = _SIZE.search(model)
+def parameters_of(model: str) -> float | None:
+    """Return the number of a model's parameters in billions, if its name tells it."""
+    found = _PARAMETERS.search(model)
     if found is None:
         return None
-    size = float(found[1])
-    return size / 1000 if found[2].lower() == "m" else size
+    number = float(found["number"]) * int(found["experts"] or 1)
+    return number if found["unit"] in "bB" else number / 1000

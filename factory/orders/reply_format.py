@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from factory.orders.limits import MAX_WRITE_BYTES
+from factory.orders.model_size import parameters_of
 
 WHOLE_UP_TO_LINES: Final = 150
 """Files of up to so many lines are written whole: every model can, and it costs little."""
@@ -20,12 +20,6 @@ SEARCH_FROM: Final = 30.0
 Of published replies in search texts, 73% of a 70B model's were well-formed, and 0 of 8 of a 0.5B
 model's could be applied.
 """
-
-# `qwen2.5-coder-1.5b-instruct`, `llama3.1:70B`, `mixtral-8x7b`, but not the `4b` of `q4b` or `v2b`.
-_PARAMETERS = re.compile(
-    r"(?<![a-z0-9.])(?:(?P<experts>\d+)x)?(?P<number>\d+(?:\.\d+)?)(?P<unit>[bm])(?![a-z0-9])",
-    re.IGNORECASE,
-)
 
 
 class ReplyFormat(StrEnum):
@@ -137,15 +131,6 @@ def choose_form(
     possible = [form for form in order if _is_possible(form, file)]
     untried = [form for form in possible if form not in failed]
     return (untried or possible or [Form.SEARCH])[0]
-
-
-def parameters_of(model: str) -> float | None:
-    """Return the number of a model's parameters in billions, if its name tells it."""
-    found = _PARAMETERS.search(model)
-    if found is None:
-        return None
-    number = float(found["number"]) * int(found["experts"] or 1)
-    return number if found["unit"] in "bB" else number / 1000
 
 
 def _is_possible(form: Form, file: WritableFile) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from factory.orders.model_choice import ModelChoice
-from factory.orders.model_size import billions_of
+from factory.orders.model_size import parameters_of
 from factory.orders.past_attempt import PastAttempt
 from factory.orders.stages import Stage
 
@@ -93,7 +93,7 @@ def _is_used_up(models: ModelChoice, past: Sequence[PastAttempt], rung: int) -> 
 
 
 def _retries(model: str) -> int:
-    size = billions_of(model)
+    size = parameters_of(model)
     if size is None or 3 <= size <= 14:
         return 2
     return 1 if size < 3 else 3

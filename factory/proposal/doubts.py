@@ -13,6 +13,8 @@ from enum import StrEnum
 from factory.orders.documents import WriteProposal
 from factory.orders.past_attempt import PastAttempt
 from factory.orders.stages import Stage
+from factory.proposal.edits.question import render_question
+from factory.proposal.read_reply import BlocksRefused
 from factory.proposal.scope import FileKind
 from factory.proposal.shown import ShownFile
 
@@ -20,12 +22,17 @@ _EXACTLY = "Reply in exactly the format given above, and nothing else."
 
 
 class DoubtKind(StrEnum):
-    """Name the reason why a reply is not worth judging; `MORE_WANTED` asks to see more."""
+    """Name the reason why a reply is not worth judging.
+
+    Blocks are refused that do not fit the file; the other blocks are kept. More is wanted where the
+    reply asks to see more of a large file.
+    """
 
     UNREADABLE = "unreadable"
     UNCHANGED = "unchanged"
     REPEATED = "repeated"
     HOLLOW = "hollow"
+    BLOCKS_REFUSED = "blocks refused"
     MORE_WANTED = "more wanted"
 
 
@@ -44,6 +51,12 @@ class Doubt:
 def doubt_unreadable(problem: str) -> Doubt:
     """Return the doubt about a reply that is not a proposal."""
     return Doubt(DoubtKind.UNREADABLE, f"Your last reply could not be read: {problem}\n{_EXACTLY}")
+
+
+def doubt_refused(refused: BlocksRefused) -> Doubt:
+    """Return the doubt about a reply some of whose blocks do not fit the files."""
+    note = render_question(refused.refusals, len(refused.reply.blocks))
+    return Doubt(DoubtKind.BLOCKS_REFUSED, note)
 
 
 def doubt_about(

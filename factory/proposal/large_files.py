@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from factory.orders.past_attempt import PastAttempt
+from factory.proposal.doubts import Doubt, DoubtKind
 from factory.proposal.files_format import fence_for
 from factory.proposal.show_request import WantedPart, example_request
 from factory.proposal.shown import ShownFile
@@ -79,6 +80,35 @@ def show_more(file: ShownFile, wanted: Sequence[WantedPart]) -> ShownFile | str:
     if len(added) > _MORE_LINES:
         return f"That is {len(added)} lines of {file.path}: ask for {_MORE_LINES} at most."
     return replace(file, parts=merge_lines({*numbers, *added}), may_ask=False)
+
+
+def show_more_of(shown: Sequence[ShownFile], wanted: Sequence[WantedPart]) -> tuple[ShownFile, ...]:
+    """Return the files with the parts that a reply asks for; nothing more can be asked for then."""
+    return tuple(_with_more(file, wanted) for file in shown)
+
+
+def _with_more(file: ShownFile, wanted: Sequence[WantedPart]) -> ShownFile:
+    if file.parts is None:
+        return file
+    asked = [each for each in wanted if each.path == file.path]
+    more = show_more(file, asked) if asked and file.may_ask else file
+    return replace(more if isinstance(more, ShownFile) else file, may_ask=False)
+
+
+def doubt_about_parts(shown: Sequence[ShownFile], wanted: Sequence[WantedPart]) -> Doubt:
+    """Return what is answered to a reply that asks to see more."""
+    parted = {each.path: each for each in shown if each.parts is not None}
+    problems = []
+    for path in dict.fromkeys(each.path for each in wanted):
+        if path not in parted:
+            problems.append(f"{path} is not a file that is shown in part.")
+        elif not parted[path].may_ask:
+            problems.append(f"No more of {path} can be shown. Make the change now.")
+        else:
+            more = show_more(parted[path], [each for each in wanted if each.path == path])
+            problems += [more] if isinstance(more, str) else []
+    note = " ".join(problems) or "The parts that you asked for are shown above now."
+    return Doubt(DoubtKind.MORE_WANTED, note)
 
 
 def _window_of(part: WantedPart, outline: Sequence[OutlineEntry]) -> Window | None:

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from factory.orders.reply_format import FALL_BACK_UP_TO_LINES
 from factory.proposal.files_format import fence_for
 from factory.proposal.shown import ShownFile
 from shared.work_order.schemas import Interface, WorkOrder
 
 
-def has_plain_prompt(order: WorkOrder) -> bool:
-    """Return whether an order is simple enough: it writes one file, and needs to read no other."""
-    return len(order.allowed_files) == 1 and set(order.context_files) <= set(order.allowed_files)
+def has_plain_prompt(order: WorkOrder, shown: Sequence[ShownFile]) -> bool:
+    """Return whether an order is simple enough: one file to write, shown whole, none to read."""
+    single = len(order.allowed_files) == 1 and set(order.context_files) <= set(order.allowed_files)
+    return single and all(
+        each.parts is None and len(each.text.splitlines()) <= FALL_BACK_UP_TO_LINES
+        for each in shown
+    )
 
 
 def render_plain_prompt(

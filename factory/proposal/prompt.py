@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 
 from factory.orders.past_attempt import PastAttempt
-from factory.orders.reply_format import ReplyFormat
+from factory.orders.reply_format import Offer, ReplyFormat
 from factory.orders.stages import Stage
 from factory.proposal.files_format import NO_FINAL_NEWLINE, fence_for
 from factory.proposal.history import render_history
@@ -31,7 +31,7 @@ def render_prompt(
     order: WorkOrder,
     shown: Sequence[ShownFile],
     verification: Sequence[str],
-    asked: ReplyFormat,
+    offer: Offer,
     known: Sequence[Interface] = (),
     past: Sequence[PastAttempt] = (),
     note: str = "",
@@ -41,12 +41,12 @@ def render_prompt(
     `known` are interfaces that earlier orders declared for files that this order needs. `note` says
     why the reply before could not be used, if this is asked again within an attempt.
     """
-    values = _values(order, shown, verification, asked, known)
+    values = _values(order, shown, verification, offer, known)
     first = fill(_template(), values | {"PAST": ""})
     if not past and not note:
         return first
     room = int(len(first) * _RETRY_SHARE) - len(note) - _LINE_ENDS
-    history = render_history(past, shown, asked, room)
+    history = render_history(past, shown, offer.format, room)
     said = f"\n{history}" if history else ""
     return fill(_template(), values | {"PAST": said + (f"\n{note}\n" if note else "")})
 
@@ -55,23 +55,23 @@ def _values(
     order: WorkOrder,
     shown: Sequence[ShownFile],
     verification: Sequence[str],
-    asked: ReplyFormat,
+    offer: Offer,
     known: Sequence[Interface],
 ) -> dict[str, str]:
     commands = (*verification, *order.acceptance_commands)
     return {
-        "FILES": _render_files(order, shown, asked),
+        "FILES": _render_files(order, shown, offer.format),
         "ID": order.id,
         "TITLE": order.title,
         "INTENT": order.intent,
         "NOTES": f"\n{order.notes}\n" if order.notes else "",
         "INTERFACES": _render_interfaces(order, known),
-        "OPENING": _render_opening(order, shown) if asked is ReplyFormat.FILES else "",
+        "OPENING": _render_opening(order, shown) if offer.format is ReplyFormat.FILES else "",
         "WHICH": "this file" if len(order.allowed_files) == 1 else "these files",
         "ALLOWED": _render_allowed(order, shown),
         "FORBIDDEN": _render_forbidden(order.forbidden),
         "COMMANDS": _bullets(commands),
-        "FORMAT": render_format(asked),
+        "FORMAT": render_format(offer.format, offer.forms),
     }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from factory.orders.documents import WriteProposal
 from factory.orders.model_choice import ModelChoice
-from factory.orders.reply_format import ReplyFormat
+from factory.orders.reply_format import Form, Offer, ReplyFormat
 from factory.orders.retry import Asking
 from factory.proposal.reply_schema import reply_schema
 from factory.proposal.reply_size import ample_reply_tokens
@@ -16,13 +16,16 @@ from factory.proposal.shown import ShownFile
 from shared.llm.client import Api, CallPlace, ReplySchema, Request, Role
 from shared.work_order.schemas import WorkOrder
 
+_EDIT_BYTES = 8000
+"""How many bytes the edits of one file may take, by a generous guess."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Hold one question to the model: whom to ask and how, the format of the reply, the prompt."""
+    """Hold one question to the model: whom to ask and how, what is offered, and the prompt."""
 
     asking: Asking
-    asked: ReplyFormat
+    offer: Offer
     prompt: str
 
 
@@ -34,19 +37,28 @@ def build_request(
     models: ModelChoice,
 ) -> Request:
     """Return the request of a question; a JSON reply is bound to the order's paths and hashes."""
-    sizes = [len(each.text.encode()) for each in shown if each.path in order.allowed_files]
+    sizes = [
+        _written_size(each, question.offer) for each in shown if each.path in order.allowed_files
+    ]
     states = [file.state for file in shown]
     return Request(
         api=Api.CHAT,
         model=question.asking.model,
         prompt=question.prompt,
         place=CallPlace(Role.FACTORY, attempt, order.id),
-        reply_schema=_schema(order, states) if question.asked is ReplyFormat.JSON else None,
+        reply_schema=_schema(order, states) if question.offer.format is ReplyFormat.JSON else None,
         temperature=question.asking.temperature,
         max_output_tokens=models.max_output_tokens,
         reasoning_effort=models.reasoning_effort,
         expected_output_tokens=ample_reply_tokens(sizes),
     )
+
+
+def _written_size(file: ShownFile, offer: Offer) -> int:
+    """Return how many bytes a reply needs for a change of a file."""
+    size = len(file.text.encode())
+    in_part = offer.forms.get(file.path, Form.WHOLE) is not Form.WHOLE
+    return min(size, _EDIT_BYTES) if in_part else size
 
 
 def _schema(order: WorkOrder, shown: Sequence[FileState]) -> ReplySchema:

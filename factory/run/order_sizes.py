@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from factory.orders.limits import MAX_CONTEXT_BYTES
 from factory.orders.read import LoadedOrder
-from factory.orders.reply_format import ReplyFormat
+from factory.orders.reply_format import Offer, ReplyFormat
 from factory.proposal.prompt import render_prompt
 from factory.proposal.reply_size import NEW_FILE_BYTES, likely_reply_tokens
 from factory.proposal.scope import FileKind, FileState
@@ -74,7 +74,7 @@ def _measure(loaded: LoadedOrder, likely: Mapping[str, int], most: Mapping[str, 
 def _prompt_bytes(loaded: LoadedOrder, sizes: Mapping[str, int]) -> int:
     """Return the size of the first prompt where the files that it shows have these sizes."""
     shown = [_stand_in(path, min(size, MAX_CONTEXT_BYTES)) for path, size in sizes.items()]
-    prompt = render_prompt(loaded.order, shown, (), ReplyFormat.FILES, loaded.known)
+    prompt = render_prompt(loaded.order, shown, (), Offer(ReplyFormat.FILES), loaded.known)
     return len(prompt.encode())
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.orders.limits import MAX_WRITE_BYTES
+from factory.orders.model_size import parameters_of
 from factory.orders.reply_format import (
     Form,
     Offer,
@@ -16,7 +17,6 @@ from factory.orders.reply_format import (
     WritableFile,
     choose_form,
     choose_offer,
-    parameters_of,
 )
 
 WHOLE, DEFINITION, SEARCH = Form.WHOLE, Form.DEFINITION, Form.SEARCH

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from factory.orders.documents import FailureBrief
 from factory.orders.ladder import parse_ladder
 from factory.orders.model_choice import ModelChoice
-from factory.orders.model_size import billions_of
 from factory.orders.past_attempt import PastAttempt
 from factory.orders.retry import Asking, ask_again, first_asking, is_stuck, warmer
 from factory.orders.stages import Stage
@@ -29,30 +26,6 @@ def walk(ladder: str, stages: list[Stage], attempts: int = 9) -> list[Asking]:
         found.append(asking)
         past.append(failed(stage, number, asking.rung))
     return found
-
-
-@pytest.mark.parametrize(
-    ("name", "billions"),
-    [
-        ("qwen2.5-coder-1.5b-instruct", 1.5),
-        ("Qwen/Qwen2.5-Coder-32B-Instruct", 32),
-        ("smollm-360M", 0.36),
-        ("llama3:8b", 8),
-        ("gpt-4.1-mini", None),
-        ("mixtral-8x7b", None),
-        ("o3", None),
-        ("model-4bit", None),
-        ("", None),
-    ],
-)
-def test_the_size_of_a_model_is_read_off_its_name(name: str, billions: float | None) -> None:
-    assert billions_of(name) == billions
-
-
-@given(st.text())
-def test_any_name_has_a_size_or_none(name: str) -> None:
-    size = billions_of(name)
-    assert size is None or size >= 0
 
 
 def test_code_that_was_judged_and_failed_is_asked_for_at_a_higher_temperature() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from factory.orders.documents import FailureBrief, FileWrite, WriteProposal
 from factory.orders.past_attempt import PastAttempt
-from factory.orders.reply_format import ReplyFormat
+from factory.orders.reply_format import Offer, ReplyFormat
 from factory.orders.stages import Stage
 from factory.proposal.history import cut_lines, render_history
 from factory.proposal.prompt import render_prompt
@@ -115,7 +115,7 @@ def test_a_retry_is_at_most_1_6_times_as_long_as_the_first_prompt(
 
     def prompt(*earlier: PastAttempt) -> str:
         return render_prompt(
-            work_order, shown, ("bash scripts/verify.sh",), ReplyFormat.FILES, past=earlier
+            work_order, shown, ("bash scripts/verify.sh",), Offer(ReplyFormat.FILES), past=earlier
         )
 
     assert len(prompt(*past)) <= 1.6 * len(prompt())

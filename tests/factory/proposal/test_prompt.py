@@ -8,7 +8,7 @@ import pytest
 
 from factory.orders.documents import FailureBrief
 from factory.orders.past_attempt import PastAttempt
-from factory.orders.reply_format import ReplyFormat
+from factory.orders.reply_format import Offer, ReplyFormat
 from factory.orders.stages import Stage
 from factory.proposal.files_format import NO_FINAL_NEWLINE
 from factory.proposal.prompt import reminder, render_prompt
@@ -33,7 +33,7 @@ def prompt(
 ) -> str:
     work_order = parse_document(WorkOrder, order(**changes))
     past = (PastAttempt(1, 0, None, failure),) if failure else ()
-    return render_prompt(work_order, files, ("bash scripts/verify.sh",), asked, past=past)
+    return render_prompt(work_order, files, ("bash scripts/verify.sh",), Offer(asked), past=past)
 
 
 def test_a_file_is_shown_whole_with_its_hash() -> None:

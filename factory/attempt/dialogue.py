@@ -1,0 +1,138 @@
+"""Puts the questions of one attempt, and reads each reply in the light of the ones before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from factory.attempt.state import Attempt, FactoryContext, FactoryState
+from factory.judging.failure.notes import notes_on
+from factory.judging.verification import verification_of
+from factory.orders.reply_format import Form, Offer, ReplyFormat
+from factory.orders.retry import MAX_QUESTIONS, Asking
+from factory.proposal.doubts import Doubt, DoubtKind, doubt_about, doubt_refused, doubt_unreadable
+from factory.proposal.edits.blocks import form_of
+from factory.proposal.large_files import doubt_about_parts, show_more_of
+from factory.proposal.offer import offer_for
+from factory.proposal.plain_prompt import has_plain_prompt, render_plain_prompt
+from factory.proposal.prompt import render_prompt
+from factory.proposal.read_again import read_again
+from factory.proposal.read_reply import (
+    BlocksRefused,
+    ParsedReply,
+    ProposalInvalid,
+    parse_proposal,
+)
+from factory.proposal.request import Question, build_request
+from factory.proposal.show_request import parse_show_request
+from factory.proposal.shown import hashes_of, texts_of
+from shared.files.atomic_io import write_text
+from shared.llm.client import Completion, Request
+
+_ABOUT_THE_FORM = frozenset({DoubtKind.BLOCKS_REFUSED, DoubtKind.MORE_WANTED})
+
+
+@dataclass(slots=True)
+class Dialogue:
+    """Hold how the model is asked next, and what its last reply left open."""
+
+    context: FactoryContext
+    state: FactoryState
+    asking: Asking
+    _doubt: Doubt | None = None
+    _refused: BlocksRefused | None = None
+
+    def ask(
+        self, attempt: Attempt, complete: Callable[[Request], Completion]
+    ) -> tuple[Attempt, Doubt | None]:
+        """Return the attempt with the reply's proposal, if it has one, and the doubt about it.
+
+        Raises `ReplyFailed` if there is no reply.
+        """
+        context, again = self.context, len(attempt.questions)
+        question = self._question(attempt)
+        folder = context.attempt_folder(attempt)
+        write_text(_record(folder, "se_prompt", again), question.prompt, sync=False)
+        models = context.options.models
+        request = build_request(context.order, attempt.number, question, attempt.shown, models)
+        completion = complete(request)
+        write_text(_record(folder, "raw_llm_response", again), completion.text, sync=False)
+        attempt = replace(
+            attempt,
+            rung=self.asking.rung,
+            temperature=self.asking.temperature,
+            model=completion.model,
+            repairs=completion.adjustments,
+            proposal=None,
+        )
+        attempt, self._doubt = self._read(attempt, completion.text, question.offer.format)
+        return attempt, self._doubt
+
+    def _read(
+        self, attempt: Attempt, reply: str, asked: ReplyFormat
+    ) -> tuple[Attempt, Doubt | None]:
+        if wanted := parse_show_request(reply):
+            more = show_more_of(attempt.shown, wanted)
+            return replace(attempt, shown=more), doubt_about_parts(attempt.shown, wanted)
+        try:
+            parsed = self._parse(attempt, reply, asked)
+        except BlocksRefused as refused:
+            self._refused = refused
+            misfits = {(each.block.path, form_of(each.block)) for each in refused.refusals}
+            return replace(attempt, misfits=attempt.misfits | misfits), doubt_refused(refused)
+        except ProposalInvalid as invalid:
+            return attempt, doubt_unreadable(str(invalid))
+        self._refused = None
+        repairs = (*attempt.repairs, *parsed.repairs)
+        attempt = replace(attempt, proposal=parsed.proposal, repairs=repairs)
+        hollow = notes_on(self.context.order, parsed.proposal, attempt.shown)
+        return attempt, doubt_about(parsed.proposal, attempt.shown, self.state["past"], hollow)
+
+    def _parse(self, attempt: Attempt, reply: str, asked: ReplyFormat) -> ParsedReply:
+        order, shown = self.context.order, hashes_of(attempt.shown)
+        texts, changes = texts_of(attempt.shown), order.changes
+        allowed = order.allowed_files
+        if self._refused:
+            return read_again(self._refused, reply, shown, allowed, texts=texts, changes=changes)
+        return parse_proposal(reply, asked, shown, allowed, texts=texts, changes=changes)
+
+    def _question(self, attempt: Attempt) -> Question:
+        order, task, past = self.context.order, self.context.task, self.state["past"]
+        note = self._doubt.note if self._doubt else ""
+        if self._is_to_be_plain(attempt):
+            facts = "\n".join(filter(None, (*(past[-1].brief.facts if past else ()), note)))
+            prompt = render_plain_prompt(order, attempt.shown, task.loaded.known, facts)
+            return Question(self.asking, Offer(ReplyFormat.FILES), prompt)
+        offer = self._offer(attempt)
+        checks = verification_of(self.context.workspace.tree, exempt=task.exempt)
+        commands = tuple(check.text for check in checks)
+        prompt = render_prompt(order, attempt.shown, commands, offer, task.loaded.known, past, note)
+        return Question(self.asking, offer, prompt)
+
+    def _is_to_be_plain(self, attempt: Attempt) -> bool:
+        """Return whether the last question is to be put in the shortest way."""
+        if self._doubt is None or self._doubt.kind in _ABOUT_THE_FORM:
+            return False
+        last = len(attempt.questions) == MAX_QUESTIONS
+        return last and has_plain_prompt(self.context.order, attempt.shown)
+
+    def _offer(self, attempt: Attempt) -> Offer:
+        models = self.context.options.models
+        unreadable = sum(each.reason == DoubtKind.UNREADABLE for each in attempt.questions)
+        asked = models.format_for(self.state["records"], unreadable)
+        earlier = (each.misfits for each in self.state["past"])
+        # Within the attempt, refused blocks are asked for once more in the form they have.
+        own = frozenset[tuple[str, Form]]() if self._refused else attempt.misfits
+        return offer_for(
+            self.context.order,
+            attempt.shown,
+            asked,
+            models.reply_format,
+            self.asking.model,
+            own.union(*earlier),
+        )
+
+
+def _record(folder: Path, name: str, again: int) -> Path:
+    return folder / (f"{name}_again_{again}.txt" if again else f"{name}.txt")
