@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from langgraph.runtime import Runtime
 
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.orders.documents import AttemptRecord, FailureBrief
 from factory.orders.stages import AttemptStage
 from factory.orders.verdict import Failed, Passed
+from factory.record.attempts_on_record import REJECTED_PATCH
 from factory.record.summary import drift_warning
+from factory.workbench.patch import patch_of_proposal
 from shared.events import Warned
-from shared.files.atomic_io import write_json
+from shared.files.atomic_io import write_bytes, write_json
+from shared.git.client import GitFailed
 
 
 def conclude(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
@@ -35,6 +40,7 @@ def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> 
     attempt, max_attempts = state["attempt"], context.options.settings.factory_attempts
     document = brief.model_dump(mode="json")
     write_json(context.attempt_folder(attempt) / "failure_brief.json", document, sync=False)
+    _record_patch(attempt, context)
     records = (*state["records"], attempt_record(attempt, context))
     last = not brief.stage.retryable or attempt.number >= max_attempts
     if attempt.touched and not last:  # after the last, the pool does so
@@ -44,6 +50,17 @@ def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> 
     if last:
         return {"records": records, "verdict": Failed(brief)}
     return {"records": records, "attempt": Attempt(attempt.number + 1)}
+
+
+def _record_patch(attempt: Attempt, context: FactoryContext) -> None:
+    """Write what the rejected attempt changed, because git may soon forget the objects."""
+    if attempt.proposal is None:
+        return
+    workspace = context.workspace
+    with contextlib.suppress(GitFailed):  # the brief says why the attempt failed, not this record
+        patch = patch_of_proposal(workspace.git, workspace.baseline, attempt.proposal, attempt.tree)
+        path = context.attempt_folder(attempt) / REJECTED_PATCH
+        write_bytes(path, patch, sync=False)
 
 
 def _next_step(attempt: int, max_attempts: int, brief: FailureBrief) -> str:
