@@ -10,6 +10,7 @@ from langgraph.runtime import Runtime
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.judging.brief import brief_of
 from factory.judging.evidence import Evidence, Gathering, beside
+from factory.judging.quote import quote_reply
 from factory.judging.verification import verification_of
 from factory.orders.documents import FailureBrief
 from factory.orders.limits import MAX_CONTEXT_BYTES
@@ -87,7 +88,8 @@ def _read_reply(
     try:
         parsed = parse_proposal(completion.text, asked, hashes, order.allowed_files)
     except ProposalInvalid as invalid:
-        return replace(attempt, brief=brief_of(Stage.LLM_OUTPUT_INVALID, order, str(invalid)))
+        account = "\n".join(filter(None, (str(invalid), quote_reply(completion.text))))
+        return replace(attempt, brief=brief_of(Stage.LLM_OUTPUT_INVALID, order, account))
     repairs = (*completion.adjustments, *parsed.repairs)
     return replace(attempt, proposal=parsed.proposal, repairs=repairs)
 

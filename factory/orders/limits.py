@@ -12,3 +12,5 @@ MAX_PROPOSAL_BYTES: Final = 500 * 1024
 """The limit of all files of a proposal together."""
 MAX_EXCERPT_CHARACTERS: Final = 2000
 """The limit of the output of a failed command, as a failure brief quotes it."""
+MAX_QUOTED_CHARACTERS: Final = 240
+"""The limit of what is quoted of a reply that could not be read."""
