@@ -1,4 +1,4 @@
-"""Makes the tables of `docs/stages.md` from the texts of the stages: `python -m tests.stages_page`."""
+"""Makes the tables of `docs/stages.md` from their source: `python -m tests.stages_page`."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from factory.sandbox.backends import landlock, seccomp
 from factory.sandbox.backends.bare import Bare
 from factory.sandbox.backends.bwrap import MINIMUM_VERSION, Bubblewrapped
 from factory.sandbox.backends.landlock import Landlocked
+from factory.sandbox.commands.capture import Show
 from factory.sandbox.commands.runner import Runner
 from factory.sandbox.guarantees import Guarantees
 from factory.sandbox.outcome import Ended
@@ -51,11 +52,14 @@ class Sandbox(Protocol):
     def describe(self) -> str:
         """Return one line that says what holds and what does not."""
 
-    def run(self, argv: Sequence[str], *, timeout_seconds: float, log: Path) -> Ended:
+    def run(
+        self, argv: Sequence[str], *, timeout_seconds: float, log: Path, show: Show | None = None
+    ) -> Ended:
         """Run `argv` in the workspace and return within a second of the deadline.
 
         Whatever happens to the command is part of the result. Its output goes to
-        `<log>.stdout.log` and `<log>.stderr.log`, in a folder that must exist. Raises OSError,
+        `<log>.stdout.log` and `<log>.stderr.log`, in a folder that must exist, and to `show` as
+        it comes. Raises OSError,
         with nothing left running, where these logs cannot be written, and `CommandFailed` where
         a linked folder cannot be shown. Several threads may call this.
         """

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from factory.sandbox.commands.capture import Capture, log_files
+from factory.sandbox.commands.capture import Capture, Show, log_files
 from factory.sandbox.commands.supervision import Exit, Launch, Stop, end_all, supervise
 from factory.sandbox.guarantees import Guarantees, render
 from factory.sandbox.linked import LinkedFolders, Placement
@@ -82,11 +82,13 @@ class Runner:
         name += f" ({self._instead})" if self._instead else ""
         return f"sandbox {name}: {render(self.guarantees)}"
 
-    def run(self, argv: Sequence[str], *, timeout_seconds: float, log: Path) -> Ended:
+    def run(
+        self, argv: Sequence[str], *, timeout_seconds: float, log: Path, show: Show | None = None
+    ) -> Ended:
         """Run one command in the workspace; see `Sandbox.run`."""
         started = time.monotonic()
         out, err = log_files(log)
-        with Capture(out) as stdout, Capture(err) as stderr:
+        with Capture(out, show) as stdout, Capture(err, show) as stderr:
             end = self._run(tuple(argv), started + timeout_seconds, stdout, stderr)
             printed, complained = stdout.captured(), stderr.captured()
         reason = end.reason
