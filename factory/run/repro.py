@@ -6,7 +6,9 @@ Nothing is asked, nothing lands, and no run is disturbed: the repo's lock is not
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +24,7 @@ from factory.record.attempts_on_record import AttemptOnRecord
 from factory.recovery.signals import deferring_signals
 from factory.repo.path_names import printable
 from factory.repo.preflight import Repo, RepoPlace
-from factory.sandbox import Ended
+from factory.sandbox import Ended, SessionEnded
 from factory.sandbox.commands.capture import Show
 from factory.workbench.patch import baseline_of
 from factory.workbench.pool import WorkbenchPool
@@ -74,6 +76,30 @@ def reproduce(
             show=show,
         )
     return Reproduced(attempt, command, ended)
+
+
+def open_shell(
+    attempt: AttemptOnRecord,
+    place: RepoPlace,
+    options: RunOptions,
+    emit: Emit,
+    announce: Callable[[], None],
+) -> SessionEnded:
+    """Open a shell on the terminal, in the sandbox, on the attempt's files.
+
+    `announce` is called before the shell starts. Raises `InvalidInput` where stdin or stdout is not
+    a terminal, and as `rejected_tree` does.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise InvalidInput(
+            "a shell needs a terminal, and stdin or stdout is not one",
+            f"without --shell, `llmch repro {attempt.order}` runs the command that failed",
+        )
+    term = os.environ.get("TERM", "dumb")
+    argv = ("env", f"TERM={term}", f"PS1={attempt.order} \\W\\$ ", "bash", "--norc", "-i")
+    with rejected_tree(attempt, place, options, emit) as bench:
+        announce()
+        return bench.sandbox.attach(argv, sys.stdin.fileno(), sys.stdout.fileno())
 
 
 @contextlib.contextmanager

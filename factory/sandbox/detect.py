@@ -20,7 +20,7 @@ from factory.sandbox.backends.landlock import Landlocked
 from factory.sandbox.commands.capture import Show
 from factory.sandbox.commands.runner import Runner
 from factory.sandbox.guarantees import Guarantees
-from factory.sandbox.outcome import Ended
+from factory.sandbox.outcome import Ended, SessionEnded
 from factory.sandbox.policy import Backend, Limits, Policy
 from factory.sandbox.visible.layout import Layout, lay_out
 from shared.errors import SandboxUnavailable
@@ -62,6 +62,13 @@ class Sandbox(Protocol):
         it comes. Raises OSError,
         with nothing left running, where these logs cannot be written, and `CommandFailed` where
         a linked folder cannot be shown. Several threads may call this.
+        """
+
+    def attach(self, argv: Sequence[str], keyboard: int, screen: int) -> SessionEnded:
+        """Run `argv` in the workspace, interactively, on a terminal of its own.
+
+        What is typed at `keyboard`, which must be a terminal, goes to the command, and what it
+        prints goes to the descriptor `screen`. There is no deadline.
         """
 
     def end_commands(self) -> None:

@@ -67,8 +67,18 @@ def attempt_asked_for(
     from factory.record.attempts_on_record import find_attempt
 
     words = parse_attempt_words(args.attempt)
+    run = getattr(args, "run", None)
+    if run is not None and words.run is not None:
+        raise InvalidInput(
+            f"both {words.run!r} and --run {run} name the run", "leave one of them out"
+        )
     return find_attempt(
-        settings.artifacts_dir, place.common_dir, place.tree, words.run, words.order, words.attempt
+        settings.artifacts_dir,
+        place.common_dir,
+        place.tree,
+        run if run is not None else words.run,
+        words.order,
+        words.attempt,
     )
 
 

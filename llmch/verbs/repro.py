@@ -14,7 +14,11 @@ from llmch.entry.attempt_words import add_attempt_arguments, attempt_asked_for
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
+    from factory.orders.options import RunOptions
+    from factory.record.attempts_on_record import AttemptOnRecord
+    from factory.repo.preflight import RepoPlace
     from factory.run.repro import Reproduced
+    from factory.sandbox import SessionEnded
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,33 +58,95 @@ class ReproDocument:
         yield Paragraph((f"`{self.reproduced.command}`: {text}",))
 
 
+@dataclass(frozen=True, slots=True)
+class ShellDocument:
+    """Represent the answer of `repro --shell`: the attempt, and how the shell ended."""
+
+    attempt: AttemptOnRecord
+    ended: SessionEnded
+
+    def to_json(self) -> object:
+        """Return the attempt and the shell's exit code as plain values."""
+        return {
+            "run_id": self.attempt.run.run_id,
+            "work_order": self.attempt.order,
+            "attempt": self.attempt.number,
+            "exit_code": self.ended.exit_code,
+            "reason": self.ended.reason,
+        }
+
+    def blocks(self) -> Iterator[Block]:
+        """Return a line that says what became of the shell's files."""
+        reason = f" ({self.ended.reason})" if self.ended.reason else ""
+        yield Remark((f"the shell has ended{reason}, and its files are removed",))
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `repro`."""
     add_attempt_arguments(parser)
+    parser.add_argument(
+        "--run", metavar="RUN", help="the run, if it is not among the words that name the attempt"
+    )
+    parser.add_argument(
+        "--shell",
+        action="store_true",
+        help="open a shell on the files instead, in the same sandbox",
+    )
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Run the command. The exit code is 0 where it passes now, and 1 where it fails again."""
+    """Run the command that failed, or a shell.
+
+    The exit code is 0 where the command passes now or the shell has ended, and 1 where the command
+    fails again.
+    """
     from factory.cli import find_interpreter, model_choice
     from factory.orders.options import RunOptions
     from factory.repo.preflight import find_repo
-    from factory.run.repro import failed_command, recorded_options, reproduce
+    from factory.run.repro import recorded_options
     from llmch.entry.wiring import settings_for
 
     settings = settings_for(args, console, repo=args.repo)
     place = find_repo(args.repo)
     attempt = attempt_asked_for(args, settings, place)
-    command = failed_command(attempt)
     python = find_interpreter(settings.python)
     options = RunOptions(args.repo, settings, model_choice(settings), python)
     options = recorded_options(attempt, options, place, console)
     place = find_repo(args.repo, allow_repo_filters=options.allow_repo_filters)
-    console.say(Remark((f"{attempt.describe()}, on {attempt.baseline[:12]}:", f"$ {command}")))
+    return (_shell if args.shell else _command)(attempt, place, options, console)
+
+
+def _command(
+    attempt: AttemptOnRecord, place: RepoPlace, options: RunOptions, console: Console
+) -> Outcome:
+    from factory.run.repro import failed_command, reproduce
+
+    command = failed_command(attempt)
+    console.say(Remark((f"{_about(attempt)}:", f"$ {command}")))
     output = LiveOutput(console)
     reproduced = reproduce(attempt, place, options, console, output.take)
     output.close()
     code = ExitCode.OK if reproduced.ended.ok else ExitCode.FAILED
     return Outcome(ReproDocument(reproduced), code)
+
+
+def _shell(
+    attempt: AttemptOnRecord, place: RepoPlace, options: RunOptions, console: Console
+) -> Outcome:
+    from factory.run.repro import open_shell
+
+    def announce() -> None:
+        command = attempt.brief.command if attempt.brief else None
+        failed = (f"the command that failed: {command}",) if command else ()
+        console.say(
+            Remark((f"{_about(attempt)}; `exit` ends the shell and removes the files", *failed))
+        )
+
+    return Outcome(ShellDocument(attempt, open_shell(attempt, place, options, console, announce)))
+
+
+def _about(attempt: AttemptOnRecord) -> str:
+    return f"{attempt.describe()}, on {attempt.baseline[:12]}"
 
 
 class LiveOutput:
