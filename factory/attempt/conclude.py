@@ -57,7 +57,7 @@ def _record_patch(attempt: Attempt, context: FactoryContext) -> None:
     if attempt.proposal is None:
         return
     workspace = context.workspace
-    with contextlib.suppress(GitFailed):  # the brief says why the attempt failed, not this record
+    with contextlib.suppress(GitFailed, OSError):  # why the attempt failed matters more than this
         patch = patch_of_proposal(workspace.git, workspace.baseline, attempt.proposal, attempt.tree)
         path = context.attempt_folder(attempt) / REJECTED_PATCH
         write_bytes(path, patch, sync=False)

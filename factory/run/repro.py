@@ -14,8 +14,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from factory.attempt.apply import write_files
-from factory.attempt.staging import stage_proposal
+from factory.attempt.staging import stage_proposal, write_files
 from factory.judging.verification import parse_check
 from factory.orders.command_settings import CommandSettings, command_settings
 from factory.orders.documents import WriteProposal
