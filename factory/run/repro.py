@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +41,15 @@ class Reproduced:
     attempt: AttemptOnRecord
     command: str
     ended: Ended
+
+
+@dataclass(frozen=True, slots=True)
+class UserTerminal:
+    """Hold the descriptors of the user's terminal; `announce` is called before it is taken over."""
+
+    keyboard: int
+    screen: int
+    announce: Callable[[], None]
 
 
 def failed_command(attempt: AttemptOnRecord) -> str:
@@ -82,23 +90,17 @@ def open_shell(
     place: RepoPlace,
     options: RunOptions,
     emit: Emit,
-    announce: Callable[[], None],
+    terminal: UserTerminal,
 ) -> SessionEnded:
-    """Open a shell on the terminal, in the sandbox, on the attempt's files.
+    """Open a shell on the user's terminal, in the sandbox, on the attempt's files.
 
-    `announce` is called before the shell starts. Raises `InvalidInput` where stdin or stdout is not
-    a terminal, and as `rejected_tree` does.
+    Raises as `rejected_tree` does.
     """
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise InvalidInput(
-            "a shell needs a terminal, and stdin or stdout is not one",
-            f"without --shell, `llmch repro {attempt.order}` runs the command that failed",
-        )
     term = os.environ.get("TERM", "dumb")
     argv = ("env", f"TERM={term}", f"PS1={attempt.order} \\W\\$ ", "bash", "--norc", "-i")
     with rejected_tree(attempt, place, options, emit) as bench:
-        announce()
-        return bench.sandbox.attach(argv, sys.stdin.fileno(), sys.stdout.fileno())
+        terminal.announce()
+        return bench.sandbox.attach(argv, terminal.keyboard, terminal.screen)
 
 
 @contextlib.contextmanager

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from llmch.console import Console
+from llmch.console.asking import terminal_descriptors
 from llmch.console.document import Block, Outcome, Paragraph, Remark
 from llmch.entry.attempt_words import add_attempt_arguments, attempt_asked_for
-from shared.errors import ExitCode
+from shared.errors import ExitCode, InvalidInput
 
 if TYPE_CHECKING:
     from factory.orders.options import RunOptions
@@ -133,7 +134,14 @@ def _command(
 def _shell(
     attempt: AttemptOnRecord, place: RepoPlace, options: RunOptions, console: Console
 ) -> Outcome:
-    from factory.run.repro import open_shell
+    from factory.run.repro import UserTerminal, open_shell
+
+    descriptors = terminal_descriptors()
+    if descriptors is None:
+        raise InvalidInput(
+            "a shell needs a terminal, and stdin or stdout is not one",
+            f"without --shell, `llmch repro {attempt.order}` runs the command that failed",
+        )
 
     def announce() -> None:
         command = attempt.brief.command if attempt.brief else None
@@ -142,7 +150,8 @@ def _shell(
             Remark((f"{_about(attempt)}; `exit` ends the shell and removes the files", *failed))
         )
 
-    return Outcome(ShellDocument(attempt, open_shell(attempt, place, options, console, announce)))
+    terminal = UserTerminal(*descriptors, announce)
+    return Outcome(ShellDocument(attempt, open_shell(attempt, place, options, console, terminal)))
 
 
 def _about(attempt: AttemptOnRecord) -> str:
