@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -368,12 +369,13 @@ def test_the_shell_is_a_terminal_of_its_own_on_the_rejected_files(
 ) -> None:
     run_once(WRONG, options=["--sandbox", backend])
     before = snapshot(repo)
-    typed = "cat hello.txt; tty -s <&1 && set -o | grep monitor; sleep 600\n"
+    typed = "cat hello.txt; set -o | grep monitor; bash -c 'echo asleep; exec sleep 600'\n"
     with Terminal("repro", "WO-01", "--shell", "--repo", repo, cwd=cwd) as terminal:
         terminal.await_text("WO-01 repo")
         terminal.type(typed)
-        terminal.await_text("on\r\n")
+        terminal.await_text("asleep\r\n")
         assert "wrong\r\n" in terminal.seen
+        assert re.search(r"monitor\s+on\r\n", terminal.seen), "the shell controls its jobs"
         terminal.type("\x03")  # ends the sleep, not the shell
         terminal.type("echo still $((1 + 1))here; exit 3\n")
         terminal.await_text("still 2here")
