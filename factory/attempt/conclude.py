@@ -13,9 +13,9 @@ from factory.orders.verdict import Failed, Passed
 from factory.record.attempts_on_record import REJECTED_PATCH
 from factory.record.summary import drift_warning
 from factory.workbench.patch import patch_of_proposal
+from shared.errors import CommandFailed
 from shared.events import Warned
 from shared.files.atomic_io import write_bytes, write_json
-from shared.git.client import GitFailed
 
 
 def conclude(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
@@ -57,7 +57,8 @@ def _record_patch(attempt: Attempt, context: FactoryContext) -> None:
     if attempt.proposal is None:
         return
     workspace = context.workspace
-    with contextlib.suppress(GitFailed, OSError):  # why the attempt failed matters more than this
+    # Why the attempt failed matters more than this record, also where the disk refuses it.
+    with contextlib.suppress(CommandFailed, OSError):
         patch = patch_of_proposal(workspace.git, workspace.baseline, attempt.proposal, attempt.tree)
         path = context.attempt_folder(attempt) / REJECTED_PATCH
         write_bytes(path, patch, sync=False)
