@@ -13,7 +13,7 @@ import pytest
 from factory.orders.stages import AttemptStage, Stage
 from llmch.entry.verb_table import VERBS
 from shared.errors import ExitCode
-from tests import rules_page, work_orders_page
+from tests import rules_page, stages_page, work_orders_page
 
 ROOT = Path(__file__).parents[1]
 
@@ -68,6 +68,11 @@ def test_the_commands_page_lists_the_exit_codes() -> None:
 def test_the_commands_page_lists_the_verbs() -> None:
     rows = re.findall(r"^\| `llmch ([\w-]+)` \| .+ \|$", read("docs/commands.md"), re.MULTILINE)
     assert sorted(rows) == sorted(VERBS)
+
+
+def test_the_stages_page_says_what_explain_says() -> None:
+    page = stages_page.PAGE.read_text("utf-8")
+    assert page == stages_page.render_page(page), "run `python -m tests.stages_page`"
 
 
 def test_the_stages_page_lists_the_stages_of_a_failure_and_whether_they_are_tried_again() -> None:

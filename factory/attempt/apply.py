@@ -6,14 +6,12 @@ from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
-from factory.attempt.staging import stage_proposal
+from factory.attempt.staging import stage_proposal, write_files
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.judging.brief import brief_of
-from factory.orders.documents import WriteProposal
-from factory.orders.stages import AttemptStage, Stage
-from factory.proposal.scope import WriteRefusal, check_proposal
+from factory.orders.stages import AttemptStage
+from factory.proposal.scope import check_proposal
 from factory.proposal.shown import hashes_of
-from factory.workbench.tree import NotReadable, Tree
 from shared.events import WritesApplied
 from shared.files.atomic_io import write_json
 
@@ -40,17 +38,6 @@ def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
     if not violations:
         context.emit(WritesApplied(order.id, attempt.number, proposal.paths, proposal.summary))
     return {"attempt": attempt}
-
-
-def write_files(tree: Tree, proposal: WriteProposal) -> tuple[WriteRefusal, ...]:
-    """Write all files of a checked proposal; return the refusal of the file system, if any."""
-    for write in proposal.writes:
-        try:
-            tree.write(write.path, write.content.encode())
-        except (OSError, NotReadable) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            return (WriteRefusal(Stage.WRITE_FAILED, f"{write.path!r} was not written: {reason}"),)
-    return ()
 
 
 def _record(context: FactoryContext, attempt: Attempt) -> None:

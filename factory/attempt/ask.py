@@ -62,7 +62,8 @@ def _given_up(
 ) -> Attempt:
     """Return the attempt ended, after its last question brought nothing to judge."""
     if doubt.repeats is None:
-        return _ended(context, attempt, Stage.LLM_OUTPUT_INVALID, doubt.note)
+        account = "\n".join(filter(None, (doubt.note, doubt.quote)))
+        return _ended(context, attempt, Stage.LLM_OUTPUT_INVALID, account)
     earlier = next(each for each in state["past"] if each.number == doubt.repeats)
     account = (
         f"The files are those of attempt {earlier.number} again, so they were not judged again. "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from langgraph.runtime import Runtime
 
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
@@ -10,9 +12,12 @@ from factory.orders.past_attempt import PastAttempt
 from factory.orders.retry import is_stuck
 from factory.orders.stages import AttemptStage
 from factory.orders.verdict import Failed, Passed
+from factory.record.attempts_on_record import REJECTED_PATCH
 from factory.record.summary import drift_warning
+from factory.workbench.patch import patch_of_proposal
+from shared.errors import CommandFailed
 from shared.events import Warned
-from shared.files.atomic_io import write_json
+from shared.files.atomic_io import write_bytes, write_json
 
 
 def conclude(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
@@ -37,6 +42,7 @@ def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> 
     attempt, max_attempts = state["attempt"], context.options.settings.factory_attempts
     document = brief.model_dump(mode="json")
     write_json(context.attempt_folder(attempt) / "failure_brief.json", document, sync=False)
+    _record_patch(attempt, context)
     records = (*state["records"], attempt_record(attempt, context))
     past = (
         *state["past"],
@@ -57,6 +63,18 @@ _NOTHING_MOVES = (
     "the model gives the same files again and there is no other to ask: the order has failed; name "
     "a larger model after it (`--llm-model small,large`), or say more in the order's notes"
 )
+
+
+def _record_patch(attempt: Attempt, context: FactoryContext) -> None:
+    """Write what the rejected attempt changed, because git may soon forget the objects."""
+    if attempt.proposal is None:
+        return
+    workspace = context.workspace
+    # Why the attempt failed matters more than this record, also where the disk refuses it.
+    with contextlib.suppress(CommandFailed, OSError):
+        patch = patch_of_proposal(workspace.git, workspace.baseline, attempt.proposal, attempt.tree)
+        path = context.attempt_folder(attempt) / REJECTED_PATCH
+        write_bytes(path, patch, sync=False)
 
 
 def _next_step(attempt: int, max_attempts: int, brief: FailureBrief) -> str:

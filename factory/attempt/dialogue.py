@@ -8,6 +8,7 @@ from pathlib import Path
 
 from factory.attempt.state import Attempt, FactoryContext, FactoryState
 from factory.judging.failure.notes import notes_on
+from factory.judging.quote import quote_reply
 from factory.judging.verification import verification_of
 from factory.orders.reply_format import Form, Offer, ReplyFormat
 from factory.orders.retry import MAX_QUESTIONS, Asking
@@ -82,7 +83,7 @@ class Dialogue:
             misfits = {(each.block.path, form_of(each.block)) for each in refused.refusals}
             return replace(attempt, misfits=attempt.misfits | misfits), doubt_refused(refused)
         except ProposalInvalid as invalid:
-            return attempt, doubt_unreadable(str(invalid))
+            return attempt, doubt_unreadable(str(invalid), quote_reply(reply))
         self._refused = None
         repairs = (*attempt.repairs, *parsed.repairs)
         attempt = replace(attempt, proposal=parsed.proposal, repairs=repairs)

@@ -1,4 +1,4 @@
-"""Stages a proposal in git, and checks that git stores exactly what was proposed.
+"""Writes a proposal, stages it in git, and checks that git stores exactly what was proposed.
 
 Attributes and settings of the target can make git rewrite content on its way into a commit: line
 ends, `$Id$`, encodings. But a commit must hold what was judged, byte for byte. So the tree is made
@@ -14,12 +14,24 @@ from factory.orders.documents import FileWrite, WriteProposal
 from factory.orders.stages import Stage
 from factory.proposal.scope import WriteRefusal
 from factory.workbench.side_by_side import side_by_side
+from factory.workbench.tree import NotReadable, Tree
 from shared.git.answers import TreeEntry
 from shared.git.client import Git, GitFailed
 
 _REGULAR_MODES = frozenset({"100644", "100755"})
 _ATTRIBUTES = ("filter", "ident", "working-tree-encoding")
 _NO_VALUE = frozenset({"", "unset", "unspecified"})
+
+
+def write_files(tree: Tree, proposal: WriteProposal) -> tuple[WriteRefusal, ...]:
+    """Write all files of a checked proposal; return the refusal of the file system, if any."""
+    for write in proposal.writes:
+        try:
+            tree.write(write.path, write.content.encode())
+        except (OSError, NotReadable) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            return (WriteRefusal(Stage.WRITE_FAILED, f"{write.path!r} was not written: {reason}"),)
+    return ()
 
 
 def stage_proposal(git: Git, proposal: WriteProposal) -> tuple[str, tuple[WriteRefusal, ...]]:

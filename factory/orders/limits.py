@@ -24,3 +24,5 @@ MAX_FACTS: Final = 6
 """The limit of the facts that a failure brief tells."""
 MAX_FACT_CHARACTERS: Final = 400
 """The limit of one fact of a failure brief."""
+MAX_QUOTED_CHARACTERS: Final = 240
+"""The limit of what is quoted of a reply that could not be read."""

@@ -40,17 +40,20 @@ class DoubtKind(StrEnum):
 class Doubt:
     """Hold why a reply is not worth judging, and the note that tells the model.
 
-    `repeats` is the attempt whose files were given again.
+    `repeats` is the attempt whose files were given again. `quote` shows a reply that could not be
+    read to a person.
     """
 
     kind: DoubtKind
     note: str
     repeats: int | None = None
+    quote: str = ""
 
 
-def doubt_unreadable(problem: str) -> Doubt:
+def doubt_unreadable(problem: str, quote: str) -> Doubt:
     """Return the doubt about a reply that is not a proposal."""
-    return Doubt(DoubtKind.UNREADABLE, f"Your last reply could not be read: {problem}\n{_EXACTLY}")
+    note = f"Your last reply could not be read: {problem}\n{_EXACTLY}"
+    return Doubt(DoubtKind.UNREADABLE, note, quote=quote)
 
 
 def doubt_refused(refused: BlocksRefused) -> Doubt:

@@ -27,7 +27,8 @@ from factory.recovery.interrupted_landing import (
     undo_half_landing,
     unlock_notes,
 )
-from factory.workbench.workspace import close_workspace
+from factory.workbench.side_workspaces import sweep_side_workspaces
+from factory.workbench.workspace import close_workspace, is_root_of
 from shared.events import Emit, Noted
 from shared.files.atomic_io import remove_drafts, write_json
 from shared.git.client import Git
@@ -61,6 +62,7 @@ def recover(git: Git, common_dir: Path, emit: Emit) -> tuple[EarlierRun, ...]:
     costs nothing. Raises `Busy` if the journal cannot be understood.
     """
     last = _last_run(read_journal(journal_path(common_dir)))
+    sweep_side_workspaces(git, common_dir)
     if last is None:
         return ()
     if last.cut_off:
@@ -82,19 +84,13 @@ def recover(git: Git, common_dir: Path, emit: Emit) -> tuple[EarlierRun, ...]:
 def workspaces_of(entries: Sequence[Entry]) -> Iterator[Path]:
     """Yield the working trees that were opened according to a journal.
 
-    A path counts only if it has the form that a run gives to it, because the whole tree is removed
-    later, and the journal is no safer than the repo that contains it.
+    A path counts only if it has the form that a run gives to it.
     """
     begun = _begun(entries)
     run_id = begun.run_id if begun else ""
     for entry in entries:
-        if isinstance(entry, WorkspaceOpening):
-            root = entry.root
-            number, run = root.parent, root.parent.parent
-            linked = number.is_symlink() or run.is_symlink()  # a link at `root` is never followed
-            named = _RUN_ID.fullmatch(run_id) and run.name == run_id and number.name.isdigit()
-            if root.is_absolute() and named and not linked and ".." not in root.parts:
-                yield root
+        if isinstance(entry, WorkspaceOpening) and is_root_of(run_id, entry.root):
+            yield entry.root
 
 
 def _begun(entries: Iterable[Entry]) -> RunBegun | None:

@@ -11,6 +11,7 @@ from factory.record.status import state_path
 from factory.recovery.recover import workspaces_of
 from factory.repo.lock import hold
 from factory.repo.preflight import RepoPlace
+from factory.workbench.side_workspaces import side_workspaces_in_use
 from factory.workbench.workspace import close_workspace, workspaces_root
 
 
@@ -29,7 +30,8 @@ class Leftovers:
 def find_run_leftovers(place: RepoPlace) -> Leftovers:
     """Return what runs left behind: working trees below `workspaces_root`, and state files.
 
-    The working trees also include those that the journal names.
+    The working trees also include those that the journal names. Those that `llmch repro` uses at
+    the moment are left out.
     """
     root = workspaces_root().resolve()
     trees = {
@@ -38,6 +40,7 @@ def find_run_leftovers(place: RepoPlace) -> Leftovers:
     # Only the readable records count: a journal that cannot be understood is a reason to reset.
     entries = read_understood(journal_path(place.common_dir))
     trees |= {path for path in workspaces_of(entries) if path.exists()}
+    trees -= side_workspaces_in_use(place.common_dir)
     files = (journal_path(place.common_dir), state_path(place.common_dir))
     return Leftovers(tuple(sorted(trees)), tuple(path for path in files if path.exists()))
 

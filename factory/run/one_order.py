@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from factory.orders.command_settings import command_settings
 from factory.orders.documents import RunSummary
 from factory.orders.options import RunOptions
 from factory.orders.order_state import OrderState
@@ -209,6 +210,7 @@ def describe_run(commission: Commission, target: TargetBranch) -> dict[str, Any]
         "timeout_seconds": options.settings.timeout_seconds,
         "sandbox": options.settings.sandbox.backend,
         "python": str(options.python),
+        "commands": command_settings(options).model_dump(mode="json"),
     }
 
 

@@ -3,7 +3,7 @@
 from factory.sandbox.commands.supervision import end_all
 from factory.sandbox.detect import Found, Sandbox, find_backends, open_sandbox
 from factory.sandbox.guarantees import Guarantee, Guarantees
-from factory.sandbox.outcome import Captured, Cause, Ended
+from factory.sandbox.outcome import Captured, Cause, Ended, SessionEnded
 from factory.sandbox.policy import Backend, Limits, Policy
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Limits",
     "Policy",
     "Sandbox",
+    "SessionEnded",
     "end_all",
     "find_backends",
     "open_sandbox",

@@ -17,9 +17,10 @@ from factory.sandbox.backends import landlock, seccomp
 from factory.sandbox.backends.bare import Bare
 from factory.sandbox.backends.bwrap import MINIMUM_VERSION, Bubblewrapped
 from factory.sandbox.backends.landlock import Landlocked
+from factory.sandbox.commands.capture import Show
 from factory.sandbox.commands.runner import Runner
 from factory.sandbox.guarantees import Guarantees
-from factory.sandbox.outcome import Ended
+from factory.sandbox.outcome import Ended, SessionEnded
 from factory.sandbox.policy import Backend, Limits, Policy
 from factory.sandbox.visible.layout import Layout, lay_out
 from shared.errors import SandboxUnavailable
@@ -51,13 +52,23 @@ class Sandbox(Protocol):
     def describe(self) -> str:
         """Return one line that says what holds and what does not."""
 
-    def run(self, argv: Sequence[str], *, timeout_seconds: float, log: Path) -> Ended:
+    def run(
+        self, argv: Sequence[str], *, timeout_seconds: float, log: Path, show: Show | None = None
+    ) -> Ended:
         """Run `argv` in the workspace and return within a second of the deadline.
 
         Whatever happens to the command is part of the result. Its output goes to
-        `<log>.stdout.log` and `<log>.stderr.log`, in a folder that must exist. Raises OSError,
+        `<log>.stdout.log` and `<log>.stderr.log`, in a folder that must exist, and to `show` as
+        it comes. Raises OSError,
         with nothing left running, where these logs cannot be written, and `CommandFailed` where
         a linked folder cannot be shown. Several threads may call this.
+        """
+
+    def attach(self, argv: Sequence[str], keyboard: int, screen: int) -> SessionEnded:
+        """Run `argv` in the workspace, interactively, on a terminal of its own.
+
+        What is typed at `keyboard`, which must be a terminal, goes to the command, and what it
+        prints goes to the descriptor `screen`. There is no deadline.
         """
 
     def end_commands(self) -> None:

@@ -50,3 +50,11 @@ class Ended:
     def ok(self) -> bool:
         """Return whether the command ended by itself with exit code 0."""
         return self.cause is Cause.EXITED and self.exit_code == 0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnded:
+    """Record how an interactive command ended; `reason` is as in `Ended`."""
+
+    exit_code: int
+    reason: str = ""

@@ -7,9 +7,9 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 from factory.orders.options import RunOptions
-from factory.record.journal import Journal
 from factory.record.journal_entries import WorkspaceOpened, WorkspaceOpening
 from factory.repo.preflight import Repo
 from factory.sandbox import Policy, Sandbox, open_sandbox
@@ -28,6 +28,13 @@ from factory.workbench.workspace import (
 from shared.events import Emit, Noted, Warned
 
 
+class WorkspaceLog(Protocol):
+    """Keep note of the workspaces that are made, so that they can be removed after a crash."""
+
+    def record(self, entry: WorkspaceOpening | WorkspaceOpened) -> None:
+        """Note a step. Raises `CommandFailed` where the disk refuses."""
+
+
 class WorkbenchPool:
     """Hold the workbenches of one run. Threads may share the pool.
 
@@ -35,7 +42,7 @@ class WorkbenchPool:
     """
 
     def __init__(
-        self, options: RunOptions, repo: Repo, journal: Journal, run_id: str, emit: Emit
+        self, options: RunOptions, repo: Repo, journal: WorkspaceLog, run_id: str, emit: Emit
     ) -> None:
         self._options = options
         self._repo = repo

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from factory.workbench.tree import Tree
 from shared.errors import CommandFailed
 from shared.git.client import CommitFacts, Git
 
+_OWNER = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
 _OWN_CONFIG = (
     # The whole tree is judged, and links are links, whatever the user's own config says.
     ("core.sparseCheckout", "false"),
@@ -195,6 +197,18 @@ def workspace_refused(folder: Path, error: OSError) -> CommandFailed:
         f"cannot make a workspace at {folder}: {error.strerror or error}",
         "free space there, or set LLMCH_WORKSPACES to another folder",
     )
+
+
+def is_root_of(owner: str, root: Path) -> bool:
+    """Return whether `root` has the form that a pool gives to a working tree of this owner.
+
+    Records that name working trees are no safer than the repo that contains them, and the whole
+    tree is removed.
+    """
+    number, folder = root.parent, root.parent.parent
+    linked = number.is_symlink() or folder.is_symlink()  # a link at `root` is never followed
+    named = _OWNER.fullmatch(owner) and folder.name == owner and number.name.isdigit()
+    return root.is_absolute() and bool(named) and not linked and ".." not in root.parts
 
 
 def workspaces_root(environ: Mapping[str, str] = os.environ) -> Path:

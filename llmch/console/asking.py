@@ -1,4 +1,4 @@
-"""Asks the person at the terminal a yes-or-no question."""
+"""Asks the person at the terminal a yes-or-no question, and finds the terminal."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ def agrees(question: str) -> bool:
     """Ask the question and return whether the answer is yes; no answer counts as no."""
     Stream(sys.stderr).write(f"{question} [y/N] ")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def terminal_descriptors() -> tuple[int, int] | None:
+    """Return the descriptors of keyboard and screen, `None` where either is not a terminal."""
+    if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
+        return None
+    return sys.stdin.fileno(), sys.stdout.fileno()
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
 from llmch.console.clean import clean
-from llmch.console.document import Block, Document, ErrorDocument, Remark
+from llmch.console.document import Block, Document, ErrorDocument, Patch, Remark
 from llmch.console.line import Line, Verbosity, Weight
 from llmch.console.plain import HEARTBEAT_SECONDS, WatchfulPrinter
 from llmch.console.printer import OnDemand, Printer
@@ -48,8 +48,10 @@ class Console:
         verbosity: Verbosity,
         output: Format,
         protect: Callable[[str], str],
+        mask: Callable[[str], str],
     ) -> None:
         self._out = out
+        self._mask = mask
         self._printer = printer
         self._err_printer = err_printer
         self._narrator: Narrator | None = None
@@ -95,7 +97,7 @@ class Console:
         with self._lock:
             self._printer.close()
             if self._render is None:
-                self._print(text_lines(document.blocks(), self._protect))
+                self._show_text(document.blocks())
                 return
             if self._answered:
                 return
@@ -126,6 +128,13 @@ class Console:
     def remark(self, *texts: str) -> None:
         """Show texts, unchanged, before the command has ended; `--quiet` leaves them out."""
         self.say(Remark(texts))
+
+    def _show_text(self, blocks: Iterable[Block]) -> None:
+        for block in blocks:
+            if isinstance(block, Patch) and not self._out.isatty():
+                self._out.write(self._mask(block.text))
+            else:
+                self._print(text_lines((block,), self._protect))
 
     def _begin(self) -> Narrator:
         from llmch.console.narration.narrator import Narrator
@@ -195,6 +204,7 @@ def open_console(
         verbosity=verbosity,
         output=output,
         protect=protect,
+        mask=mask,
     )
 
 

@@ -38,6 +38,13 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
+class Patch:
+    """Hold a patch. A terminal gets it in colour; a pipe gets its very text, for `git apply`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class RuleFinding:
     """Hold one complaint of a rule, with its remedy."""
 
@@ -78,7 +85,7 @@ class AlreadyShown:
     blocks: tuple[Block, ...]
 
 
-Block = Paragraph | Remark | Rows | RuleFinding | Conclusion | Problem | AlreadyShown
+Block = Paragraph | Remark | Rows | Patch | RuleFinding | Conclusion | Problem | AlreadyShown
 
 
 class Document(Protocol):

@@ -45,6 +45,10 @@ class Mark(Enum):
     ERROR = auto()
     HINT = auto()
     TEXT = auto()
+    PATCHED_FILE = auto()
+    PATCHED_PLACE = auto()
+    ADDED = auto()
+    REMOVED = auto()
     # The marks from here on are those of lines that stand below another line and belong to it.
     ITEM = auto()
     QUOTE = auto()
@@ -63,6 +67,10 @@ GLYPHS = {
     Mark.ERROR: "error:",
     Mark.HINT: "hint:",
     Mark.TEXT: "",
+    Mark.PATCHED_FILE: "",
+    Mark.PATCHED_PLACE: "",
+    Mark.ADDED: "",
+    Mark.REMOVED: "",
     Mark.ITEM: " ",
     Mark.QUOTE: "│",
     Mark.NEXT: "→",
@@ -134,7 +142,14 @@ _MARK_STYLES = {
     Mark.QUOTE: Style.FAINT,
     Mark.COPY: Style.FAINT,
 }
+_AS_THEY_ARE = frozenset(
+    {Mark.TEXT, Mark.PATCHED_FILE, Mark.PATCHED_PLACE, Mark.ADDED, Mark.REMOVED}
+)
 _TEXT_STYLES = {
+    Mark.PATCHED_FILE: Style.STRONG,
+    Mark.PATCHED_PLACE: Style.COMMAND,
+    Mark.ADDED: Style.GOOD,
+    Mark.REMOVED: Style.BAD,
     Mark.HEAD: Style.STRONG,
     Mark.SKIPPED: Style.FAINT,
     Mark.QUOTE: Style.FAINT,
@@ -152,7 +167,7 @@ def lay_out(line: Line, *, glyphs: bool) -> LaidOut:
 def _prefix(line: Line, glyph: str) -> tuple[Span, ...]:
     style = _MARK_STYLES.get(line.mark, Style.PLAIN)
     match line.mark:
-        case Mark.TEXT:
+        case mark if mark in _AS_THEY_ARE:
             return ()
         case Mark.ERROR | Mark.HINT:
             return (Span(f"{glyph:<6} ", style),)
@@ -172,6 +187,6 @@ def _prefix(line: Line, glyph: str) -> tuple[Span, ...]:
 
 def _on_one_line(line: Line) -> str:
     # The indentation of an excerpt, which may be Python, and of free text has a meaning.
-    if line.mark in (Mark.QUOTE, Mark.TEXT):
+    if line.mark is Mark.QUOTE or line.mark in _AS_THEY_ARE:
         return line.text.replace("\n", " ").rstrip()
     return one_line(line.text)

@@ -1,4 +1,4 @@
-"""Implements `llmch explain`: says what a rule's code means and how to fix what it found."""
+"""Implements `llmch explain`: says what a rule's code or a stage means, and what to do about it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from llmch.console import Console
-from llmch.console.document import Block, Outcome, Paragraph
+from llmch.console.document import Block, Outcome, Paragraph, Remark
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -18,17 +18,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RuleList:
-    """Represent the answer of `explain` without a code: all rules."""
+    """Represent the answer of `explain` without a code: all rules, and the names of all stages."""
 
     rules: tuple[RuleText, ...]
+    stages: tuple[str, ...]
 
     def to_json(self) -> object:
-        """Return the code and the title of each rule."""
-        return {"rules": [{"code": each.code, "title": each.title} for each in self.rules]}
+        """Return the code and the title of each rule, and the stages."""
+        rules = [{"code": each.code, "title": each.title} for each in self.rules]
+        return {"rules": rules, "stages": list(self.stages)}
 
     def blocks(self) -> Iterator[Block]:
-        """Return a line for each rule."""
+        """Return a line for each rule, and one with the stages."""
         yield Paragraph(tuple(f"{each.code}  {each.title}" for each in self.rules))
+        yield Remark(("", f"stages: {', '.join(self.stages)}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +64,39 @@ class RuleDocument:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `explain`."""
-    parser.add_argument("code", nargs="?", metavar="CODE", help="a rule's code, as in E101")
+    parser.add_argument(
+        "code",
+        nargs="?",
+        metavar="CODE",
+        help="a rule's code, as in E101, or a stage, as in verify_failed",
+    )
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Look up one rule, or all of them."""
+    """Look up one rule or one stage, or list them all."""
+    from llmch.answers.stages import STAGE_NAMES, explain_stage
+
+    if args.code is not None and (stage := explain_stage(_as_stage(args.code))):
+        return Outcome(stage)
     from llmch.answers.codes import CODES
 
     if args.code is None:
-        return Outcome(RuleList(tuple(CODES.values())))
+        return Outcome(RuleList(tuple(CODES.values()), STAGE_NAMES))
     rule = CODES.get(args.code.upper())
     if rule is None:
-        near = difflib.get_close_matches(args.code.upper(), CODES, n=3, cutoff=0.5)
+        near = (
+            *difflib.get_close_matches(args.code.upper(), CODES, n=3, cutoff=0.5),
+            *difflib.get_close_matches(_as_stage(args.code), STAGE_NAMES, n=2),
+        )
         raise InvalidInput(
-            f"there is no rule {args.code!r}",
-            f"did you mean {' or '.join(near)}?" if near else "`llmch explain` lists all codes",
+            f"there is no rule and no stage {args.code!r}",
+            f"did you mean {' or '.join(near)}?" if near else "`llmch explain` lists all of them",
         )
     return Outcome(RuleDocument(rule))
+
+
+def _as_stage(code: str) -> str:
+    return code.lower().replace("-", "_")
 
 
 def _indented(text: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ class StatusDocument:
     """Represent the answer of `status`; `status` is `None` where nothing has run yet."""
 
     status: dict[str, Any] | None
+    place: str = ""
+    """The option with which other verbs find the repo; empty in the repo itself."""
 
     def to_json(self) -> object:
         """Return the status, as read from the journal, as plain values."""
@@ -30,7 +33,7 @@ class StatusDocument:
         if self.status is None:
             yield Remark(("nothing has run on this repo yet",))
         else:
-            yield from _blocks(self.status)
+            yield from _blocks(self.status, self.place)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +57,11 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
             console.say(Remark(("nothing has run on this repo yet; waiting for a run to begin",)))
             document = _wait_for_a_run(common_dir)
         document = _follow(document, common_dir, args, console)
-    return Outcome(StatusDocument(document))
+    return Outcome(StatusDocument(document, _place(args)))
+
+
+def _place(args: argparse.Namespace) -> str:
+    return "" if args.repo == Path() else f" --repo {shlex.quote(str(args.repo))}"
 
 
 def _wait_for_a_run(common_dir: Path) -> dict[str, Any]:
@@ -69,7 +76,7 @@ def _follow(
     """Show each state of a run but the last, and return the last; with `--json` show none."""
     while document["state"] == "running":
         if not args.json:
-            console.say(*_blocks(document))
+            console.say(*_blocks(document, _place(args)))
         before = document
         while document["state"] == "running" and _steps(before) == _steps(document):
             time.sleep(_LOOK_EVERY_SECONDS)
@@ -88,7 +95,7 @@ def _steps(document: dict[str, Any]) -> object:
     return document["state"], document["orders"]
 
 
-def _blocks(document: dict[str, Any]) -> Iterator[Block]:
+def _blocks(document: dict[str, Any], place: str) -> Iterator[Block]:
     from factory.record.status import RunState, render_failures, render_status
 
     run = f"run {document['run_id']} on {document['branch']}: {document['state']}"
@@ -101,3 +108,16 @@ def _blocks(document: dict[str, Any]) -> Iterator[Block]:
     yield Rows(tuple(map(tuple, render_status(document))), headings)
     if failures := tuple(render_failures(document)):
         yield Paragraph(failures)
+        yield Remark((f"to look into it: {', '.join(_ways_to_look(document, place))}",))
+
+
+def _ways_to_look(document: dict[str, Any], place: str) -> Iterator[str]:
+    """Yield the commands that say more of the first order that failed and is not on the branch."""
+    order = next(each for each in document["orders"] if each["failure"] and not each["commit"])
+    failure, attempt = order["failure"], order["failure"]["attempt"]
+    name = f"{order['id']} {attempt}" if attempt else order["id"]
+    if attempt:
+        yield f"`llmch diff {name}{place}`"
+    if attempt and failure["command"]:
+        yield f"`llmch repro {name}{place}`"
+    yield f"`llmch explain {failure['stage']}`"

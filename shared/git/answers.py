@@ -36,6 +36,15 @@ class TreeEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class PatchedFile:
+    """Hold how many lines a patch adds to a file and removes; `None` for a file of binary data."""
+
+    path: str
+    added: int | None
+    removed: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Checkout:
     """Describe a working tree of the repo; `branch` is empty where none is checked out."""
 
@@ -54,6 +63,38 @@ def parse_entries(output: str) -> dict[str, TreeEntry]:
         mode, *rest = facts.split(" ")
         found[path] = TreeEntry(mode, max(rest, key=len))
     return found
+
+
+def parse_blobs(output: bytes) -> dict[str, bytes]:
+    """Return the contents, by id, in the output of `cat-file --batch`.
+
+    An object that is missing has a line and no content; it is left out.
+    """
+    found: dict[str, bytes] = {}
+    while output:
+        head, _, rest = output.partition(b"\n")
+        object_id, kind, *size = head.decode("ascii", "replace").split(" ")
+        if not size:  # "ID missing"
+            output = rest
+            continue
+        length = int(size[0])
+        if kind == "blob":
+            found[object_id] = rest[:length]
+        output = rest[length + 1 :]
+    return found
+
+
+def parse_numstat(output: str) -> tuple[PatchedFile, ...]:
+    """Return the files in the output of `--numstat -z`, which writes `-` for binary data."""
+    found = []
+    for record in filter(None, output.split("\0")):
+        added, removed, path = record.split("\t", 2)
+        found.append(PatchedFile(path, _lines(added), _lines(removed)))
+    return tuple(found)
+
+
+def _lines(count: str) -> int | None:
+    return int(count) if count.isdigit() else None
 
 
 def parse_status(records: Sequence[str]) -> Changes:

@@ -15,7 +15,16 @@ from functools import cache
 from pathlib import Path
 
 from shared.errors import CommandFailed
-from shared.git.answers import Changes, Checkout, TreeEntry, parse_entries, parse_status
+from shared.git.answers import (
+    Changes,
+    Checkout,
+    PatchedFile,
+    TreeEntry,
+    parse_blobs,
+    parse_entries,
+    parse_numstat,
+    parse_status,
+)
 from shared.git.config import (
     FIXED_CONFIG,
     PROTOCOLS,
@@ -35,6 +44,10 @@ TIMEOUT_SECONDS = 600.0
 # the commit, the journal's record, the index of a checkout that follows the branch, the ref.
 _SYNCED: tuple[Setting, ...] = (("core.fsync", "committed"),)
 _ALL_SYNCED: tuple[Setting, ...] = (("core.fsync", "all"),)
+
+# The same patch comes out whatever the config says, and no program of the config is run.
+_PATCH = ("--patch", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+_FILE_HEAD = b"diff --git "
 
 _REF_NAME_BYTES = 250  # for one part: git makes a file of that name, and one with `.lock` added
 _NO_WORKING_TREE = (b"not a git repository", b"must be run in a work tree")
@@ -265,6 +278,38 @@ class Git:
         """
         done = self.try_run("cat-file", "--filters", f"{commit}:{path}")
         return None if done.exit_code else done.stdout
+
+    def blobs(self, object_ids: Sequence[str]) -> Mapping[str, bytes]:
+        """Return the stored content of blobs by their ids; what is not there is left out."""
+        if not object_ids:
+            return {}
+        done = self.try_run("cat-file", "--batch", stdin="\n".join(object_ids).encode() + b"\n")
+        if done.exit_code or done.timed_out:
+            raise GitFailed(done)
+        return parse_blobs(done.stdout)
+
+    def patch_between(self, old: str, new: str) -> bytes:
+        """Return the difference between two commits or trees as a patch for `git apply`."""
+        return self._patch("diff-tree", *_PATCH, old, new)
+
+    def patch_of_folders(self, old: str, new: str) -> bytes:
+        """Return the difference between two folders; their names stand before each path."""
+        return self._patch("diff", "--no-index", "--no-prefix", *_PATCH, "--", old, new)
+
+    def _patch(self, *arguments: str) -> bytes:
+        done = self.try_run(*arguments)
+        if done.exit_code not in (0, 1) or done.timed_out:  # 1: the folders differ
+            raise GitFailed(done)
+        return done.stdout
+
+    def files_in_patch(self, patch: bytes) -> tuple[PatchedFile, ...]:
+        """Return the files that a patch changes, and how much of each; no repo is looked at."""
+        if not patch.startswith(_FILE_HEAD) and b"\n" + _FILE_HEAD not in patch:
+            return ()  # git would refuse it
+        done = self.try_run("apply", "--numstat", "-z", "-", stdin=patch)
+        if done.exit_code or done.timed_out:
+            raise GitFailed(done)
+        return parse_numstat(_text(done.stdout))
 
     def holds_file(self, commit: str, path: str) -> bool:
         """Return whether `commit` has a file at `path`."""

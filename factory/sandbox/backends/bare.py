@@ -36,7 +36,9 @@ class Bare:
         """Do nothing: the command's access was never restricted."""
 
     @contextlib.contextmanager
-    def prepare(self, program: str, argv: Sequence[str]) -> Iterator[Prepared]:
+    def prepare(
+        self, program: str, argv: Sequence[str], *, terminal: bool = False
+    ) -> Iterator[Prepared]:
         """Yield the command as it is."""
         launch = Launch(program, argv, self._cwd, self.environment, self._rlimits)
         yield Prepared(launch, started=lambda: True)

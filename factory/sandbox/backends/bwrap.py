@@ -25,9 +25,10 @@ MINIMUM_VERSION = (0, 8)  # the first with --disable-userns
 _STATUS_FD = 3
 _SECCOMP_FD = 4
 
+_NEW_SESSION = "--new-session"
 _NAMESPACES = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
-    *("--unshare-cgroup-try", "--disable-userns", "--die-with-parent", "--new-session"),
+    *("--unshare-cgroup-try", "--disable-userns", "--die-with-parent", _NEW_SESSION),
     *("--cap-drop", "ALL"),
 )
 
@@ -64,8 +65,17 @@ class Bubblewrapped:
     def admit_temporary(self) -> None:
         """Do nothing: bwrap mounts the directory that it finds under the name."""
 
+    def _arguments_for(self, terminal: bool) -> tuple[str, ...]:
+        # A new session would lose the terminal. It belongs to this command alone, so the command
+        # can type into nobody else's.
+        if not terminal:
+            return self._arguments
+        return tuple(each for each in self._arguments if each != _NEW_SESSION)
+
     @contextlib.contextmanager
-    def prepare(self, program: str, argv: Sequence[str]) -> Iterator[Prepared]:
+    def prepare(
+        self, program: str, argv: Sequence[str], *, terminal: bool = False
+    ) -> Iterator[Prepared]:
         """Yield the command behind bwrap's arguments; bwrap reports whether the command started."""
         with contextlib.ExitStack() as stack:
             status, status_write = _pipe(stack)
@@ -74,7 +84,7 @@ class Bubblewrapped:
             code_write.close()
             launch = Launch(
                 self._program,
-                ("bwrap", *self._arguments, program, *argv[1:]),
+                ("bwrap", *self._arguments_for(terminal), program, *argv[1:]),
                 self._cwd,
                 self.environment,
                 self._rlimits,

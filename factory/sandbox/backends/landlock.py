@@ -96,7 +96,9 @@ class Landlocked:
         _grant(self._ruleset, [self._temporary], self._every)
 
     @contextlib.contextmanager
-    def prepare(self, program: str, argv: Sequence[str]) -> Iterator[Prepared]:
+    def prepare(
+        self, program: str, argv: Sequence[str], *, terminal: bool = False
+    ) -> Iterator[Prepared]:
         """Yield the command as it is; its supervisor confines it."""
         launch = Launch(
             program,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, TypeAlias
 
 from factory.sandbox.outcome import Captured
 
@@ -15,12 +16,19 @@ TAIL_BYTES = 32 * 1024
 # Bytes of each stream that the log keeps before the mark and the tail.
 LOG_BYTES = 8 * 1024 * 1024
 
+Show: TypeAlias = Callable[[bytes], None]
+"""Takes each piece of a command's output, of either stream, as it comes."""
+
 
 class Capture:
-    """Take one stream's bytes as they come; `captured` returns at the end what was kept."""
+    """Take one stream's bytes as they come; `captured` returns at the end what was kept.
 
-    def __init__(self, log: Path) -> None:
+    `show` is given each piece as well, as it comes.
+    """
+
+    def __init__(self, log: Path, show: Show | None = None) -> None:
         self._log = log
+        self._show = show
         self._file: BinaryIO = log.open("wb")
         self._head = bytearray()
         self._tail = bytearray()
@@ -39,6 +47,8 @@ class Capture:
 
     def add(self, data: bytes) -> None:
         """Take the next piece of the stream."""
+        if self._show is not None:
+            self._show(data)
         room = LOG_BYTES - self.total_bytes
         if room > 0:
             self._file.write(data[:room])

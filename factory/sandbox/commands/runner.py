@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from factory.sandbox.commands.capture import Capture, log_files
+from factory.sandbox.commands.capture import Capture, Show, log_files
 from factory.sandbox.commands.supervision import Exit, Launch, Stop, end_all, supervise
+from factory.sandbox.commands.terminal import attach
 from factory.sandbox.guarantees import Guarantees, render
 from factory.sandbox.linked import LinkedFolders, Placement
-from factory.sandbox.outcome import Cause, Ended
+from factory.sandbox.outcome import Cause, Ended, SessionEnded
 from factory.sandbox.policy import Backend, Limits
 from factory.sandbox.reclaim import regain
 from factory.sandbox.visible.git_view import Pointer
@@ -50,8 +51,13 @@ class Confinement(Protocol):
     @property
     def environment(self) -> dict[str, str]: ...
 
-    def prepare(self, program: str, argv: Sequence[str]) -> AbstractContextManager[Prepared]:
-        """Open what one command needs, and close it when the block ends."""
+    def prepare(
+        self, program: str, argv: Sequence[str], *, terminal: bool = False
+    ) -> AbstractContextManager[Prepared]:
+        """Open what one command needs, and close it when the block ends.
+
+        With `terminal`, the command may keep the terminal that it is started on.
+        """
 
     def admit_temporary(self) -> None:
         """Let commands use the directory that has become their /tmp."""
@@ -82,12 +88,24 @@ class Runner:
         name += f" ({self._instead})" if self._instead else ""
         return f"sandbox {name}: {render(self.guarantees)}"
 
-    def run(self, argv: Sequence[str], *, timeout_seconds: float, log: Path) -> Ended:
+    def run(
+        self, argv: Sequence[str], *, timeout_seconds: float, log: Path, show: Show | None = None
+    ) -> Ended:
         """Run one command in the workspace; see `Sandbox.run`."""
         started = time.monotonic()
         out, err = log_files(log)
-        with Capture(out) as stdout, Capture(err) as stderr:
-            end = self._run(tuple(argv), started + timeout_seconds, stdout, stderr)
+        with Capture(out, show) as stdout, Capture(err, show) as stderr:
+
+            def follow(launch: Launch) -> Exit:
+                return supervise(
+                    launch,
+                    deadline=started + timeout_seconds,
+                    stdout=stdout,
+                    stderr=stderr,
+                    output_bytes=self.limits.output_bytes,
+                )
+
+            end = self._run(tuple(argv), follow)
             printed, complained = stdout.captured(), stderr.captured()
         reason = end.reason
         if end.cause is Cause.NOT_STARTED and not reason:
@@ -112,8 +130,16 @@ class Runner:
         self._layout.renew_temporary()
         self._confinement.admit_temporary()
 
+    def attach(self, argv: Sequence[str], keyboard: int, screen: int) -> SessionEnded:
+        """Run one command on a terminal of its own; see `Sandbox.attach`."""
+        end = self._run(
+            tuple(argv), lambda launch: attach(replace(launch, terminal=True), keyboard, screen),
+            terminal=True,
+        )  # fmt: skip
+        return SessionEnded(end.exit_code, end.reason)
+
     def _run(
-        self, argv: tuple[str, ...], deadline: float, stdout: Capture, stderr: Capture
+        self, argv: tuple[str, ...], follow: Callable[[Launch], Exit], *, terminal: bool = False
     ) -> _End:
         self._linked.ensure()
         program = self._find(argv[0])
@@ -121,14 +147,8 @@ class Runner:
             return _End(_NOT_FOUND, Cause.NOT_FOUND, f"{argv[0]}: no such program")
         note = ""
         try:
-            with self._confinement.prepare(program, argv) as prepared:
-                done = supervise(
-                    prepared.launch,
-                    deadline=deadline,
-                    stdout=stdout,
-                    stderr=stderr,
-                    output_bytes=self.limits.output_bytes,
-                )
+            with self._confinement.prepare(program, argv, terminal=terminal) as prepared:
+                done = follow(prepared.launch)
                 end = _judge(done, self.limits, started=prepared.started())
         finally:  # after an interrupt too, because git runs next
             regain(self._policy.workspace)

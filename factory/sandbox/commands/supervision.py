@@ -42,6 +42,8 @@ class Launch:
     ruleset: int | None = None
     """A Landlock ruleset that confines the program, together with `seccomp`."""
     seccomp: bytes = b""
+    terminal: bool = False
+    """Whether stdout is a terminal, which becomes the program's own and its stdin as well."""
 
     def job(self) -> bytes:
         """Return the job in the warden's form, with its length in front."""
@@ -53,6 +55,7 @@ class Launch:
             rlimits=list(self.rlimits),
             confine=self.ruleset is not None,
             seccomp=self.seccomp.hex(),
+            terminal=self.terminal,
         )
         text = json.dumps(job).encode()
         return len(text).to_bytes(4, "little") + text
@@ -139,7 +142,7 @@ def supervise(
         control, theirs = socket.socketpair()
         stack.enter_context(control)
         stack.enter_context(theirs)
-        own = launch.inherit if launch.ruleset is None else (launch.ruleset, *launch.inherit)
+        own = job_descriptors(launch)
         WARDEN.request([out_write.fileno(), err_write.fileno(), theirs.fileno(), *own])
         for handed_over in (out_write, err_write, theirs):
             handed_over.close()
@@ -168,6 +171,26 @@ def end_all(within: Path | None = None) -> None:
     for watch, folder in tuple(_UNDER_WAY.items()):
         if within in (None, folder):
             watch.end(Stop.DEADLINE)
+
+
+def job_descriptors(launch: Launch) -> tuple[int, ...]:
+    """Return the descriptors that the warden expects after the control socket."""
+    return launch.inherit if launch.ruleset is None else (launch.ruleset, *launch.inherit)
+
+
+def exit_of(reply: bytes, stop: Stop | None, *, clean: bool) -> Exit:
+    """Return how a command ended by its supervisor's report, which is torn if that was killed."""
+    if not reply.endswith(b"\n"):
+        lost = "" if stop else "its supervisor was killed"
+        return Exit(status=signal.SIGKILL, stop=stop, failure=lost, clean=False)
+    report: warden.Report = json.loads(reply)
+    return Exit(
+        status=report["status"],
+        stop=stop,
+        failure=report["failure"],
+        not_found=report["not_found"],
+        clean=clean,
+    )
 
 
 def _pipe(stack: contextlib.ExitStack) -> tuple[FileIO, FileIO]:
@@ -241,14 +264,4 @@ class _Watch:
         self._open.remove(fd)
 
     def _exit(self) -> Exit:
-        if not self._reply.endswith(b"\n"):
-            lost = "" if self._stop else "its supervisor was killed"
-            return Exit(status=signal.SIGKILL, stop=self._stop, failure=lost, clean=False)
-        report: warden.Report = json.loads(self._reply)
-        return Exit(
-            status=report["status"],
-            stop=self._stop,
-            failure=report["failure"],
-            not_found=report["not_found"],
-            clean=not self._open,
-        )
+        return exit_of(self._reply, self._stop, clean=not self._open)

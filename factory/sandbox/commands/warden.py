@@ -31,7 +31,7 @@ from typing import NoReturn, TypedDict
 REQUEST_FDS = 3  # stdout, stderr, control; further ones are the job's own
 MAX_FDS = 8
 
-# linux/prctl.h, linux/capability.h, asm-generic/unistd.h
+# linux/prctl.h, linux/capability.h, asm-generic/unistd.h, asm-generic/ioctls.h
 _PR_SET_PDEATHSIG = 1
 _PR_SET_SECCOMP = 22
 _PR_CAPBSET_DROP = 24
@@ -40,6 +40,7 @@ _PR_SET_NO_NEW_PRIVS = 38
 _SECCOMP_MODE_FILTER = 2
 _CAPABILITY_VERSION_3 = 0x20080522
 _SYS_LANDLOCK_RESTRICT_SELF = 446
+_TIOCSCTTY = 0x540E
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -54,6 +55,7 @@ class Job(TypedDict):
     rlimits: list[tuple[int, int, int]]  # resource, soft, hard
     confine: bool  # by a Landlock ruleset, which is the job's first descriptor
     seccomp: str  # BPF program in hexadecimal, or empty
+    terminal: bool  # stdout is a terminal, for this job alone
 
 
 class Report(TypedDict):
@@ -256,6 +258,9 @@ def _become(job: Job, fds: list[int], supervisor: int, failed: int) -> NoReturn:
         ruleset = own.pop(0) if job["confine"] else -1
         for number, fd in enumerate((*fds[:2], *own), start=1):
             os.dup2(fd, number)
+        if job["terminal"]:
+            os.dup2(1, 0)
+            fcntl.ioctl(0, _TIOCSCTTY, 0)
         os.chdir(job["cwd"])
         for kind, soft, hard in job["rlimits"]:
             _limit(kind, soft, hard)

@@ -10,6 +10,7 @@ from llmch.console.document import (
     Block,
     Conclusion,
     Paragraph,
+    Patch,
     Problem,
     Remark,
     Rows,
@@ -35,6 +36,8 @@ def _lines(block: Block) -> Iterator[Line]:
         case Rows(rows, headings):
             every = [headings, *rows] if headings else rows
             yield from _plain_lines(render_table(every), Weight.VERDICT)
+        case Patch(text):
+            yield from patch_lines(text)
         case RuleFinding():
             yield from _finding(block)
         case Conclusion(who, text, ok, aside):
@@ -50,6 +53,23 @@ def _lines(block: Block) -> Iterator[Line]:
 
 def _plain_lines(texts: Iterable[str], weight: Weight) -> Iterator[Line]:
     return (Line(Mark.TEXT, part, weight=weight) for text in texts for part in text.split("\n"))
+
+
+def patch_lines(text: str) -> Iterator[Line]:
+    """Return the lines of a patch, each with the mark of what it is."""
+    for line in text.removesuffix("\n").split("\n") if text else ():
+        mark = next((mark for start, mark in _PATCH_MARKS if line.startswith(start)), Mark.TEXT)
+        yield Line(mark, line, weight=Weight.VERDICT)
+
+
+_PATCH_MARKS = (
+    ("diff --git ", Mark.PATCHED_FILE),
+    ("--- ", Mark.PATCHED_FILE),
+    ("+++ ", Mark.PATCHED_FILE),
+    ("@@ ", Mark.PATCHED_PLACE),
+    ("+", Mark.ADDED),
+    ("-", Mark.REMOVED),
+)
 
 
 def _finding(finding: RuleFinding) -> Iterator[Line]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from factory.attempt.apply import write_files
+from factory.attempt.staging import write_files
 from factory.judging.excerpt import cut, stable_excerpt
 from factory.orders.documents import FileWrite, WriteProposal
 from factory.orders.identity import OrderIdentity, describe_commit, identify, landed_orders

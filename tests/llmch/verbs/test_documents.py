@@ -15,6 +15,7 @@ from llmch.console.document import (
     Conclusion,
     Document,
     Paragraph,
+    Patch,
     Problem,
     Remark,
     Rows,
@@ -38,6 +39,8 @@ def _markdown(blocks: Iterable[Block]) -> Iterator[str]:
                 yield from lines
             case Rows(rows, headings):
                 yield from (f"| {' | '.join(row)} |" for row in (headings, *rows))
+            case Patch(text):
+                yield f"```diff\n{text}```"
             case RuleFinding():
                 yield f"- **{block.code}** {block.work_order}: {block.message}"
             case Conclusion(who, text, ok):

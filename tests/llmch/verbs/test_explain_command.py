@@ -1,9 +1,10 @@
-"""`llmch explain`: every code, with what it means and how to mend it."""
+"""`llmch explain`: every code and every stage, with what it means and what to do."""
 
 from __future__ import annotations
 
 import pytest
 
+from factory.orders.stages import AttemptStage, Stage
 from llmch.answers.codes import CODES as RULE_TEXTS
 from tests.llmch.command_line import Say
 
@@ -30,9 +31,41 @@ def test_json_has_the_whole_rule(say: Say, code: str) -> None:
 
 def test_without_a_code_all_are_listed(say: Say) -> None:
     said = say("explain")
-    assert [line.split()[0] for line in said.out.splitlines()] == CODES
-    listed = say("explain", "--json").document["rules"]
-    assert [each["code"] for each in listed] == CODES
+    *rules, _, stages = said.out.splitlines()
+    assert [line.split()[0] for line in rules] == CODES
+    named = stages.removeprefix("stages: ").split(", ")
+    assert sorted(named) == sorted([*Stage, *AttemptStage])
+    listed = say("explain", "--json").document
+    assert [each["code"] for each in listed["rules"]] == CODES
+    assert listed["stages"] == named
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_every_stage_of_a_failure_is_explained(say: Say, stage: Stage) -> None:
+    said = say("explain", stage)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith(f"{stage}  (a stage of a failure)")
+    assert ("Another attempt follows, up to --max-attempts." in said.out) is stage.retryable
+    assert ("No other attempt follows." in said.out) is not stage.retryable
+    assert "Remedy: " in said.out
+    document = say("explain", stage, "--json").document
+    assert document["another_attempt"] is stage.retryable
+    assert all(document[each] for each in ("stage", "happened", "consequence", "remedy"))
+
+
+@pytest.mark.parametrize("stage", AttemptStage)
+def test_every_stage_of_an_attempt_is_explained(say: Say, stage: AttemptStage) -> None:
+    assert say("explain", stage).out.startswith(f"{stage}  (a stage of an attempt)")
+    assert say("explain", stage, "--json").document["happens"]
+
+
+@pytest.mark.parametrize("spelling", ["verify-failed", "VERIFY_FAILED"])
+def test_a_stage_may_be_spelled_in_other_ways(say: Say, spelling: str) -> None:
+    assert say("explain", spelling).out == say("explain", "verify_failed").out
+
+
+def test_a_stage_close_to_one_is_recognised(say: Say) -> None:
+    assert "did you mean verify_failed" in say("explain", "verfy_failed").err
 
 
 def test_letters_may_be_small(say: Say) -> None:
@@ -42,7 +75,7 @@ def test_letters_may_be_small(say: Say) -> None:
 def test_a_code_close_to_one_is_recognised(say: Say) -> None:
     said = say("explain", "E107")
     assert said.code == 2
-    assert "there is no rule 'E107'" in said.err
+    assert "there is no rule and no stage 'E107'" in said.err
     assert "E106" in said.err
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +57,20 @@ def test_the_status_of_a_run_that_is_over(say: Say, half_done: Path) -> None:
     why = said.out.partition("last failure of WO-02 (attempt 1): ")[2].splitlines()
     assert why[0] == "write_scope_violation"
     assert why[1].startswith("  | ")
+
+
+def test_the_status_names_what_looks_into_a_failure(say: Say, half_done: Path) -> None:
+    (line,) = (
+        line
+        for line in say("status", "--repo", half_done).out.splitlines()
+        if line.startswith("to look into it: ")
+    )
+    commands = re.findall("`llmch ([^`]*)`", line)
+    assert [each.split()[:2] for each in commands] == [
+        ["diff", "WO-02"],
+        ["explain", "write_scope_violation"],
+    ]
+    assert all(say(*shlex.split(each)).code == 0 for each in commands)
 
 
 def test_the_status_for_programs(say: Say, half_done: Path) -> None:

@@ -1,0 +1,248 @@
+"""Finds runs, orders and attempts by the records that runs leave in the artifacts folder.
+
+Anything may have happened to these files since they were written, and a clone may have brought
+some of them along. So they are read with bounds, and never believed further than a person who
+looks at them would believe them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from factory.orders.documents import FailureBrief, WriteProposal
+from factory.record.journal import journal_path, read_understood
+from factory.record.journal_entries import OrderBegun, RunBegun
+from factory.repo.path_names import name_paths
+from shared.errors import InvalidInput
+from shared.files.strict_json import MAX_DOCUMENT_BYTES
+from shared.files.text_input import read_regular_file
+
+REJECTED_PATCH = "rejected.patch"
+"""The name of the file, in the folder of an attempt that failed, with what it changed."""
+LATEST = "latest"
+_RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
+_ATTEMPT = re.compile("attempt_([1-9][0-9]{0,3})")
+_REMADE = "on_the_tip"  # the folder of an order that was made again on a newer commit
+_MOST_PATCH_BYTES = 64 * 1024 * 1024
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOnRecord:
+    """Name a run and its folder; `head` is its `run.json`, empty where that cannot be read."""
+
+    run_id: str
+    folder: Path
+    head: Mapping[str, Any]
+
+    def orders(self) -> tuple[str, ...]:
+        """Return the orders that the run was asked for."""
+        listed = self.head.get("orders")
+        rows = listed if isinstance(listed, list) else []
+        ids = (each.get("id") for each in rows if isinstance(each, dict))
+        return tuple(each for each in ids if isinstance(each, str))
+
+    def folder_of(self, order: str) -> Path:
+        """Return the folder of an order's attempts, where there may be none."""
+        folder = self.folder if self.head.get("command") == "run" else self.folder / order
+        remade = folder / _REMADE
+        return remade if remade.is_dir() else folder
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptOnRecord:
+    """Hold what is on record of one attempt; `last` is the number of the order's last attempt.
+
+    `baseline` is the commit that the attempt began from, empty where no record names it.
+    `brief` says why the attempt failed; it is `None` for one that passed or that was cut off.
+    """
+
+    run: RunOnRecord
+    order: str
+    number: int
+    last: int
+    folder: Path
+    baseline: str
+    passed: bool
+    brief: FailureBrief | None
+    proposal: WriteProposal | None
+    written: bool
+    """Whether all files of the proposal were written."""
+
+    @property
+    def patch(self) -> bytes | None:
+        """Return the recorded patch of a rejected attempt, or `None` where there is none."""
+        path = self.folder / REJECTED_PATCH
+        if not path.is_file():
+            return None
+        return read_regular_file(path, "patch", _MOST_PATCH_BYTES).data
+
+    def describe(self) -> str:
+        """Return the attempt's name for messages."""
+        return f"attempt {self.number} of {self.order} in run {self.run.run_id}"
+
+
+def find_attempt(
+    artifacts: Path, common_dir: Path, tree: Path, run: str | None, order: str, number: int | None
+) -> AttemptOnRecord:
+    """Return an attempt on the repo whose git folder is `common_dir` and whose tree is `tree`.
+
+    `run` is an id, the beginning of one, or `LATEST`; without it, the newest run that made the
+    order counts. `number` is the last attempt where it is `None`. Raises `InvalidInput`, which
+    names what there is instead, where there is no such run, order or attempt.
+    """
+    runs = tuple(_runs(artifacts, common_dir, tree))
+    if not runs:
+        raise InvalidInput(
+            f"there is no run of this repo in {artifacts / 'factory'}",
+            "name the folder of the records with --artifacts-dir, or the repo with --repo",
+        )
+    if run is None:
+        made = [each for each in runs if order in each.orders() and _numbers(each.folder_of(order))]
+        if not made:
+            raise _no_order(order, runs)
+        return _attempt(made[0], order, number, common_dir)
+    return _attempt(_choose(runs, run), order, number, common_dir)
+
+
+def _runs(artifacts: Path, common_dir: Path, tree: Path) -> Iterator[RunOnRecord]:
+    """Yield the runs of a repo, newest first: ids of runs sort by the time they were made."""
+    begun = (
+        each for each in read_understood(journal_path(common_dir)) if isinstance(each, RunBegun)
+    )
+    # The run of the journal may have had another artifacts folder.
+    places = [artifacts / "factory", *(each.folder.parent for each in begun)]
+    found = {
+        folder.name: folder
+        for place in places
+        for folder in (place.iterdir() if place.is_dir() else ())
+        if _RUN_ID.fullmatch(folder.name) and folder.is_dir()
+    }
+    for run_id, folder in sorted(found.items(), reverse=True):
+        head = _read_object(folder / "run.json")
+        repo = head.get("repo")
+        if not isinstance(repo, str) or Path(repo).is_relative_to(tree):
+            yield RunOnRecord(run_id, folder, head)
+
+
+def _choose(runs: tuple[RunOnRecord, ...], wanted: str) -> RunOnRecord:
+    if wanted == LATEST:
+        return runs[0]
+    found = [each for each in runs if each.run_id.startswith(wanted.upper())]
+    if wanted and len(found) == 1:
+        return found[0]
+    ids = [each.run_id for each in found or runs]
+    if wanted and not found:
+        raise InvalidInput(
+            f"there is no run {wanted!r} of this repo", f"the runs on record: {name_paths(ids)}"
+        )
+    raise InvalidInput(f"{wanted!r} begins the ids of several runs", f"they are {name_paths(ids)}")
+
+
+def _attempt(run: RunOnRecord, order: str, number: int | None, common_dir: Path) -> AttemptOnRecord:
+    if order not in run.orders():
+        raise _no_order(order, (run,))
+    folder = run.folder_of(order)
+    numbers = _numbers(folder)
+    if not numbers:
+        raise InvalidInput(
+            f"run {run.run_id} made no attempt at {order}",
+            "the order had landed before, or the run ended before it began; "
+            "without RUN, the newest run with an attempt is taken",
+        )
+    if number is not None and number not in numbers:
+        raise InvalidInput(
+            f"there is no attempt {number} of {order} in run {run.run_id}",
+            f"its attempts: {', '.join(map(str, numbers))}",
+        )
+    return _read_attempt(run, order, number or numbers[-1], numbers[-1], common_dir)
+
+
+def _read_attempt(
+    run: RunOnRecord, order: str, number: int, last: int, common_dir: Path
+) -> AttemptOnRecord:
+    folder = run.folder_of(order) / f"attempt_{number}"
+    summary = _summary_of(run, order)
+    brief = _read_model(folder / "failure_brief.json", FailureBrief)
+    return AttemptOnRecord(
+        run=run,
+        order=order,
+        number=number,
+        last=last,
+        folder=folder,
+        baseline=_baseline(summary, number) or _begun_at(run, order, common_dir),
+        passed=brief is None and number == last and summary.get("verdict") == "PASS",
+        brief=brief,
+        proposal=_read_model(folder / "proposed_writes.json", WriteProposal),
+        written=_read_object(folder / "write_result.json").get("write_ok") is True,
+    )
+
+
+def _summary_of(run: RunOnRecord, order: str) -> Mapping[str, Any]:
+    folder = run.folder_of(order)
+    place = folder.parent if folder.name == _REMADE else folder
+    return _read_object(place / "run_summary.json")
+
+
+def _baseline(summary: Mapping[str, Any], number: int) -> str:
+    records = summary.get("attempt_records")
+    for each in records if isinstance(records, list) else ():
+        if isinstance(each, dict) and each.get("attempt_index") == number:
+            return _object_id(each.get("baseline_commit"))
+    return ""
+
+
+def _begun_at(run: RunOnRecord, order: str, common_dir: Path) -> str:
+    """Return where a run that left no summary began the order, as far as the journal knows."""
+    entries = read_understood(journal_path(common_dir))
+    if any(isinstance(each, RunBegun) and each.run_id == run.run_id for each in entries):
+        for each in reversed(entries):
+            if isinstance(each, OrderBegun) and each.order == order:
+                return _object_id(each.base)
+    return _object_id(run.head.get("base")) if len(run.orders()) == 1 else ""
+
+
+def _object_id(value: object) -> str:
+    text = value if isinstance(value, str) else ""
+    return text if re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", text) else ""
+
+
+def _numbers(folder: Path) -> list[int]:
+    found = (_ATTEMPT.fullmatch(each.name) for each in folder.iterdir()) if folder.is_dir() else ()
+    return sorted(int(each[1]) for each in found if each)
+
+
+def _no_order(order: str, runs: tuple[RunOnRecord, ...]) -> InvalidInput:
+    known = sorted({each for run in runs for each in run.orders()})
+    where = f"run {runs[0].run_id} has" if len(runs) == 1 else "the runs of this repo have"
+    return InvalidInput(
+        f"{where} no attempt at an order {order!r}",
+        f"the orders on record: {name_paths(known)}" if known else "no order is on record",
+    )
+
+
+def _read_object(path: Path) -> Mapping[str, Any]:
+    """Return a JSON object; empty where there is no readable one."""
+    try:
+        start = read_regular_file(path, "record", MAX_DOCUMENT_BYTES + 1)
+        value = json.loads(start.data)
+    except (InvalidInput, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _read_model(path: Path, model: type[M]) -> M | None:
+    """Return a record as its type; `None` where there is no readable one."""
+    try:
+        start = read_regular_file(path, "record", MAX_DOCUMENT_BYTES + 1)
+        return model.model_validate_json(start.data)
+    except (InvalidInput, ValidationError):
+        return None

@@ -1,0 +1,103 @@
+"""Implements `llmch diff`: shows what an attempt changed, also one that was rejected."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from llmch.console import Console
+from llmch.console.document import Block, Outcome, Paragraph, Patch, Remark, Rows
+from llmch.console.figures import count
+from llmch.entry.attempt_words import add_attempt_arguments, attempt_asked_for
+
+if TYPE_CHECKING:
+    from factory.record.attempts_on_record import AttemptOnRecord
+    from shared.git.answers import PatchedFile
+
+
+@dataclass(frozen=True, slots=True)
+class DiffDocument:
+    """Represent the answer of `diff`: an attempt, its patch, and how much it changed.
+
+    `files` is empty where the patch itself is shown.
+    """
+
+    attempt: AttemptOnRecord
+    patch: str
+    files: tuple[PatchedFile, ...]
+    stat: bool
+
+    def to_json(self) -> object:
+        """Return the attempt with its files and its patch as plain values."""
+        attempt = self.attempt
+        return {
+            "run_id": attempt.run.run_id,
+            "work_order": attempt.order,
+            "attempt": attempt.number,
+            "passed": attempt.passed,
+            "stage": attempt.brief.stage if attempt.brief else None,
+            "base": attempt.baseline or None,
+            "files": [
+                {"path": each.path, "added": each.added, "removed": each.removed}
+                for each in self.files
+            ],
+            "patch": self.patch,
+        }
+
+    def blocks(self) -> Iterator[Block]:
+        """Return a line that names the attempt, and the patch or its figures."""
+        yield Remark((f"# {self.attempt.describe()}: {_outcome(self.attempt)}",))
+        if self.attempt.proposal is None and not self.patch:
+            yield from _nothing(self.attempt)
+        elif not self.patch:
+            yield Paragraph(("the attempt proposed the files as they were: nothing changed",))
+        elif self.stat:
+            yield Rows(tuple((each.path, *_figures(each)) for each in self.files))
+            added = sum(each.added or 0 for each in self.files)
+            removed = sum(each.removed or 0 for each in self.files)
+            total = f"{count(len(self.files), 'file')} changed, {count(added, 'line')} added, "
+            yield Remark((f"{total}{removed} removed",))
+        else:
+            yield Patch(self.patch)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `diff`."""
+    add_attempt_arguments(parser)
+    parser.add_argument(
+        "--stat", action="store_true", help="print the number of changed lines for each file"
+    )
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Print what an attempt changed. The exit code is 0, also where it changed nothing."""
+    from factory.repo.preflight import find_repo
+    from factory.workbench.patch import patch_of_attempt
+    from llmch.entry.wiring import settings_for
+
+    place = find_repo(args.repo)
+    attempt = attempt_asked_for(args, settings_for(args, console, repo=args.repo), place)
+    patch = patch_of_attempt(place.git, attempt)
+    files = place.git.files_in_patch(patch) if args.stat or args.json else ()
+    return Outcome(DiffDocument(attempt, patch.decode("utf-8", "replace"), files, args.stat))
+
+
+def _outcome(attempt: AttemptOnRecord) -> str:
+    if attempt.brief:
+        return f"rejected, {attempt.brief.stage}"
+    return "passed" if attempt.passed else "it was cut off"
+
+
+def _nothing(attempt: AttemptOnRecord) -> Iterator[Block]:
+    brief = attempt.brief
+    stage = f": {brief.stage}" if brief else ""
+    excerpt = brief.primary_error_excerpt.splitlines() if brief else ()
+    yield Paragraph((f"the attempt proposed nothing{stage}", *(f"  | {each}" for each in excerpt)))
+
+
+def _figures(file: PatchedFile) -> tuple[str, str]:
+    if file.added is None or file.removed is None:
+        return "binary", ""
+    return f"+{file.added}", f"-{file.removed}"

@@ -1,0 +1,179 @@
+"""Implements `llmch repro`: runs the command that failed again, on the rejected attempt's files."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from llmch.console import Console
+from llmch.console.asking import terminal_descriptors
+from llmch.console.document import Block, Outcome, Paragraph, Remark
+from llmch.entry.attempt_words import add_attempt_arguments, attempt_asked_for
+from shared.errors import ExitCode, InvalidInput
+
+if TYPE_CHECKING:
+    from factory.orders.options import RunOptions
+    from factory.record.attempts_on_record import AttemptOnRecord
+    from factory.repo.preflight import RepoPlace
+    from factory.run.repro import Reproduced
+    from factory.sandbox import SessionEnded
+
+
+@dataclass(frozen=True, slots=True)
+class ReproDocument:
+    """Represent the answer of `repro`: the command, and how it ended now and in the run."""
+
+    reproduced: Reproduced
+
+    def to_json(self) -> object:
+        """Return the attempt, the command, and how the command ended, as plain values."""
+        attempt, ended = self.reproduced.attempt, self.reproduced.ended
+        return {
+            "run_id": attempt.run.run_id,
+            "work_order": attempt.order,
+            "attempt": attempt.number,
+            "command": self.reproduced.command,
+            "cause": ended.cause,
+            "exit_code": ended.exit_code,
+            "exit_code_in_run": attempt.brief.exit_code if attempt.brief else None,
+            "reason": ended.reason,
+            "duration_seconds": round(ended.duration_seconds, 3),
+            "stdout": ended.stdout.text,
+            "stderr": ended.stderr.text,
+        }
+
+    def blocks(self) -> Iterator[Block]:
+        """Return a line that says how the command ended; its output was shown before."""
+        ended, brief = self.reproduced.ended, self.reproduced.attempt.brief
+        reason = f" ({ended.reason})" if ended.reason else ""
+        before = brief.exit_code if brief else None
+        if ended.ok:
+            text = f"it passes now; in the run it ended with exit code {before}"
+        elif ended.exit_code == before:
+            text = f"it ended with exit code {ended.exit_code}, as in the run{reason}"
+        else:
+            text = f"it ended with exit code {ended.exit_code}, in the run with {before}{reason}"
+        yield Paragraph((f"`{self.reproduced.command}`: {text}",))
+
+
+@dataclass(frozen=True, slots=True)
+class ShellDocument:
+    """Represent the answer of `repro --shell`: the attempt, and how the shell ended."""
+
+    attempt: AttemptOnRecord
+    ended: SessionEnded
+
+    def to_json(self) -> object:
+        """Return the attempt and the shell's exit code as plain values."""
+        return {
+            "run_id": self.attempt.run.run_id,
+            "work_order": self.attempt.order,
+            "attempt": self.attempt.number,
+            "exit_code": self.ended.exit_code,
+            "reason": self.ended.reason,
+        }
+
+    def blocks(self) -> Iterator[Block]:
+        """Return a line that says what became of the shell's files."""
+        reason = f" ({self.ended.reason})" if self.ended.reason else ""
+        yield Remark((f"the shell has ended{reason}, and its files are removed",))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `repro`."""
+    add_attempt_arguments(parser)
+    parser.add_argument(
+        "--run", metavar="RUN", help="the run, if it is not among the words that name the attempt"
+    )
+    parser.add_argument(
+        "--shell",
+        action="store_true",
+        help="open a shell on the files instead, in the same sandbox",
+    )
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Run the command that failed, or a shell.
+
+    The exit code is 0 where the command passes now or the shell has ended, and 1 where the command
+    fails again.
+    """
+    from factory.cli import find_interpreter, model_choice
+    from factory.orders.options import RunOptions
+    from factory.repo.preflight import find_repo
+    from factory.run.repro import recorded_options
+    from llmch.entry.wiring import settings_for
+
+    settings = settings_for(args, console, repo=args.repo)
+    place = find_repo(args.repo)
+    attempt = attempt_asked_for(args, settings, place)
+    python = find_interpreter(settings.python)
+    options = RunOptions(args.repo, settings, model_choice(settings), python)
+    options = recorded_options(attempt, options, place, console)
+    place = find_repo(args.repo, allow_repo_filters=options.allow_repo_filters)
+    return (_shell if args.shell else _command)(attempt, place, options, console)
+
+
+def _command(
+    attempt: AttemptOnRecord, place: RepoPlace, options: RunOptions, console: Console
+) -> Outcome:
+    from factory.run.repro import failed_command, reproduce
+
+    command = failed_command(attempt)
+    console.say(Remark((f"{_about(attempt)}:", f"$ {command}")))
+    output = LiveOutput(console)
+    reproduced = reproduce(attempt, place, options, console, output.take)
+    output.close()
+    code = ExitCode.OK if reproduced.ended.ok else ExitCode.FAILED
+    return Outcome(ReproDocument(reproduced), code)
+
+
+def _shell(
+    attempt: AttemptOnRecord, place: RepoPlace, options: RunOptions, console: Console
+) -> Outcome:
+    from factory.run.repro import UserTerminal, open_shell
+
+    descriptors = terminal_descriptors()
+    if descriptors is None:
+        raise InvalidInput(
+            "a shell needs a terminal, and stdin or stdout is not one",
+            f"without --shell, `llmch repro {attempt.order}` runs the command that failed",
+        )
+
+    def announce() -> None:
+        command = attempt.brief.command if attempt.brief else None
+        failed = (f"the command that failed: {command}",) if command else ()
+        console.say(
+            Remark((f"{_about(attempt)}; `exit` ends the shell and removes the files", *failed))
+        )
+
+    terminal = UserTerminal(*descriptors, announce)
+    return Outcome(ShellDocument(attempt, open_shell(attempt, place, options, console, terminal)))
+
+
+def _about(attempt: AttemptOnRecord) -> str:
+    return f"{attempt.describe()}, on {attempt.baseline[:12]}"
+
+
+class LiveOutput:
+    """Show a command's output line by line as it comes."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._rest = ""
+
+    def take(self, data: bytes) -> None:
+        """Show the lines that this piece completes."""
+        *lines, self._rest = (self._rest + self._decoder.decode(data)).split("\n")
+        if lines:
+            self._console.say(Remark(tuple(lines)))
+
+    def close(self) -> None:
+        """Show what follows the last line break."""
+        rest, self._rest = self._rest + self._decoder.decode(b"", final=True), ""
+        if rest:
+            self._console.say(Remark((rest,)))
