@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from tests.bench.contracts import measure_contracts
+from tests.bench.edits import measure_edits
 from tests.bench.looking import measure_looking
 from tests.bench.planning import measure_planning
 from tests.bench.rows import Section, render_table, table_document
@@ -26,6 +27,7 @@ SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "start": measure_start,
     "planning": measure_planning,
     "contracts": measure_contracts,
+    "edits": measure_edits,
     "run": measure_run,
     "run-all": measure_run_all,
     "jobs": measure_side_by_side,

@@ -304,7 +304,17 @@ def test_a_method_without_its_class_goes_into_the_only_class() -> None:
     assert "write its class before it" in refused(two, "g", "def g(self):\n    return 2\n")
 
 
-names = st.sampled_from(["f", "g", "h", "Inner"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = " + "a + " * 3000 + "a\ndef f(): pass",
+        f"@{'a.' * 3000}a\ndef f(): return 1",
+        "(" * 9999,
+    ],
+)
+def test_code_that_is_nested_too_deep_is_an_edit_or_a_reason(code: str) -> None:
+    made = edit("@deco\ndef f(): pass\n", "f", code)
+    assert made.reason if isinstance(made, EditRefused) else made.splices
 
 
 @st.composite

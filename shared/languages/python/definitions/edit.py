@@ -54,6 +54,8 @@ def _edit(
         return _Editing(module, path, changed, block).edit(_plain_name(edit.name))
     except Refused as refused:
         return EditRefused(refused.reason, refused.lines)
+    except RecursionError:
+        return EditRefused("the code is nested too deep")
 
 
 def _plain_name(written: str) -> str:
