@@ -69,6 +69,12 @@ class PreflightRefused(LlmchError):
     exit_code = ExitCode.PREFLIGHT
 
 
+class EnvironmentFault(CommandFailed):
+    """Say that the environment, not the work, is at fault: no room on the disk, no program."""
+
+    exit_code = ExitCode.PREFLIGHT
+
+
 class SandboxUnavailable(LlmchError):
     """Say that no sandbox works here and that the user did not waive it."""
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
 from factory.attempt.staging import stage_proposal
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
-from factory.judging.brief import brief_of
-from factory.orders.documents import WriteProposal
+from factory.judging.brief import brief_of, brief_of_fault
+from factory.judging.environment import full_disk
+from factory.orders.documents import FailureBrief, WriteProposal
 from factory.orders.stages import AttemptStage, Stage
 from factory.proposal.prompt import hashes_of
 from factory.proposal.scope import WriteRefusal, check_proposal
 from factory.workbench.tree import NotReadable, Tree
 from shared.events import WritesApplied
-from shared.files.atomic_io import write_json
+from shared.files.atomic_io import is_disk_full, write_json
+from shared.work_order.schemas import WorkOrder
 
 
 def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
@@ -32,8 +35,7 @@ def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
     if not violations:
         tree, violations = stage_proposal(git, proposal)
     if violations:
-        account = "\n".join(each.message for each in violations)
-        attempt = replace(attempt, brief=brief_of(violations[0].stage, order, account))
+        attempt = replace(attempt, brief=_refused(violations, order))
     else:
         attempt = replace(attempt, tree=tree)
     _record(context, attempt)
@@ -49,8 +51,15 @@ def write_files(tree: Tree, proposal: WriteProposal) -> tuple[WriteRefusal, ...]
             tree.write(write.path, write.content.encode())
         except (OSError, NotReadable) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            return (WriteRefusal(Stage.WRITE_FAILED, f"{write.path!r} was not written: {reason}"),)
+            stage = Stage.ENVIRONMENT if is_disk_full(error) else Stage.WRITE_FAILED
+            return (WriteRefusal(stage, f"{write.path!r} was not written: {reason}"),)
     return ()
+
+
+def _refused(violations: Sequence[WriteRefusal], order: WorkOrder) -> FailureBrief:
+    account = "\n".join(each.message for each in violations)
+    brief = brief_of(violations[0].stage, order, account)
+    return brief_of_fault(full_disk(), brief) if brief.stage is Stage.ENVIRONMENT else brief
 
 
 def _record(context: FactoryContext, attempt: Attempt) -> None:

@@ -48,10 +48,17 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
             written={
                 each.path: sha256_bytes(each.content.encode()) for each in attempt.proposed.writes
             },
+            red=context.red.of(context.task.base),
         )
     )
-    verify, acceptance, brief_or_none = judgement.verify, judgement.acceptance, judgement.brief
-    return {"attempt": replace(attempt, verify=verify, acceptance=acceptance, brief=brief_or_none)}
+    judged = replace(
+        attempt,
+        verify=judgement.verify,
+        acceptance=judgement.acceptance,
+        red=judgement.red,
+        brief=judgement.brief,
+    )
+    return {"attempt": judged}
 
 
 def _judge_contract(attempt: Attempt, context: FactoryContext) -> ContractResult:

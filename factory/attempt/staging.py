@@ -7,7 +7,9 @@ and checked before any command runs, and committed as it is.
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 
 from factory.orders.documents import FileWrite, WriteProposal
@@ -93,7 +95,8 @@ def _refused_by_git(git: Git, paths: Sequence[str], failed: GitFailed) -> Iterat
     for path in encoded:
         yield _violation(path, _alteration("", attributes[path]))
     if not encoded:
-        yield WriteRefusal(Stage.WRITE_FAILED, failed.message)
+        full = os.strerror(errno.ENOSPC) in failed.message
+        yield WriteRefusal(Stage.ENVIRONMENT if full else Stage.WRITE_FAILED, failed.message)
 
 
 def _violation(path: str, problem: str) -> WriteRefusal:

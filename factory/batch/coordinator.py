@@ -48,8 +48,10 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
     orders = read_workdir(workdir)
     with begin_run(Commission("run-all", workdir, orders, options, source, emit)) as run:
         session, recording = run.session, run.recording
-        history = read_history(session.repo.git, run.target)
+        history = read_history(session.parts.repo.git, run.target)
         batch = _Batch(orders, run.exempt, session, history)
+        if (first := batch.first_to_make()) is not None:
+            run.verify_base(first)
         worker = LocalWorker(session.execution, options.jobs)
         try:
             error = batch.run(worker, options.jobs)
@@ -81,7 +83,7 @@ class _Batch:
         self._orders = orders
         self._exempt = exempt
         self._session = session
-        self._root = session.folder.path
+        self._root = session.parts.folder.path
         self._base = history.tip
         self._started = time.monotonic()
         self._summaries: dict[int, RunSummary] = {}
@@ -98,19 +100,23 @@ class _Batch:
         start, since_start = history.continued(own.keys())
         self._schedule = Schedule.of(
             derive_graph([each.order for each in orders]),
-            session.options.keep_going,
+            session.parts.options.keep_going,
             start,
             landed,
             [own[commit] for commit in since_start],
         )
 
+    def first_to_make(self) -> int | None:
+        """Return the first order that is not on the branch; `None` if all are."""
+        return next(iter(self._schedule.startable()), None)
+
     def run(self, worker: Worker, jobs: int) -> LlmchError | None:
         """Make and land the orders; return the error that ended the run early, if there is one."""
-        emit = self._session.emit
+        emit = self._session.parts.emit
         emit(BatchStarted(len(self._orders), self._session.branch, self._base))
         for position, commit in sorted(self._schedule.commits.items()):
             order = self._orders[position].order
-            self._session.journal.record(OrderLanded(order.id, commit, skipped=True))
+            self._session.parts.journal.record(OrderLanded(order.id, commit, skipped=True))
             emit(OrderSkipped(order.id, order.title, commit))
         running: dict[Future[OrderResult], tuple[int, OrderTask]] = {}
         try:
@@ -146,11 +152,11 @@ class _Batch:
             base=self._base,
             tip=session.tip,
             orders=orders,
-            usage=usage_record(session.model.meter.run),
+            usage=usage_record(session.parts.model.meter.run),
         )
         write_json(self._root / "run_summary.json", summary.model_dump(mode="json"))
         recording.results["summary"] = public_json(summary)
-        recording.emit(usage_counted(session.model.meter.run))
+        recording.emit(usage_counted(session.parts.model.meter.run))
         recording.emit(
             BatchEnded(
                 verdict=summary.verdict,
@@ -159,7 +165,7 @@ class _Batch:
                 landed=sum(each.state.is_on_branch for each in orders),
                 orders=len(orders),
                 seconds=time.monotonic() - self._started,
-                repo=str(session.repo.tree),
+                repo=str(session.parts.repo.tree),
                 run_dir=summary.run_dir,
             )
         )
@@ -208,7 +214,9 @@ class _Batch:
 
     def _make_again(self, task: OrderTask, back: SentBack) -> OrderResult:
         """Make an order again on the tip. Nothing else lands meanwhile, so its result fits."""
-        self._session.emit(Noted(f"{task.name}: sent back to be made on the tip: {back.reason}"))
+        self._session.parts.emit(
+            Noted(f"{task.name}: sent back to be made on the tip: {back.reason}")
+        )
         again = replace(task, base=self._session.tip, folder=task.folder / "on_the_tip")
         self._session.begin(again)
         return self._session.execution.make(again)

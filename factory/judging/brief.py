@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from factory.judging.environment import Fault
 from factory.judging.excerpt import cut
 from factory.orders.documents import FailureBrief
 from factory.orders.stages import Stage
@@ -29,4 +30,18 @@ def brief_of(
         primary_error_excerpt=cut(account),
         constraints_reminder=reminder(stage, order),
         log=log,
+    )
+
+
+def brief_of_fault(fault: Fault, brief: FailureBrief) -> FailureBrief:
+    """Return the brief of a failed command, as a fault of the environment with its remedy."""
+    excerpt = brief.primary_error_excerpt
+    account = excerpt if fault.what in excerpt else f"{fault.what}\n{excerpt}"
+    return brief.model_copy(
+        update={
+            "stage": Stage.ENVIRONMENT,
+            "primary_error_excerpt": cut(account),
+            "constraints_reminder": "",
+            "remedy": fault.remedy,
+        }
     )

@@ -50,7 +50,10 @@ class WriteProposal(BaseModel):
 
 
 class FailureBrief(_Record):
-    """Hold a bounded account of a failed attempt, for the next prompt and for the user."""
+    """Hold a bounded account of a failed attempt, for the next prompt and for the user.
+
+    `remedy` says what a person can do where no other attempt would help. No prompt contains it.
+    """
 
     stage: Stage
     command: str | None = None
@@ -58,6 +61,7 @@ class FailureBrief(_Record):
     primary_error_excerpt: Annotated[str, Field(max_length=MAX_EXCERPT_CHARACTERS)]
     constraints_reminder: str = ""
     log: str | None = None
+    remedy: str = ""
 
 
 class SandboxRecord(_Record):
@@ -117,6 +121,7 @@ class OrderFailure(_Record):
     command: str | None = None
     exit_code: int | None = None
     excerpt: str
+    remedy: str = ""
 
 
 class CommandFlag(_Record):

@@ -97,7 +97,7 @@ def reminder(stage: Stage, order: WorkOrder) -> str:
             return "The commands cannot be changed: change the files so that all commands succeed."
         case Stage.CONTRACT_VIOLATED:
             return "Keep every declared name and signature exactly as the work order gives it."
-        case Stage.EXCEPTION | Stage.PREFLIGHT | Stage.WRITE_FAILED:
+        case Stage.EXCEPTION | Stage.PREFLIGHT | Stage.WRITE_FAILED | Stage.ENVIRONMENT:
             return ""
 
 
