@@ -97,3 +97,11 @@ class Interrupted(LlmchError):
     """Say that Ctrl-C or SIGTERM ended the command; its state is kept and the next run goes on."""
 
     exit_code = ExitCode.INTERRUPTED
+
+
+class InterruptedRun(KeyboardInterrupt):
+    """Say that Ctrl-C or SIGTERM ended a run that had begun; `hint` says how it goes on."""
+
+    def __init__(self, hint: str) -> None:
+        super().__init__()
+        self.hint = hint

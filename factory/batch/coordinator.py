@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +29,7 @@ from factory.record.summary import (
     usage_record,
 )
 from factory.recovery.signals import deferring_signals
+from factory.run.going_on import after_the_orders
 from factory.run.one_order import Commission, begin_run
 from factory.run.session import Session, error_of
 from shared.errors import LlmchError
@@ -59,7 +60,9 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
             with contextlib.suppress(LlmchError):  # the run's error matters more than the disk's
                 batch.summarise(recording, cut_short=True)
             raise
-        summary = batch.summarise(recording)
+        summary = batch.summarise(
+            recording, lambda orders: after_the_orders(run.standing, orders, error)
+        )
         if any(each.state.is_on_branch for each in summary.orders):
             summary = summary.model_copy(update={"pushed": session.push()})
             recording.results["summary"] = public_json(summary)
@@ -136,10 +139,17 @@ class _Batch:
             worker.cancel()
         return self._error
 
-    def summarise(self, recording: Recording, *, cut_short: bool = False) -> BatchSummary:
+    def summarise(
+        self,
+        recording: Recording,
+        next_step: Callable[[Sequence[RunSummary]], str] = lambda orders: "",
+        *,
+        cut_short: bool = False,
+    ) -> BatchSummary:
         """Write, announce and return the summary of the whole run.
 
-        `cut_short` says that the run was ended from outside.
+        `next_step` says what to do after these orders. `cut_short` says that the run was ended from
+        outside.
         """
         session = self._session
         self._stop_unfinished(cut_short=cut_short)
@@ -167,6 +177,7 @@ class _Batch:
                 seconds=time.monotonic() - self._started,
                 repo=str(session.parts.repo.tree),
                 run_dir=summary.run_dir,
+                next_step=next_step(orders),
             )
         )
         return summary

@@ -19,6 +19,14 @@ def _is_none(value: object) -> bool:
 Pushed = Annotated[bool | None, Field(exclude_if=_is_none)]
 """Whether the requested push succeeded. The key is absent from the JSON if no push was made."""
 
+
+def _is_empty(value: object) -> bool:
+    return value == ""
+
+
+Remedy = Annotated[str, Field(exclude_if=_is_empty)]
+"""What a person can do where no other attempt would help; absent from the JSON if empty."""
+
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -50,10 +58,7 @@ class WriteProposal(BaseModel):
 
 
 class FailureBrief(_Record):
-    """Hold a bounded account of a failed attempt, for the next prompt and for the user.
-
-    `remedy` says what a person can do where no other attempt would help. No prompt contains it.
-    """
+    """Hold a bounded account of a failed attempt, for the next prompt and for the user."""
 
     stage: Stage
     command: str | None = None
@@ -61,7 +66,7 @@ class FailureBrief(_Record):
     primary_error_excerpt: Annotated[str, Field(max_length=MAX_EXCERPT_CHARACTERS)]
     constraints_reminder: str = ""
     log: str | None = None
-    remedy: str = ""
+    remedy: Remedy = ""
 
 
 class SandboxRecord(_Record):
@@ -121,7 +126,7 @@ class OrderFailure(_Record):
     command: str | None = None
     exit_code: int | None = None
     excerpt: str
-    remedy: str = ""
+    remedy: Remedy = ""
 
 
 class CommandFlag(_Record):

@@ -27,10 +27,11 @@ from factory.repo.preflight import (
     find_repo,
     inspect_repo,
 )
+from factory.run.going_on import Standing, after_interruption
 from factory.run.opening import open_session
 from factory.run.parts import RunParts
 from factory.run.session import Session
-from shared.errors import InvalidInput, LlmchError
+from shared.errors import InterruptedRun, InvalidInput, LlmchError
 from shared.events import Emit, Warned
 from shared.files.atomic_io import make_folder, write_json
 from shared.llm.record.earlier_run import EarlierRun
@@ -73,6 +74,14 @@ class OpenRun:
     target: TargetBranch
     exempt: tuple[bool, ...]
     """For each order, whether it is verified by compiling alone."""
+
+    @property
+    def standing(self) -> Standing:
+        """Return where the run stands now, as far as it decides how the run goes on."""
+        commission, session = self.commission, self.session
+        planned = commission.orders[0].plan is not None
+        moved = session.tip != self.target.tip or self.target.exists != session.branch_exists
+        return Standing(commission.options, session.branch, planned, moved)
 
     def verify_base(self, first: int) -> None:
         """Verify the commit that the run starts from, as its order at `first` is verified.
@@ -173,7 +182,11 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
         ):
             emit(Warned(text))
         exempt = tuple(exempt for exempt, _ in exemptions)
-        yield OpenRun(commission, session, recording, target, exempt)
+        run = OpenRun(commission, session, recording, target, exempt)
+        try:
+            yield run
+        except KeyboardInterrupt as interrupt:
+            raise InterruptedRun(after_interruption(run.standing)) from interrupt
 
 
 def _run_begun(

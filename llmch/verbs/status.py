@@ -95,9 +95,19 @@ def _blocks(document: dict[str, Any]) -> Iterator[Block]:
     if document["state"] == "running":
         run += f" (pid {document['pid']}, {document['elapsed_seconds']:.0f}s)"
     elif RunState(document["state"]).can_go_on:
-        run += "; run the same command again to go on from there"
+        run += _going_on(document["orders"])
     yield Paragraph((run,))
     headings = ("order", "state", "attempts", "tokens", "cost", "")
     yield Rows(tuple(map(tuple, render_status(document))), headings)
     if failures := tuple(render_failures(document)):
         yield Paragraph(failures)
+
+
+def _going_on(orders: list[dict[str, Any]]) -> str:
+    """Return how a run that was stopped goes on; "" if all of its orders are on the branch."""
+    if all(order["commit"] for order in orders):
+        return ""
+    words = "; the same command again goes on from there"
+    if not any(order["commit"] for order in orders):
+        return words
+    return f"{words} (with --reuse-branch for --create-branch, and without --commit-hash)"

@@ -276,10 +276,13 @@ def verified_by(factory: Factory, script: str) -> None:
     commit_all(factory.repo, {"scripts/verify.sh": script})
 
 
+AFTER = "test -e hello.txt || exit 0\n"  # the base has to be green, or the order does not begin
+
+
 def test_a_verification_that_fails_is_told_with_its_output_and_tried_again(
     factory: Factory,
 ) -> None:
-    verified_by(factory, "grep -q good hello.txt || { echo 'not good' >&2; exit 3; }\n")
+    verified_by(factory, AFTER + "grep -q good hello.txt || { echo 'not good' >&2; exit 3; }\n")
     bad, good = (proposal({"hello.txt": text}) for text in ("bad\n", "good\n"))
     summary = factory.run(order(), [bad, good])
     assert stages(summary) == [Stage.VERIFY_FAILED, ""]
@@ -291,7 +294,7 @@ def test_a_verification_that_fails_is_told_with_its_output_and_tried_again(
 
 
 def test_acceptance_is_not_run_after_a_verification_that_failed(factory: Factory) -> None:
-    verified_by(factory, "exit 1\n")
+    verified_by(factory, AFTER + "exit 1\n")
     summary = factory.run(order(), [GOOD], max_attempts=1)
     assert summary.attempt_records[0].acceptance == ()
     assert said(summary) == "(the command printed nothing)"
@@ -299,7 +302,7 @@ def test_acceptance_is_not_run_after_a_verification_that_failed(factory: Factory
 
 @pytest.mark.parametrize("exit_code", [0, 1])
 def test_a_remark_of_the_sandbox_changes_no_verdict(factory: Factory, exit_code: int) -> None:
-    verified_by(factory, f"rm .git; git init --quiet .; exit {exit_code}\n")
+    verified_by(factory, f"{AFTER}rm .git; git init --quiet .; exit {exit_code}\n")
     summary = factory.run(order(), [GOOD], max_attempts=1)
     assert summary.verdict == ("FAIL" if exit_code else "PASS")
     assert "was put back" in summary.attempt_records[0].verify[0].note
@@ -307,7 +310,7 @@ def test_a_remark_of_the_sandbox_changes_no_verdict(factory: Factory, exit_code:
 
 def test_a_verification_that_overstays_is_ended_and_told_so(factory: Factory) -> None:
     begun = factory.scratch / "begun"
-    verified_by(factory, f"echo begun; touch {begun}; sleep 600\n")
+    verified_by(factory, f"{AFTER}echo begun; touch {begun}; sleep 600\n")
     summary = ended_by_its_deadline(
         lambda timeout: factory.run(order(), [GOOD], max_attempts=1, timeout_seconds=timeout),
         begun.exists,
@@ -317,7 +320,7 @@ def test_a_verification_that_overstays_is_ended_and_told_so(factory: Factory) ->
 
 
 def test_a_verification_that_a_signal_ends_is_told_with_the_signal(factory: Factory) -> None:
-    verified_by(factory, "kill -SEGV $$\n")
+    verified_by(factory, AFTER + "kill -SEGV $$\n")
     summary = factory.run(order(), [GOOD], max_attempts=1)
     assert stages(summary) == [Stage.VERIFY_FAILED]
     assert "SIGSEGV" in said(summary)
