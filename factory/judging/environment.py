@@ -175,7 +175,7 @@ def _no_network(output: str, around: Surroundings) -> Fault | None:
         return None
     if any(path in output for path in around.written):
         return None
-    if any(around.brought(host) for host in _HOST.findall(output)):
+    if any(host in around.added for host in _HOST.findall(output)):
         return None
     return Fault(
         "The command needs the network, which the sandbox does not have.",

@@ -104,7 +104,8 @@ class Baseline:
         lines = stable_excerpt(output, bench.path_names().items()).splitlines()
         how = f"ended with exit code {ended.exit_code}"
         if ended.cause is not Cause.EXITED:
-            how = f"failed: {ended.reason or str(ended.cause).replace('_', ' ')}"
+            why = f" ({ended.reason})" if ended.reason else ""
+            how = f"failed: {str(ended.cause).replace('_', ' ')}{why}"
         said = "".join(f"\n  | {line}" for line in lines[-_SHOWN_LINES:])
         around = surroundings_of(bench, self.options, commit)
         return PreflightRefused(
