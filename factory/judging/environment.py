@@ -144,7 +144,7 @@ def _missing_module(output: str, around: Surroundings) -> Fault | None:
     module = next(_missing_modules(output, around), "")
     if not module:
         return None
-    ways = [f"pass --python {each}" for each in around.environments]
+    ways = [f"pass --python {each} if that environment has it" for each in around.environments]
     if provides_module(around.declared, module):
         ways.append("pass --deps auto, which installs what the project declares")
     else:

@@ -19,14 +19,13 @@ from factory.judging.verification import Check
 from factory.orders.options import RunOptions
 from factory.sandbox.visible.interpreter import Interpreter, interpreter_of
 from factory.workbench.workbench import Workbench
-from shared.errors import CommandFailed
-from shared.files.atomic_io import make_folder, write_json
 from shared.work_order.hashing import sha256_bytes
 
 _MOST_KEPT: Final = 200
 _LARGEST_FILE: Final = 64 * 1024  # bytes; 200 keys take 14,000
 # O_NONBLOCK, because opening a FIFO would otherwise wait for a writer that never comes.
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
@@ -48,11 +47,16 @@ class KeptBases:
         return key in self._read()
 
     def add(self, key: str) -> None:
-        """Keep a key, and forget the oldest keys. A disk that refuses is no error."""
-        keys = [*(each for each in self._read() if each != key), key]
-        with contextlib.suppress(CommandFailed):
-            make_folder(self.path.parent)
-            write_json(self.path, {"verified": keys[-_MOST_KEPT:]}, sync=False)
+        """Keep a key, and forget the oldest keys. A disk that refuses is no error.
+
+        A file that a crash leaves torn counts as nothing, so it need not be written atomically.
+        """
+        keys = [*(each for each in self._read() if each != key), key][-_MOST_KEPT:]
+        with contextlib.suppress(OSError):
+            self.path.parent.mkdir(exist_ok=True)
+            self.path.unlink(missing_ok=True)
+            with os.fdopen(os.open(self.path, _WRITE, 0o644), "w") as file:
+                json.dump({"verified": keys}, file)
 
     def _read(self) -> list[str]:
         try:

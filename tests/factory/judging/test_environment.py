@@ -121,7 +121,7 @@ def test_the_remedy_names_what_the_checkout_has() -> None:
     fault = find_fault(ended("ModuleNotFoundError: No module named 'requests'"), around)
     assert fault is not None
     assert fault.remedy == (
-        "pass --python /repo/.venv/bin/python, "
+        "pass --python /repo/.venv/bin/python if that environment has it, "
         "or pass --deps auto, which installs what the project declares"
     )
 
