@@ -61,6 +61,7 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
         jobs=getattr(args, "jobs", 1),
         keep_going=getattr(args, "keep_going", False),
         allow_verify_exempt=args.allow_verify_exempt,
+        allow_red=args.allow_red,
         allow_repo_filters=args.allow_repo_filters,
         push=args.push,
         out=args.out,
@@ -92,6 +93,10 @@ def _add_attempt_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--allow-verify-exempt", action="store_true",
         help="believe an order that asks to be exempt from verification",
+    )  # fmt: skip
+    group.add_argument(
+        "--allow-red", action="store_true",
+        help="begin although verification fails on the base; no order may make more fail",
     )  # fmt: skip
 
 

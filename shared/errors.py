@@ -69,6 +69,12 @@ class PreflightRefused(LlmchError):
     exit_code = ExitCode.PREFLIGHT
 
 
+class EnvironmentFault(CommandFailed):
+    """Say that the environment, not the work, is at fault: no room on the disk, no program."""
+
+    exit_code = ExitCode.PREFLIGHT
+
+
 class SandboxUnavailable(LlmchError):
     """Say that no sandbox works here and that the user did not waive it."""
 
@@ -91,3 +97,11 @@ class Interrupted(LlmchError):
     """Say that Ctrl-C or SIGTERM ended the command; its state is kept and the next run goes on."""
 
     exit_code = ExitCode.INTERRUPTED
+
+
+class InterruptedRun(KeyboardInterrupt):
+    """Say that Ctrl-C or SIGTERM ended a run that had begun; `hint` says how it goes on."""
+
+    def __init__(self, hint: str) -> None:
+        super().__init__()
+        self.hint = hint

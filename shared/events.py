@@ -389,7 +389,10 @@ class BatchStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class BatchEnded(Event):
-    """Report that the execution of a manifest's orders is over."""
+    """Report that the execution of a manifest's orders is over.
+
+    `next_step` says what to do where not all orders are on the branch.
+    """
 
     kind: ClassVar[str] = "batch_ended"
     verdict: str
@@ -400,3 +403,4 @@ class BatchEnded(Event):
     seconds: float
     repo: str = ""
     run_dir: str = ""
+    next_step: str = ""

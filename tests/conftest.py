@@ -13,11 +13,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests import processes
 from tests.harness import Factory, git
 
 _OWN_VARIABLES = ("GIT_", "LLMCH_", "OPENAI_", "XDG_", "SOURCE_DATE_EPOCH")
+
+
+# How long one example takes says more of the machine's load than of the code.
+settings.register_profile("any-machine", deadline=None)
+settings.load_profile("any-machine")
 
 
 def pytest_configure() -> None:

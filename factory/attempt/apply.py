@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
 from factory.attempt.staging import stage_proposal, write_files
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
-from factory.judging.brief import brief_of
-from factory.orders.stages import AttemptStage
-from factory.proposal.scope import check_proposal
+from factory.judging.brief import brief_of, brief_of_fault
+from factory.judging.environment import full_disk
+from factory.orders.documents import FailureBrief
+from factory.orders.stages import AttemptStage, Stage
+from factory.proposal.scope import WriteRefusal, check_proposal
 from factory.proposal.shown import hashes_of
 from shared.events import WritesApplied
 from shared.files.atomic_io import write_json
+from shared.work_order.schemas import WorkOrder
 
 
 def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
@@ -30,14 +34,19 @@ def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
     if not violations:
         tree, violations = stage_proposal(git, proposal)
     if violations:
-        account = "\n".join(each.message for each in violations)
-        attempt = replace(attempt, brief=brief_of(violations[0].stage, order, account))
+        attempt = replace(attempt, brief=_refused(violations, order))
     else:
         attempt = replace(attempt, tree=tree)
     _record(context, attempt)
     if not violations:
         context.emit(WritesApplied(order.id, attempt.number, proposal.paths, proposal.summary))
     return {"attempt": attempt}
+
+
+def _refused(violations: Sequence[WriteRefusal], order: WorkOrder) -> FailureBrief:
+    account = "\n".join(each.message for each in violations)
+    brief = brief_of(violations[0].stage, order, account)
+    return brief_of_fault(full_disk(), brief) if brief.stage is Stage.ENVIRONMENT else brief
 
 
 def _record(context: FactoryContext, attempt: Attempt) -> None:

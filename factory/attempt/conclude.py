@@ -33,6 +33,7 @@ def _pass(state: FactoryState, context: FactoryContext) -> StateUpdate:
     commit, drift = context.workspace.commit(attempt.tree, files, context.task.commit_facts)
     if drift:
         context.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
+    context.red.learn(commit, attempt.red)
     record = attempt_record(attempt, context, drift=drift)
     return {"records": (*state["records"], record), "verdict": Passed(commit, attempt.tree, files)}
 
@@ -78,6 +79,8 @@ def _record_patch(attempt: Attempt, context: FactoryContext) -> None:
 
 
 def _next_step(attempt: int, max_attempts: int, brief: FailureBrief) -> str:
+    if brief.remedy:
+        return f"no attempt would fix this: {brief.remedy}"
     if not brief.stage.retryable:
         return "another attempt would not fix this: the order has failed"
     if attempt >= max_attempts:

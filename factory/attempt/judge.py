@@ -50,12 +50,18 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
             written={
                 each.path: sha256_bytes(each.content.encode()) for each in attempt.proposed.writes
             },
+            red=context.red.of(context.task.base),
         )
     )
     failed = judgement.brief
-    brief_or_none = _with_notes(failed, attempt, context) if failed else None
-    verify, acceptance = judgement.verify, judgement.acceptance
-    return {"attempt": replace(attempt, verify=verify, acceptance=acceptance, brief=brief_or_none)}
+    judged = replace(
+        attempt,
+        verify=judgement.verify,
+        acceptance=judgement.acceptance,
+        red=judgement.red,
+        brief=_with_notes(failed, attempt, context) if failed else None,
+    )
+    return {"attempt": judged}
 
 
 def _with_notes(brief: FailureBrief, attempt: Attempt, context: FactoryContext) -> FailureBrief:

@@ -7,7 +7,9 @@ and checked before any command runs, and committed as it is.
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 
 from factory.orders.documents import FileWrite, WriteProposal
@@ -15,6 +17,7 @@ from factory.orders.stages import Stage
 from factory.proposal.scope import WriteRefusal
 from factory.workbench.side_by_side import side_by_side
 from factory.workbench.tree import NotReadable, Tree
+from shared.files.atomic_io import is_disk_full
 from shared.git.answers import TreeEntry
 from shared.git.client import Git, GitFailed
 
@@ -30,7 +33,8 @@ def write_files(tree: Tree, proposal: WriteProposal) -> tuple[WriteRefusal, ...]
             tree.write(write.path, write.content.encode())
         except (OSError, NotReadable) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            return (WriteRefusal(Stage.WRITE_FAILED, f"{write.path!r} was not written: {reason}"),)
+            stage = Stage.ENVIRONMENT if is_disk_full(error) else Stage.WRITE_FAILED
+            return (WriteRefusal(stage, f"{write.path!r} was not written: {reason}"),)
     return ()
 
 
@@ -105,7 +109,8 @@ def _refused_by_git(git: Git, paths: Sequence[str], failed: GitFailed) -> Iterat
     for path in encoded:
         yield _violation(path, _alteration("", attributes[path]))
     if not encoded:
-        yield WriteRefusal(Stage.WRITE_FAILED, failed.message)
+        full = os.strerror(errno.ENOSPC) in failed.message
+        yield WriteRefusal(Stage.ENVIRONMENT if full else Stage.WRITE_FAILED, failed.message)
 
 
 def _violation(path: str, problem: str) -> WriteRefusal:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from factory.judging.evidence import Evidence
+from factory.judging.known_red import NOTHING_RED, KnownRed, RedCommits
 from factory.judging.warm_checker import WarmChecker
 from factory.orders.documents import (
     AskedAgain,
@@ -55,6 +56,8 @@ class Attempt:
     """The reason why the type checker could not judge the files written, if there is one."""
     verify: tuple[CmdResult, ...] = ()
     acceptance: tuple[CmdResult, ...] = ()
+    red: KnownRed = NOTHING_RED
+    """The checks that failed and were allowed to, because they failed before the order."""
     brief: FailureBrief | None = None
 
     @property
@@ -102,6 +105,7 @@ class FactoryContext:
     bench: Workbench
     client: LlmClient
     checker: WarmChecker
+    red: RedCommits
     emit: Emit
     progress: AttemptProgress
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +29,7 @@ from factory.record.summary import (
     usage_record,
 )
 from factory.recovery.signals import deferring_signals
+from factory.run.going_on import after_the_orders
 from factory.run.one_order import Commission, begin_run
 from factory.run.plan_forecast import announce_forecast
 from factory.run.session import Session, error_of
@@ -49,8 +50,10 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
     orders = read_workdir(workdir)
     with begin_run(Commission("run-all", workdir, orders, options, source, emit)) as run:
         session, recording = run.session, run.recording
-        history = read_history(session.repo.git, run.target)
+        history = read_history(session.parts.repo.git, run.target)
         batch = _Batch(orders, run.exempt, session, history)
+        if (first := batch.first_to_make()) is not None:
+            run.verify_base(first)
         if source.mode is Mode.LIVE and (remaining := batch.remaining()):
             announce_forecast(remaining, session)
         worker = LocalWorker(session.execution, options.jobs)
@@ -60,7 +63,9 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
             with contextlib.suppress(LlmchError):  # the run's error matters more than the disk's
                 batch.summarise(recording, cut_short=True)
             raise
-        summary = batch.summarise(recording)
+        summary = batch.summarise(
+            recording, lambda orders: after_the_orders(run.standing, orders, error)
+        )
         if any(each.state.is_on_branch for each in summary.orders):
             summary = summary.model_copy(update={"pushed": session.push()})
             recording.results["summary"] = public_json(summary)
@@ -84,7 +89,7 @@ class _Batch:
         self._orders = orders
         self._exempt = exempt
         self._session = session
-        self._root = session.folder.path
+        self._root = session.parts.folder.path
         self._base = history.tip
         self._started = time.monotonic()
         self._summaries: dict[int, RunSummary] = {}
@@ -101,7 +106,7 @@ class _Batch:
         start, since_start = history.continued(own.keys())
         self._schedule = Schedule.of(
             derive_graph([each.order for each in orders]),
-            session.options.keep_going,
+            session.parts.options.keep_going,
             start,
             landed,
             [own[commit] for commit in since_start],
@@ -112,13 +117,17 @@ class _Batch:
         states = zip(self._orders, self._schedule.states, strict=True)
         return tuple(order for order, state in states if not state.is_on_branch)
 
+    def first_to_make(self) -> int | None:
+        """Return the first order that is not on the branch; `None` if all are."""
+        return next(iter(self._schedule.startable()), None)
+
     def run(self, worker: Worker, jobs: int) -> LlmchError | None:
         """Make and land the orders; return the error that ended the run early, if there is one."""
-        emit = self._session.emit
+        emit = self._session.parts.emit
         emit(BatchStarted(len(self._orders), self._session.branch, self._base))
         for position, commit in sorted(self._schedule.commits.items()):
             order = self._orders[position].order
-            self._session.journal.record(OrderLanded(order.id, commit, skipped=True))
+            self._session.parts.journal.record(OrderLanded(order.id, commit, skipped=True))
             emit(OrderSkipped(order.id, order.title, commit))
         running: dict[Future[OrderResult], tuple[int, OrderTask]] = {}
         try:
@@ -138,10 +147,17 @@ class _Batch:
             worker.cancel()
         return self._error
 
-    def summarise(self, recording: Recording, *, cut_short: bool = False) -> BatchSummary:
+    def summarise(
+        self,
+        recording: Recording,
+        next_step: Callable[[Sequence[RunSummary]], str] = lambda orders: "",
+        *,
+        cut_short: bool = False,
+    ) -> BatchSummary:
         """Write, announce and return the summary of the whole run.
 
-        `cut_short` says that the run was ended from outside.
+        `next_step` says what to do after these orders. `cut_short` says that the run was ended from
+        outside.
         """
         session = self._session
         self._stop_unfinished(cut_short=cut_short)
@@ -154,11 +170,11 @@ class _Batch:
             base=self._base,
             tip=session.tip,
             orders=orders,
-            usage=usage_record(session.model.meter.run),
+            usage=usage_record(session.parts.model.meter.run),
         )
         write_json(self._root / "run_summary.json", summary.model_dump(mode="json"))
         recording.results["summary"] = public_json(summary)
-        recording.emit(usage_counted(session.model.meter.run))
+        recording.emit(usage_counted(session.parts.model.meter.run))
         recording.emit(
             BatchEnded(
                 verdict=summary.verdict,
@@ -167,8 +183,9 @@ class _Batch:
                 landed=sum(each.state.is_on_branch for each in orders),
                 orders=len(orders),
                 seconds=time.monotonic() - self._started,
-                repo=str(session.repo.tree),
+                repo=str(session.parts.repo.tree),
                 run_dir=summary.run_dir,
+                next_step=next_step(orders),
             )
         )
         return summary
@@ -216,7 +233,9 @@ class _Batch:
 
     def _make_again(self, task: OrderTask, back: SentBack) -> OrderResult:
         """Make an order again on the tip. Nothing else lands meanwhile, so its result fits."""
-        self._session.emit(Noted(f"{task.name}: sent back to be made on the tip: {back.reason}"))
+        self._session.parts.emit(
+            Noted(f"{task.name}: sent back to be made on the tip: {back.reason}")
+        )
         again = replace(task, base=self._session.tip, folder=task.folder / "on_the_tip")
         self._session.begin(again)
         return self._session.execution.make(again)

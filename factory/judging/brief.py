@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from factory.judging.environment import Fault
 from factory.judging.excerpt import cut, shorten
 from factory.orders.documents import FailureBrief
 from factory.orders.limits import MAX_FACT_CHARACTERS, MAX_FACTS
@@ -50,3 +51,17 @@ def _bounded(earlier: Sequence[str], added: Sequence[str]) -> tuple[str, ...]:
     last = [shorten(" ".join(each.split()), MAX_FACT_CHARACTERS) for each in added][-MAX_FACTS:]
     kept = [each for each in earlier if each not in last][: MAX_FACTS - len(last)]
     return (*kept, *dict.fromkeys(last))
+
+
+def brief_of_fault(fault: Fault, brief: FailureBrief) -> FailureBrief:
+    """Return the brief of a failed command, as a fault of the environment with its remedy."""
+    excerpt = brief.primary_error_excerpt
+    account = excerpt if fault.what in excerpt else f"{fault.what}\n{excerpt}"
+    return brief.model_copy(
+        update={
+            "stage": Stage.ENVIRONMENT,
+            "primary_error_excerpt": cut(account),
+            "constraints_reminder": "",
+            "remedy": fault.remedy,
+        }
+    )

@@ -10,9 +10,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
-from factory.judging.brief import brief_of
-from factory.judging.excerpt import stable_excerpt, stable_text
+from factory.judging.brief import brief_of, brief_of_fault
+from factory.judging.environment import find_fault
+from factory.judging.excerpt import cut, stable_excerpt, stable_text
 from factory.judging.failure.account import account_of
+from factory.judging.known_red import NOTHING_RED, KnownRed, RedCheck, more_failures
+from factory.judging.surroundings import surroundings_of
 from factory.judging.verification import Check, parse_check, verification_of
 from factory.orders.documents import CmdResult, FailureBrief, SandboxRecord
 from factory.orders.options import RunOptions
@@ -37,7 +40,7 @@ class Judging:
     """Hold what it takes to judge a workbench's tree: task, options, and where the records go.
 
     `folder` gets results and logs. `written` maps each file that no command may change to its
-    hash. `attempt` is 0 outside an attempt.
+    hash. `attempt` is 0 outside an attempt. `red` is what failed before the order began.
     """
 
     task: OrderTask
@@ -48,6 +51,7 @@ class Judging:
     folder: Path
     attempt: int = 0
     written: Mapping[str, str] = field(default_factory=dict)
+    red: KnownRed = NOTHING_RED
 
     @property
     def order(self) -> WorkOrder:
@@ -72,26 +76,35 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Hold the results of the commands; `brief` says what failed, if anything did."""
+    """Hold the results of the commands; `brief` says what failed, if anything did.
+
+    `red` holds the checks that failed and were allowed to.
+    """
 
     verify: tuple[CmdResult, ...]
     acceptance: tuple[CmdResult, ...]
     brief: FailureBrief | None
+    red: KnownRed = NOTHING_RED
 
 
 @dataclass(slots=True)
 class _Phase:
-    """Hold one series of commands, their results, and the brief of a failure."""
+    """Hold one series of commands, their results, and the brief of a failure.
+
+    `known` is what may fail, and `red` collects what of it did.
+    """
 
     stage: Stage
     purpose: AttemptStage
+    known: KnownRed = NOTHING_RED
     results: list[CmdResult] = field(default_factory=list)
+    red: dict[str, RedCheck] = field(default_factory=dict)
     brief: FailureBrief | None = None
 
 
 def run_checks(judging: Judging) -> Judgement:
     """Run every check up to the first that fails. Raises `CommandFailed` if a log is refused."""
-    verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY)
+    verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY, judging.red)
     _run_phase(verify, verification_of(judging.tree, exempt=judging.task.exempt), judging)
     _record(judging, "verify_result.json", verify.results)
     if verify.brief:
@@ -107,7 +120,8 @@ def run_checks(judging: Judging) -> Judgement:
         commands = tuple(parse_check(each) for each in judging.order.acceptance_commands)
         _run_phase(acceptance, commands, judging)
     _record(judging, "acceptance_result.json", acceptance.results)
-    return Judgement(tuple(verify.results), tuple(acceptance.results), acceptance.brief)
+    red = KnownRed(verify.red)
+    return Judgement(tuple(verify.results), tuple(acceptance.results), acceptance.brief, red)
 
 
 def try_acceptance(judging: Judging) -> Iterator[tuple[str, CmdResult]]:
@@ -125,11 +139,17 @@ def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None
     """Run the commands up to the first that fails; if none does, check the written files."""
     judging.progress.begin_stage(judging.attempt, phase.purpose)
     for number, check in enumerate(checks, 1):
-        result, ended = _run_with_retries(check, judging, f"{phase.purpose}_{number}")
+        result, ended = _run_with_retries(check, judging, phase, f"{phase.purpose}_{number}")
         phase.results.append(result)
-        if not _passes(check, ended):
-            phase.brief = _failed_command(phase, check, ended, judging)
-            return
+        if check.passes(ended):
+            continue
+        now = RedCheck.of(ended)
+        if phase.known.allows(check.text, now):
+            phase.red[check.text] = now
+            continue
+        brief = _failed_command(phase, check, ended, judging)
+        phase.brief = _billed(_compared(brief, phase.known, now), ended, judging)
+        return
     tampered = _changed_by_commands(judging)
     if tampered:
         problem = (
@@ -139,19 +159,32 @@ def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None
         phase.brief = brief_of(phase.stage, judging.order, judging.excerpt(problem))
 
 
-def _passes(check: Check, ended: Ended) -> bool:
-    tolerated = ended.cause is Cause.EXITED and check.note_for(ended.exit_code)
-    return ended.ok or bool(tolerated)
+def _compared(brief: FailureBrief, known: KnownRed, now: RedCheck) -> FailureBrief:
+    """Return the brief with a first line on what fails beyond what failed before the order."""
+    before = known.checks.get(brief.command or "")
+    if before is None:
+        return brief
+    account = f"{more_failures(before, now)}\n{brief.primary_error_excerpt}"
+    return brief.model_copy(update={"primary_error_excerpt": cut(account)})
 
 
-def _run_with_retries(check: Check, judging: Judging, name: str) -> tuple[CmdResult, Ended]:
+def _billed(brief: FailureBrief, ended: Ended, judging: Judging) -> FailureBrief:
+    """Return the brief as a fault of the environment, if that is what made the command fail."""
+    around = surroundings_of(judging.bench, judging.options, judging.task.base, judging.written)
+    fault = find_fault(ended, around)
+    return brief if fault is None else brief_of_fault(fault, brief)
+
+
+def _run_with_retries(
+    check: Check, judging: Judging, phase: _Phase, name: str
+) -> tuple[CmdResult, Ended]:
     """Run a command, and run a failing one again: one that then passes is flaky, not wrong."""
-    result, ended = _run_one(check, judging, name)
+    result, ended = _run_one(check, judging, phase, name)
     for retry in range(1, judging.options.retry_flaky + 1):
-        if _passes(check, ended):
+        if check.passes(ended):
             break
-        again, ended_again = _run_one(check, judging, f"{name}_again_{retry}")
-        if _passes(check, ended_again):
+        again, ended_again = _run_one(check, judging, phase, f"{name}_again_{retry}")
+        if check.passes(ended_again):
             note = f"flaky: failed with exit code {result.exit_code}, passed on run {retry + 1}"
             judging.emit(Warned(f"{judging.order.id}: `{check.text}` is {note}"))
             return again.model_copy(update={"note": note, "flaky": True}), ended_again
@@ -159,15 +192,27 @@ def _run_with_retries(check: Check, judging: Judging, name: str) -> tuple[CmdRes
     return result, ended
 
 
-def _run_one(check: Check, judging: Judging, name: str) -> tuple[CmdResult, Ended]:
-    order, purpose = judging.order.id, name.partition("_")[0]
-    judging.emit(CommandStarted(order, purpose, check.text))
+def _run_one(check: Check, judging: Judging, phase: _Phase, name: str) -> tuple[CmdResult, Ended]:
+    order = judging.order.id
+    judging.emit(CommandStarted(order, phase.purpose, check.text))
     ended = _execute(check, judging, name)
-    note = check.note_for(ended.exit_code) or ""
+    note = _note_on(check, ended, phase.known)
     judging.emit(
-        CommandEnded(order, purpose, check.text, ended.exit_code, ended.duration_seconds, note)
+        CommandEnded(
+            order, phase.purpose, check.text, ended.exit_code, ended.duration_seconds, note
+        )
     )
     return _result(ended, judging, note), ended
+
+
+def _note_on(check: Check, ended: Ended, known: KnownRed) -> str:
+    """Return why a command passes although it failed; "" if it does not pass or did not fail."""
+    if check.passes(ended):
+        return check.note_for(ended.exit_code) or ""
+    now = RedCheck.of(ended)
+    if not known.allows(check.text, now):
+        return ""
+    return f"red before the order too: {known.checks[check.text].describe()}, {now.describe()} now"
 
 
 def _execute(check: Check, judging: Judging, name: str) -> Ended:

@@ -6,6 +6,7 @@ import re
 import shlex
 from dataclasses import dataclass
 
+from factory.sandbox import Cause, Ended
 from factory.workbench.tree import Tree
 from shared.shell_words import split_words
 from shared.work_order.schemas import VERIFY_SCRIPT
@@ -24,6 +25,10 @@ class Check:
     def note_for(self, exit_code: int) -> str | None:
         """Return why `exit_code` passes although it is not 0, or `None`."""
         return dict(self.tolerated).get(exit_code)
+
+    def passes(self, ended: Ended) -> bool:
+        """Return whether the command passed."""
+        return ended.ok or (ended.cause is Cause.EXITED and bool(self.note_for(ended.exit_code)))
 
 
 def parse_check(text: str, *tolerated: tuple[int, str]) -> Check:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from factory.judging.commands import Judging, run_checks
 from factory.judging.contract import check_declarations, render_violation, without_syntax
+from factory.judging.known_red import RedCommits
 from factory.judging.warm_checker import WarmChecker
+from factory.orders.documents import FailureBrief
 from factory.orders.options import RunOptions
 from factory.orders.stages import Stage
 from factory.orders.task import OrderTask
@@ -17,6 +19,7 @@ from factory.record.summary import unjudged_warning
 from factory.repo.preflight import Repo
 from factory.workbench.pool import WorkbenchPool
 from factory.workbench.workbench import Workbench
+from shared.errors import EnvironmentFault
 from shared.events import Emit, Noted, Warned
 from shared.files.atomic_io import make_folder, write_json
 
@@ -44,13 +47,15 @@ class Merging:
     repo: Repo
     pool: WorkbenchPool
     checker: WarmChecker
+    red: RedCommits
     emit: Emit
 
     def onto(self, tip: str, task: OrderTask, passed: Passed) -> Merged | SentBack:
         """Return the commit of the merged tree on `tip`, or why it does not pass every check there.
 
         The merged tree is always judged as a whole. Even orders without a common file may not fit
-        together, because tests read more files than an order is shown.
+        together, because tests read more files than an order is shown. Raises `EnvironmentFault`
+        if a command fails because of the environment.
         """
         order, git = task.order, self.repo.git
         tree = git.merge_trees(tip, passed.commit)
@@ -72,12 +77,19 @@ class Merging:
             written = {path: bench.workspace.tree.state_of(path).sha256 for path in passed.files}
             progress = AnnouncedProgress(order.id, self.emit)
             judging = Judging(
-                task, self.options, bench, self.emit, progress, folder, written=written
+                task,
+                self.options,
+                bench,
+                self.emit,
+                progress,
+                folder,
+                written=written,
+                red=self.red.of(tip),
             )
             judgement = run_checks(judging)
         if judgement.brief:
-            excerpt = judgement.brief.primary_error_excerpt.splitlines()
-            return SentBack(f"{judgement.brief.stage} on the tip: {' '.join(excerpt[-1:])}")
+            return _sent_back(judgement.brief)
+        self.red.learn(commit, judgement.red)
         return Merged(commit, tree)
 
     def _violation(
@@ -103,3 +115,11 @@ class Merging:
         if contract.unjudged:
             self.emit(Warned(f"{task.name}: {unjudged_warning(contract.unjudged)}"))
         return render_violation(contract.violations[0]) if contract.violations else ""
+
+
+def _sent_back(brief: FailureBrief) -> SentBack:
+    """Return why an order has to be made again; raise if no other proposal would help."""
+    excerpt = brief.primary_error_excerpt.splitlines()
+    if brief.stage is Stage.ENVIRONMENT:
+        raise EnvironmentFault(f"`{brief.command}` on the tip: {excerpt[0]}", brief.remedy)
+    return SentBack(f"{brief.stage} on the tip: {' '.join(excerpt[-1:])}")

@@ -19,6 +19,14 @@ def _is_none(value: object) -> bool:
 Pushed = Annotated[bool | None, Field(exclude_if=_is_none)]
 """Whether the requested push succeeded. The key is absent from the JSON if no push was made."""
 
+
+def _is_empty(value: object) -> bool:
+    return value == ""
+
+
+Remedy = Annotated[str, Field(exclude_if=_is_empty)]
+"""What a person can do where no other attempt would help; absent from the JSON if empty."""
+
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -65,6 +73,7 @@ class FailureBrief(_Record):
     constraints_reminder: str = ""
     log: str | None = None
     facts: Annotated[tuple[Fact, ...], Field(max_length=MAX_FACTS)] = ()
+    remedy: Remedy = ""
 
 
 class SandboxRecord(_Record):
@@ -140,6 +149,7 @@ class OrderFailure(_Record):
     command: str | None = None
     exit_code: int | None = None
     excerpt: str
+    remedy: Remedy = ""
 
 
 class CommandFlag(_Record):

@@ -26,6 +26,8 @@ class RunOptions:
     jobs: int = 1
     keep_going: bool = False
     allow_verify_exempt: bool = False
+    allow_red: bool = False
+    """Whether orders may begin on a base whose verification fails; then none may make more fail."""
     patience_seconds: float = 10.0
     """How long to wait, once a model's reply has arrived, for trials started beside the call.
     The default is about the time that a model takes itself; a replay must not wait longer."""

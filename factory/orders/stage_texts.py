@@ -69,6 +69,14 @@ STAGE_TEXTS: Final = (
         "`--reply-format files`.",
     ),
     StageText(
+        Stage.ENVIRONMENT,
+        "The environment lacks what a command needs: a program, a package that the repo declares, "
+        "the network, or room on the disk.",
+        "No other proposal could provide it, so the order ends.",
+        "Do what the remedy says, then run the command again. The reply is on record and not paid "
+        "for again.",
+    ),
+    StageText(
         Stage.WRITE_FAILED,
         "The disk or git refused to write a file.",
         "No other proposal could be written either, so the order ends.",

@@ -37,8 +37,12 @@ class Stage(StrEnum):
     VERIFY_FAILED = "verify_failed"
     CONTRACT_VIOLATED = "contract_violated"
     ACCEPTANCE_FAILED = "acceptance_failed"
+    ENVIRONMENT = "environment"
 
     @property
     def retryable(self) -> bool:
-        """Return whether another proposal could succeed. None can fix the disk or the plan."""
-        return self not in (Stage.PREFLIGHT, Stage.WRITE_FAILED)
+        """Return whether another proposal could succeed.
+
+        None can fix the plan, the disk, or what is not installed.
+        """
+        return self not in (Stage.PREFLIGHT, Stage.WRITE_FAILED, Stage.ENVIRONMENT)

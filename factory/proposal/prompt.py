@@ -93,7 +93,7 @@ def reminder(stage: Stage, order: WorkOrder) -> str:
             return "Keep every declared name and signature exactly as the work order gives it."
         case Stage.REPEATED:
             return "Give other files than before."
-        case Stage.EXCEPTION | Stage.PREFLIGHT | Stage.WRITE_FAILED:
+        case Stage.EXCEPTION | Stage.PREFLIGHT | Stage.WRITE_FAILED | Stage.ENVIRONMENT:
             return ""
 
 

@@ -103,11 +103,10 @@ class AttemptProgress:
 def failure_facts(brief: FailureBrief) -> FailureFacts:
     """Return what the journal records of a failure, with an excerpt of a few lines.
 
-    The excerpt contains no secrets.
+    The excerpt ends with the remedy, where there is one, and contains no secrets.
     """
-    return FailureFacts(
-        brief.stage, brief.command, brief.exit_code, short_excerpt(brief.primary_error_excerpt)
-    )
+    account = f"{brief.primary_error_excerpt}\n{brief.remedy}"
+    return FailureFacts(brief.stage, brief.command, brief.exit_code, short_excerpt(account))
 
 
 def short_excerpt(text: str) -> str:

@@ -152,6 +152,7 @@ def _from_brief(brief: FailureBrief) -> OrderFailure:
         command=brief.command,
         exit_code=brief.exit_code,
         excerpt=brief.primary_error_excerpt,
+        remedy=brief.remedy,
     )
 
 

@@ -8,20 +8,18 @@ from dataclasses import dataclass, field, replace
 
 from factory.attempt.state import FactoryContext, FactoryState, first_state
 from factory.judging.brief import brief_of
+from factory.judging.known_red import RedCommits
 from factory.judging.warm_checker import WarmChecker
 from factory.orders.documents import AttemptRecord
-from factory.orders.options import RunOptions
 from factory.orders.stages import Stage
 from factory.orders.task import OrderResult, OrderTask
 from factory.orders.verdict import Errored
-from factory.record.journal import Journal
 from factory.record.progress import AttemptProgress
 from factory.record.summary import usage_record
+from factory.run.parts import RunParts
 from factory.workbench.pool import WorkbenchPool
 from shared.errors import LlmchError
-from shared.events import Emit
 from shared.files.atomic_io import write_json
-from shared.llm.stack import Model
 
 
 @dataclass(slots=True)
@@ -36,12 +34,10 @@ class _UnderWay:
 class Execution:
     """Make orders, with what all orders of a run share. Several threads may use it."""
 
-    options: RunOptions
+    parts: RunParts
     pool: WorkbenchPool
-    model: Model
     checker: WarmChecker
-    journal: Journal
-    emit: Emit
+    red: RedCommits
     cancelled: threading.Event = field(default_factory=threading.Event)
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)
     _ended: dict[str, tuple[AttemptRecord, ...]] = field(default_factory=dict)
@@ -60,11 +56,12 @@ class Execution:
             with self.pool.lend(task.base) as bench:
                 context = FactoryContext(
                     task=task,
-                    options=self.options,
+                    options=self.parts.options,
                     bench=bench,
-                    client=self.model.client,
+                    client=self.parts.model.client,
                     checker=self.checker,
-                    emit=self.emit,
+                    red=self.red,
+                    emit=self.parts.emit,
                     progress=self._progress(task),
                 )
                 under_way = _UnderWay(context, first_state())
@@ -94,10 +91,10 @@ class Execution:
     def _progress(self, task: OrderTask) -> AttemptProgress:
         return AttemptProgress(
             order=task.name,
-            journal=self.journal,
-            emit=self.emit,
+            journal=self.parts.journal,
+            emit=self.parts.emit,
             cancelled=self.cancelled,
-            usage=lambda: usage_record(self.model.meter.of_order(task.name)),
+            usage=lambda: usage_record(self.parts.model.meter.of_order(task.name)),
         )
 
 

@@ -28,12 +28,15 @@ from factory.repo.preflight import (
     find_repo,
     inspect_repo,
 )
-from factory.run.session import Session, open_session
-from shared.errors import InvalidInput, LlmchError
+from factory.run.going_on import Standing, after_interruption
+from factory.run.opening import open_session
+from factory.run.parts import RunParts
+from factory.run.session import Session
+from shared.errors import InterruptedRun, InvalidInput, LlmchError
 from shared.events import Emit, Warned
 from shared.files.atomic_io import make_folder, write_json
 from shared.llm.record.earlier_run import EarlierRun
-from shared.llm.stack import ModelSource, open_model, transcript_of
+from shared.llm.stack import Mode, ModelSource, open_model, transcript_of
 from shared.plan_folder.read import PlanFacts
 from shared.run_record import (
     ModelSettings,
@@ -44,6 +47,7 @@ from shared.run_record import (
     recorded_run,
 )
 from shared.work_order.hashing import order_key
+from shared.work_order.schemas import VERIFY_SCRIPT
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +69,36 @@ class Commission:
 class OpenRun:
     """Hold a run that has begun: the repo is held, and the run's records are open."""
 
+    commission: Commission
     session: Session
     recording: Recording
     target: TargetBranch
     exempt: tuple[bool, ...]
     """For each order, whether it is verified by compiling alone."""
+
+    @property
+    def standing(self) -> Standing:
+        """Return where the run stands now, as far as it decides how the run goes on."""
+        commission, session = self.commission, self.session
+        planned = commission.orders[0].plan is not None
+        moved = session.tip != self.target.tip or self.target.exists != session.branch_exists
+        return Standing(commission.options, session.branch, planned, moved)
+
+    def verify_base(self, first: int) -> None:
+        """Verify the commit that the run starts from, as its order at `first` is verified.
+
+        A replay pays for nothing, so it needs to know only what a red base allows. Where the order
+        writes the verification script, the code is compiled and not run. Raises `PreflightRefused`
+        if the base is red.
+        """
+        commission, session = self.commission, self.session
+        if commission.source.mode is Mode.REPLAY and not commission.options.allow_red:
+            return
+        writes_script = VERIFY_SCRIPT in commission.orders[first].order.allowed_files
+        new_script = writes_script and not session.parts.repo.git.holds_file(
+            session.tip, VERIFY_SCRIPT
+        )
+        session.baseline.verify(session.tip, exempt=self.exempt[first] or new_script)
 
 
 def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) -> RunSummary:
@@ -81,6 +110,7 @@ def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) 
     loaded = read_order(path)
     with begin_run(Commission("run", path, (loaded,), options, source, emit)) as run:
         session, recording = run.session, run.recording
+        run.verify_base(0)
         task = OrderTask(loaded, run.exempt[0], session.tip, session.date, recording.folder.path)
         summary, error = session.execute(task)
         recording.results["summary"] = public_json(summary)
@@ -137,7 +167,7 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
         emit = recording.emit
         model = opened.enter_context(open_model(commission.source, folder.path, emit, held.earlier))
         session = opened.enter_context(
-            open_session(options, held.repo, target, model, folder, journal, emit)
+            open_session(RunParts(options, held.repo, model, folder, journal, emit), target)
         )
         if held.repo.ignored_filters:
             names = ", ".join(held.repo.ignored_filters)
@@ -152,7 +182,12 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
             *(warning for _, warning in exemptions if warning),
         ):
             emit(Warned(text))
-        yield OpenRun(session, recording, target, tuple(exempt for exempt, _ in exemptions))
+        exempt = tuple(exempt for exempt, _ in exemptions)
+        run = OpenRun(commission, session, recording, target, exempt)
+        try:
+            yield run
+        except KeyboardInterrupt as interrupt:
+            raise InterruptedRun(after_interruption(run.standing)) from interrupt
 
 
 def _run_begun(

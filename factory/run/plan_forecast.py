@@ -38,9 +38,9 @@ def forecast_plan(folder: Path, repo: Path | None, settings: Settings) -> Foreca
 
 def announce_forecast(orders: Sequence[LoadedOrder], session: Session) -> None:
     """Report what `orders` cost on the session's tip, before the first of them is begun."""
-    options = session.options
+    options = session.parts.options
     past = read_past_usage(options.settings.artifacts_dir, options.repo, options.models.model(1))
-    sizes = measure_orders(orders, session.repo.git, session.tip)
+    sizes = measure_orders(orders, session.parts.repo.git, session.tip)
     forecast = foresee(sizes, options.settings, past)
     for line in forecast_lines(forecast):
-        session.emit(Noted(line))
+        session.parts.emit(Noted(line))

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import re
-import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from factory.judging.warm_checker import WarmChecker
 from factory.landing.land import Landing
 from factory.landing.reverify import Merging, SentBack
 from factory.orders.documents import CommandFlag, RunSummary
 from factory.orders.identity import NOTES_REF, describe_commit, identify
-from factory.orders.options import RunOptions
 from factory.orders.task import OrderResult, OrderTask
 from factory.orders.verdict import Errored, Failed, Passed, Verdict
-from factory.record.journal import Journal
 from factory.record.journal_entries import (
     FailureFacts,
     LandingBegun,
@@ -30,18 +25,15 @@ from factory.record.journal_entries import (
 from factory.record.progress import failure_facts, short_excerpt
 from factory.record.summary import Circumstances, summarise_order, summarise_stopped
 from factory.recovery.signals import deferring_signals
-from factory.repo.preflight import Repo, TargetBranch
+from factory.run.baseline import Baseline
 from factory.run.execution import Execution
-from factory.workbench.pool import WorkbenchPool
+from factory.run.parts import RunParts
 from factory.workbench.side_by_side import side_by_side
 from shared.errors import CommandFailed, Interrupted, LlmchError
-from shared.events import CommandFlagged, Emit, Noted, OrderEnded, OrderStarted, Warned
+from shared.events import CommandFlagged, Noted, OrderEnded, OrderStarted, Warned
 from shared.files.atomic_io import make_folder, write_json
 from shared.git.client import NO_COMMIT, GitFailed
-from shared.languages.python.language import PYTHON
 from shared.llm.cost.usage import usage_counted
-from shared.llm.stack import Model
-from shared.run_record import RunFolder, commit_date
 
 _CREDENTIALS = re.compile(r"://[^/@\s]*@")
 
@@ -50,15 +42,11 @@ _CREDENTIALS = re.compile(r"://[^/@\s]*@")
 class Session:
     """Hold one branch for a run. Only `execution.make` may be called from several threads."""
 
-    options: RunOptions
-    repo: Repo
+    parts: RunParts
+    baseline: Baseline
     landing: Landing
     execution: Execution
     merging: Merging
-    model: Model
-    folder: RunFolder
-    journal: Journal
-    emit: Emit
     date: str
     tip: str
     """The commit the branch stands at (or will start from)."""
@@ -73,16 +61,9 @@ class Session:
         """Announce and record that an order is about to be made."""
         order = task.loaded.order
         self.started[order.id] = time.monotonic()
-        self.journal.record(OrderBegun(order.id, task.base, self.options.settings.factory_attempts))
-        self.emit(
-            OrderStarted(
-                order.id,
-                order.title,
-                self.branch,
-                task.base,
-                self.options.settings.factory_attempts,
-            )
-        )
+        attempts = self.parts.options.settings.factory_attempts
+        self.parts.journal.record(OrderBegun(order.id, task.base, attempts))
+        self.parts.emit(OrderStarted(order.id, order.title, self.branch, task.base, attempts))
         document = order.model_dump(mode="json")
         write_json(make_folder(task.folder) / "work_order.json", document, sync=False)
 
@@ -123,16 +104,16 @@ class Session:
         except LlmchError as error:
             return replace(result, verdict=Errored(error.message, error))
         with contextlib.suppress(CommandFailed):  # the branch itself shows that it landed
-            self.journal.record(OrderLanded(task.name, passed.commit))
+            self.parts.journal.record(OrderLanded(task.name, passed.commit))
         return result
 
     def conclude(self, task: OrderTask, result: OrderResult, parent: str) -> RunSummary:
         """Write, announce and return an order's summary; `parent` is the commit before its own."""
         order = task.loaded.order
-        tally = self.model.meter.of_order(order.id)
+        tally = self.parts.model.meter.of_order(order.id)
         about = self.circumstances(task, parent, result.flags)
         for each in result.flags:
-            self.emit(CommandFlagged(order.id, each.code, each.command, each.message))
+            self.parts.emit(CommandFlagged(order.id, each.code, each.command, each.message))
         summary = summarise_order(result.verdict, about, result.records, tally)
         document = summary.model_dump(mode="json")
         side_by_side(
@@ -140,7 +121,7 @@ class Session:
             lambda: self._annotate(task, result),
         )
         failure = _failure_facts(result.verdict)
-        self.journal.record(OrderConcluded(order.id, summary.verdict, failure, summary.usage))
+        self.parts.journal.record(OrderConcluded(order.id, summary.verdict, failure, summary.usage))
         self._announce_end(summary, result.verdict)
         return summary
 
@@ -150,11 +131,11 @@ class Session:
         """Record that an order was running when the run ended, and how far it came."""
         records = self.execution.end(task.name, cause)
         about = self.circumstances(task, parent)
-        tally = self.model.meter.of_order(task.name)
+        tally = self.parts.model.meter.of_order(task.name)
         summary = summarise_stopped(cause, verdict, about, records, tally)
         with contextlib.suppress(LlmchError):  # the run's error matters more than the disk's
             write_json(task.folder / "run_summary.json", summary.model_dump(mode="json"))
-            self.journal.record(OrderStopped(task.name, summary.usage))
+            self.parts.journal.record(OrderStopped(task.name, summary.usage))
         return summary
 
     def execute(self, task: OrderTask) -> tuple[RunSummary, LlmchError | None]:
@@ -186,20 +167,20 @@ class Session:
 
         A refusal is reported as a warning and changes nothing.
         """
-        if not self.options.push:
+        if not self.parts.options.push:
             return None
-        done = self.repo.git.push("origin", self.branch)
+        done = self.parts.repo.git.push("origin", self.branch)
         if done.exit_code:
             said = done.stderr.decode(errors="replace").strip()
             # Git repeats the remote's URL, and a token may be in it.
-            self.emit(Warned(f"the branch was not pushed: {_CREDENTIALS.sub('://', said)}"))
+            self.parts.emit(Warned(f"the branch was not pushed: {_CREDENTIALS.sub('://', said)}"))
         else:
-            self.emit(Noted(f"pushed {self.branch} to origin"))
+            self.parts.emit(Noted(f"pushed {self.branch} to origin"))
         return done.exit_code == 0
 
     def _move_branch(self, task: OrderTask, commit: str) -> None:
         old = self.tip if self.branch_exists else NO_COMMIT
-        self.journal.record(LandingBegun(task.name, self.branch, old, commit), sync=True)
+        self.parts.journal.record(LandingBegun(task.name, self.branch, old, commit), sync=True)
         self.landing.land(commit, old)
         self.branch_exists = True
         self.tip = commit
@@ -210,12 +191,12 @@ class Session:
             return
         commit = result.verdict.commit
         model = result.records[-1].model or "unknown"
-        note = f"run: {self.folder.run_id}\nmodel: {model}\nattempts: {len(result.records)}\n"
+        note = f"run: {self.parts.folder.run_id}\nmodel: {model}\nattempts: {len(result.records)}\n"
         facts = describe_commit(task.loaded.order, identify(task.loaded.order, ""), self.date)
         try:
-            self.repo.git.add_note(NOTES_REF, commit, note, facts)
+            self.parts.repo.git.add_note(NOTES_REF, commit, note, facts)
         except GitFailed as failed:
-            self.emit(Warned(f"no note was added to {commit[:12]}: {failed.message}"))
+            self.parts.emit(Warned(f"no note was added to {commit[:12]}: {failed.message}"))
 
     def circumstances(
         self, task: OrderTask, parent: str, flags: tuple[CommandFlag, ...] = ()
@@ -223,7 +204,7 @@ class Session:
         """Return the facts of an order's run that do not depend on its verdict."""
         return Circumstances(
             order=task.name,
-            run_id=self.folder.run_id,
+            run_id=self.parts.folder.run_id,
             run_dir=task.folder,
             branch=self.branch,
             parent=parent,
@@ -233,9 +214,9 @@ class Session:
 
     def _announce_end(self, summary: RunSummary, verdict: Verdict) -> None:
         order = summary.work_order
-        self.emit(usage_counted(self.model.meter.of_order(order), order))
+        self.parts.emit(usage_counted(self.parts.model.meter.of_order(order), order))
         started = self.started.get(order, time.monotonic())
-        self.emit(
+        self.parts.emit(
             OrderEnded(
                 order=order,
                 verdict=summary.verdict,
@@ -244,7 +225,7 @@ class Session:
                 branch=self.branch,
                 seconds=time.monotonic() - started,
                 files=verdict.files if isinstance(verdict, Passed) else (),
-                repo=str(self.repo.tree),
+                repo=str(self.parts.repo.tree),
                 run_dir=summary.run_dir,
             )
         )
@@ -263,51 +244,3 @@ def _failure_facts(verdict: Verdict) -> FailureFacts | None:
             return failure_facts(brief)
         case Errored(cause):
             return FailureFacts("error", excerpt=short_excerpt(cause))
-
-
-@contextlib.contextmanager
-def open_session(
-    options: RunOptions,
-    repo: Repo,
-    target: TargetBranch,
-    model: Model,
-    folder: RunFolder,
-    journal: Journal,
-    emit: Emit,
-) -> Iterator[Session]:
-    """Open what it takes to make and land orders, for as long as the block runs.
-
-    The first workbench is opened at once, so that a missing sandbox is reported before anything
-    else. Raises `SandboxUnavailable` then.
-    """
-    _import_ahead()
-    date = commit_date(folder.started)
-    pool = WorkbenchPool(options, repo, journal, folder.run_id, emit)
-    checker = WarmChecker(PYTHON)
-    try:
-        pool.prepare(target.tip)
-        yield Session(
-            options=options,
-            repo=repo,
-            landing=Landing(repo.git, repo.common_dir, target.branch, folder.run_id),
-            execution=Execution(options, pool, model, checker, journal, emit),
-            merging=Merging(options, repo, pool, checker, emit),
-            model=model,
-            folder=folder,
-            journal=journal,
-            emit=emit,
-            date=date,
-            tip=target.tip,
-            branch_exists=target.exists,
-        )
-    finally:
-        with deferring_signals():
-            checker.close()
-            pool.close()
-
-
-def _import_ahead() -> None:
-    """Start to import the graph library while git works; the import takes most of a run's start."""
-    from factory.attempt import graph
-
-    threading.Thread(target=graph.prepare_graph, name="import langgraph").start()

@@ -18,7 +18,8 @@ from factory.repo.path_names import printable
 from factory.workbench.side_by_side import side_by_side
 from factory.workbench.sweep import Listing, discard, find_leftovers
 from factory.workbench.tree import Tree
-from shared.errors import CommandFailed
+from shared.errors import CommandFailed, EnvironmentFault
+from shared.files.atomic_io import is_disk_full
 from shared.git.client import CommitFacts, Git
 
 _OWNER = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
@@ -193,7 +194,8 @@ def close_workspace(repo: Git, root: Path) -> None:
 
 def workspace_refused(folder: Path, error: OSError) -> CommandFailed:
     """Return the error that says that no workspace can be made at `folder`, and why."""
-    return CommandFailed(
+    refused = EnvironmentFault if is_disk_full(error) else CommandFailed
+    return refused(
         f"cannot make a workspace at {folder}: {error.strerror or error}",
         "free space there, or set LLMCH_WORKSPACES to another folder",
     )

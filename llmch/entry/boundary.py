@@ -11,7 +11,7 @@ from llmch.console import Color, Console, Format, Verbosity, open_console
 from llmch.console.document import Outcome
 from llmch.entry.interruption import Interruption, signals_as_exceptions
 from llmch.entry.parsing import find_verb, output_arguments, parser_of
-from shared.errors import CommandFailed, ExitCode, Interrupted, LlmchError
+from shared.errors import CommandFailed, ExitCode, Interrupted, InterruptedRun, LlmchError
 from shared.secrets.redaction import redact, secret_values
 
 _BUG_HINT = "this is a bug in llmch; the traceback is in the run's folder, or set LLMCH_DEBUG=1"
@@ -32,6 +32,8 @@ def guarded(arguments: Sequence[str], console: Console, interruption: Interrupti
         outcome = answer(arguments, console)
         console.show(outcome.document)
         return outcome.exit_code
+    except InterruptedRun as interrupt:
+        return _report(console, Interrupted("interrupted", interrupt.hint))
     except KeyboardInterrupt:
         return _report(console, _interrupted(arguments))
     except Exception as error:
@@ -57,13 +59,14 @@ def _interrupted(arguments: Sequence[str]) -> LlmchError:
 
 
 def _after_interruption(arguments: Sequence[str]) -> str:
-    """Return what a user can do after an interrupt; only some verbs keep a state to go on from."""
+    """Return what a user can do after an interrupt outside of a run of orders."""
+    recorded = any(each.split("=")[0] == "--transcript" for each in arguments)
     match arguments[0]:
-        case "run" | "run-all" | "build":
-            return "the state is kept; run the same command again to go on from here"
-        case "plan" if any(each.split("=")[0] == "--transcript" for each in arguments):
-            return "the replies are kept; run the same command again: it goes on from the last one"
-        case "plan":
+        case "run" | "run-all":
+            return "no order was begun; the same command again begins"
+        case "plan" | "build" if recorded:
+            return "the replies are kept: the same command again goes on from the last one"
+        case "plan" | "build":
             return (
                 "the same command starts again from the beginning; with --transcript FILE it would "
                 "go on from its replies"

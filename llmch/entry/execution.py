@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from factory.cli import run_options
 from factory.orders.options import RunOptions
+from factory.orders.stages import Stage
 from llmch.answers.orders import BatchDocument, OrderDocument
 from llmch.console import Console
 from llmch.console.document import Outcome
@@ -38,7 +39,7 @@ def options_and_source(
 def run_one_with_consent(
     run: Callable[[RunOptions], RunSummary], options: RunOptions, console: Console
 ) -> Outcome:
-    """Run one order. The exit code is 0 where its commit landed, and 1 where it failed."""
+    """Run one order. The exit code is 0 where it landed, else 1, or 5 for the environment."""
     from llmch.entry.consent import with_consent
 
     summary = with_consent(run, options, console)
@@ -48,12 +49,14 @@ def run_one_with_consent(
 def run_all_with_consent(
     run: Callable[[RunOptions], BatchSummary], options: RunOptions, console: Console
 ) -> Outcome:
-    """Run all orders of a plan. The exit code is 0 where all have landed, 1 where one failed."""
+    """Run a plan. The exit code is 0 where all orders landed, else 1, or 5 for the environment."""
     from llmch.entry.consent import with_consent
 
     summary = with_consent(run, options, console)
-    return Outcome(BatchDocument(summary), _exit_code(summary))
+    return Outcome(BatchDocument(summary), _exit_code(*summary.orders))
 
 
-def _exit_code(summary: RunSummary | BatchSummary) -> ExitCode:
-    return ExitCode.OK if summary.verdict == "PASS" else ExitCode.FAILED
+def _exit_code(*orders: RunSummary) -> ExitCode:
+    if any(each.failure and each.failure.stage == Stage.ENVIRONMENT for each in orders):
+        return ExitCode.PREFLIGHT
+    return ExitCode.OK if all(each.verdict == "PASS" for each in orders) else ExitCode.FAILED

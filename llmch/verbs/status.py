@@ -102,7 +102,7 @@ def _blocks(document: dict[str, Any], place: str) -> Iterator[Block]:
     if document["state"] == "running":
         run += f" (pid {document['pid']}, {document['elapsed_seconds']:.0f}s)"
     elif RunState(document["state"]).can_go_on:
-        run += "; run the same command again to go on from there"
+        run += _going_on(document["orders"], document["branch"])
     yield Paragraph((run,))
     headings = ("order", "state", "attempts", "tokens", "cost", "")
     yield Rows(tuple(map(tuple, render_status(document))), headings)
@@ -121,3 +121,21 @@ def _ways_to_look(document: dict[str, Any], place: str) -> Iterator[str]:
     if attempt and failure["command"]:
         yield f"`llmch repro {name}{place}`"
     yield f"`llmch explain {failure['stage']}`"
+
+
+def _going_on(orders: list[dict[str, Any]], branch: str) -> str:
+    """Return how a run that was stopped goes on; "" if all of its orders are on the branch.
+
+    The journal does not keep the flags of the command.
+    """
+    landed = sum(bool(order["commit"]) for order in orders)
+    if landed == len(orders):
+        return ""
+    if not landed:
+        return "; the same command again goes on from there"
+    if branch.startswith("factory/adhoc/"):  # the next run would choose another branch
+        return f"; the same command with --branch {branch} goes on from there"
+    return (
+        "; the same command again goes on from there "
+        "(with --reuse-branch for --create-branch, and without --commit-hash)"
+    )

@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from planner.plan.projection import Projection
 from planner.plan.target import TargetRepo
-
-_PROJECT: Final = "pyproject.toml"
-_REQUIREMENTS = re.compile(r"(?:.*/)?requirements[^/]*\.txt|requirements/[^/]+\.txt")
-_NAME = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
-_SEPARATORS = re.compile(r"[-_.]+")
-
-# Packages whose modules have another name. The most used ones are enough, because only a warning
-# depends on them.
-_MODULES_OF: Final[Mapping[str, frozenset[str]]] = {
-    "beautifulsoup4": frozenset({"bs4"}),
-    "attrs": frozenset({"attr"}),
-    "mysqlclient": frozenset({"MySQLdb"}),
-    "opencv-python": frozenset({"cv2"}),
-    "pillow": frozenset({"PIL"}),
-    "protobuf": frozenset({"google"}),
-    "pyjwt": frozenset({"jwt"}),
-    "pymupdf": frozenset({"fitz"}),
-    "pyserial": frozenset({"serial"}),
-    "pyyaml": frozenset({"yaml"}),
-    "scikit-image": frozenset({"skimage"}),
-    "scikit-learn": frozenset({"sklearn"}),
-    "setuptools": frozenset({"pkg_resources"}),
-}
+from shared.languages.python.requirements import (
+    declares_requirements,
+    normal_name,
+    provides_module,
+    required_names,
+)
 
 # Module names that no project gives to its own code. So an import of one is reported as an
 # undeclared package even where the repo declares no dependencies at all.
@@ -67,12 +46,9 @@ class Dependencies:
         """Say whether a declared package may have the module, judged by its name."""
         if self.unknown_from is not None and self.unknown_from <= after:
             return True
-        wanted = _normal(module)
-        return any(
-            name in (wanted, f"python-{wanted}", f"py{wanted}")
-            or module in _MODULES_OF.get(name, ())
-            or wanted in name.split("-")
-            for name in self.names
+        wanted = normal_name(module)
+        return provides_module(self.names, module) or any(
+            wanted in name.split("-") for name in self.names
         )
 
     def must_declare(self, module: str, after: int) -> bool:
@@ -82,62 +58,18 @@ class Dependencies:
 
 def read_dependencies(target: TargetRepo, chain: Projection) -> Dependencies:
     """Return the packages that are declared, and the first order that may write a declaration."""
-    files = sorted(path for path in target.files if _declares(path))
+    files = sorted(path for path in target.files if declares_requirements(path))
     declared = [target.sources[path] for path in files if path in target.sources]
-    names = {_normal(each) for each in target.allowed.dependencies}
+    names = {normal_name(each) for each in target.allowed.dependencies}
     for text in declared:
-        names |= _names_in(text)
+        names |= required_names(text)
     written = [
         position
         for table in (chain.first, chain.possible)
         for path, position in table.items()
-        if position > 0 and _declares(path)
+        if position > 0 and declares_requirements(path)
     ]
     unread = [0] if len(declared) < len(files) else []
     return Dependencies(
         frozenset(names), bool(names) or bool(declared), min(written + unread, default=None)
     )
-
-
-def _declares(path: str) -> bool:
-    return path == _PROJECT or _REQUIREMENTS.fullmatch(path) is not None
-
-
-@lru_cache(maxsize=16)
-def _names_in(text: str) -> frozenset[str]:
-    try:
-        lines = tuple(_requirements_of(tomllib.loads(text)))
-    except (tomllib.TOMLDecodeError, RecursionError):
-        lines = tuple(
-            line for line in text.splitlines() if not line.lstrip().startswith(("#", "-"))
-        )
-    return frozenset(_normal(found[1]) for line in lines if (found := _NAME.match(line)))
-
-
-def _requirements_of(project: Mapping[str, object]) -> Iterator[str]:
-    """Yield each requirement in a `pyproject.toml`: PEP 621, PEP 735, Poetry, build system."""
-    own = _table(project, "project")
-    poetry = _table(_table(project, "tool"), "poetry")
-    yield from _texts(own.get("dependencies"))
-    yield from _texts(_table(project, "build-system").get("requires"))
-    for groups in (_table(own, "optional-dependencies"), _table(project, "dependency-groups")):
-        for group in groups.values():
-            yield from _texts(group)
-    yield from _table(poetry, "dependencies")
-    for group in (poetry, *_table(poetry, "group").values()):
-        if isinstance(group, dict):
-            yield from _table(group, "dependencies")
-            yield from _table(group, "dev-dependencies")
-
-
-def _table(parent: Mapping[str, object], key: str) -> Mapping[str, object]:
-    found = parent.get(key)
-    return found if isinstance(found, dict) else {}
-
-
-def _texts(value: object) -> Iterator[str]:
-    yield from (each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
-
-
-def _normal(name: str) -> str:
-    return _SEPARATORS.sub("-", name).lower()

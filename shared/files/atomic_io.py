@@ -6,6 +6,7 @@ final name.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from shared.errors import CommandFailed
+from shared.errors import CommandFailed, EnvironmentFault
 from shared.secrets.redaction import redact, secret_values
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -164,9 +165,15 @@ def make_folder(folder: Path) -> Path:
     return folder
 
 
+def is_disk_full(error: BaseException) -> bool:
+    """Return whether the system refused something because there is no room on the disk."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
 def write_refused(path: Path, error: OSError) -> CommandFailed:
     """Return the error that names the path and the system's reason."""
-    return CommandFailed(
+    refused = EnvironmentFault if is_disk_full(error) else CommandFailed
+    return refused(
         f"cannot write {path}: {error.strerror or error}",
         "free space or make the folder writable, or choose another with --artifacts-dir",
     )

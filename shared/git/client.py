@@ -215,6 +215,10 @@ class Git:
         )
         return "" if done.exit_code else _text(done.stdout).strip()
 
+    def tree_of(self, commit: str) -> str:
+        """Return the id of a commit's tree."""
+        return self.run("rev-parse", "--verify", "--end-of-options", commit + "^{tree}")
+
     def branch_name_allowed(self, name: str) -> bool:
         """Return whether git takes `name`, unchanged, as the name of a branch."""
         if name == "HEAD" or name.startswith("-") or "\0" in name:

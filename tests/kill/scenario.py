@@ -229,7 +229,7 @@ class Scenario:
         assert list(self.workspaces.iterdir()) == []
         assert list((self.folder / "artifacts").rglob(".*.tmp")) == []
         state = {each.name for each in (self.repo / ".git/llmch").iterdir()}
-        assert state == {"journal.jsonl", "lock", "state.json"}
+        assert state - {"verified.json"} == {"journal.jsonl", "lock", "state.json"}
         assert self.processes() == []
         with (self.repo / ".git/llmch/lock").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -154,8 +154,8 @@ class OrderNarrator:
             duration(event.seconds),
             Weight.VERDICT,
         )
-        if not passed:
-            yield Line(Mark.NEXT, "run the same command again to go on where this one stopped")
+        if event.next_step:
+            yield Line(Mark.NEXT, event.next_step)
         yield from self._where_to_look(event)
 
     def _where_to_look(self, event: OrderEnded | BatchEnded) -> Iterator[Line]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from factory.orders.documents import RunSummary
+from factory.orders.ladder import Rung
 from factory.orders.model_choice import ModelChoice
 from factory.orders.reply_format import Form, ReplyFormat
 from factory.orders.stages import AttemptStage, Stage
@@ -15,7 +16,7 @@ from factory.proposal.files_format import ProposedFile, render_files_reply
 from tests.harness import Factory, blob, commit_all, order, stages
 
 TEXT = "LIMIT = 3\n\n\n" + "".join(f"def f{n}(x):\n    return x + {n}\n\n\n" for n in range(60))
-MODELS = ModelChoice(lambda attempt: "scripted", reply_format=ReplyFormat.EDITS)
+MODELS = ModelChoice((Rung("scripted"),), reply_format=ReplyFormat.EDITS)
 
 
 def edit(old: str, new: str, path: str = "m.py") -> str:

@@ -80,12 +80,20 @@ def test_a_precondition_that_holds_lets_the_order_begin(
     assert factory.run(order(preconditions=[precondition]), [GOOD]).verdict == "PASS"
 
 
-def test_context_that_is_too_large_is_named_and_never_cut(factory: Factory) -> None:
-    commit_all(factory.repo, {"big.txt": "x" * 150_000, "bigger.txt": "x" * 160_000})
-    summary = factory.run(order(context_files=["big.txt", "bigger.txt"]), [])
+def test_context_that_is_too_large_even_in_parts_is_named(factory: Factory) -> None:
+    line = "x" * 99 + "\n"
+    files = {f"{n}.txt": line * 1_000 for n in range(60)}
+    commit_all(factory.repo, files)
+    summary = factory.run(order(context_files=list(files)), [])
     assert stages(summary) == [Stage.PREFLIGHT]
-    assert "310,000 bytes together" in said(summary)
-    assert said(summary).index("bigger.txt (160,000)") < said(summary).index("big.txt (150,000)")
+    assert "bytes together, over the limit of 204,800" in said(summary)
+    assert "59.txt (" in said(summary)
+
+
+def test_a_file_over_the_limit_of_an_edit_is_refused(factory: Factory) -> None:
+    commit_all(factory.repo, {"big.txt": "x" * (2 * 1024 * 1024 + 1)})
+    summary = factory.run(order(context_files=["big.txt"]), [])
+    assert "'big.txt' cannot be shown: it has 2,097,153 bytes" in said(summary)
 
 
 def test_context_that_is_no_text_is_refused(factory: Factory) -> None:
@@ -147,7 +155,7 @@ INVALID = {
     "a lone surrogate": (write_with(content="X").replace("X", "\\ud800"), "lone surrogate"),
     "NaN": ('{"summary": NaN, "writes": []}', "NaN"),
     "nesting without end": ('{"a":' + "[" * 5000 + "]" * 5000 + "}", "deep"),
-    "over 10 MB": (reply(summary="x" * 11_000_000), "over 10 MB"),
+    "over 10 MB": (reply(summary="x" * 11_000_000), "over the limit of 4,194,304"),
     "no summary": (json.dumps({"writes": [WRITE]}), "summary"),
     "no writes": (json.dumps({"summary": "s"}), "writes"),
     "an empty list of writes": (reply(writes=[]), "writes"),
@@ -288,10 +296,13 @@ def verified_by(factory: Factory, script: str) -> None:
     commit_all(factory.repo, {"scripts/verify.sh": script})
 
 
+AFTER = "test -e hello.txt || exit 0\n"  # the base has to be green, or the order does not begin
+
+
 def test_a_verification_that_fails_is_told_with_its_output_and_tried_again(
     factory: Factory,
 ) -> None:
-    verified_by(factory, "grep -q good hello.txt || { echo 'not good' >&2; exit 3; }\n")
+    verified_by(factory, AFTER + "grep -q good hello.txt || { echo 'not good' >&2; exit 3; }\n")
     bad, good = (proposal({"hello.txt": text}) for text in ("bad\n", "good\n"))
     summary = factory.run(order(), [bad, good])
     assert stages(summary) == [Stage.VERIFY_FAILED, ""]
@@ -303,7 +314,7 @@ def test_a_verification_that_fails_is_told_with_its_output_and_tried_again(
 
 
 def test_acceptance_is_not_run_after_a_verification_that_failed(factory: Factory) -> None:
-    verified_by(factory, "exit 1\n")
+    verified_by(factory, AFTER + "exit 1\n")
     summary = factory.run(order(), [GOOD], max_attempts=1)
     assert summary.attempt_records[0].acceptance == ()
     assert said(summary) == "(the command printed nothing)"
@@ -311,7 +322,7 @@ def test_acceptance_is_not_run_after_a_verification_that_failed(factory: Factory
 
 @pytest.mark.parametrize("exit_code", [0, 1])
 def test_a_remark_of_the_sandbox_changes_no_verdict(factory: Factory, exit_code: int) -> None:
-    verified_by(factory, f"rm .git; git init --quiet .; exit {exit_code}\n")
+    verified_by(factory, f"{AFTER}rm .git; git init --quiet .; exit {exit_code}\n")
     summary = factory.run(order(), [GOOD], max_attempts=1)
     assert summary.verdict == ("FAIL" if exit_code else "PASS")
     assert "was put back" in summary.attempt_records[0].verify[0].note
@@ -319,7 +330,7 @@ def test_a_remark_of_the_sandbox_changes_no_verdict(factory: Factory, exit_code:
 
 def test_a_verification_that_overstays_is_ended_and_told_so(factory: Factory) -> None:
     begun = factory.scratch / "begun"
-    verified_by(factory, f"echo begun; touch {begun}; sleep 600\n")
+    verified_by(factory, f"{AFTER}echo begun; touch {begun}; sleep 600\n")
     summary = ended_by_its_deadline(
         lambda timeout: factory.run(order(), [GOOD], max_attempts=1, timeout_seconds=timeout),
         begun.exists,
@@ -329,7 +340,7 @@ def test_a_verification_that_overstays_is_ended_and_told_so(factory: Factory) ->
 
 
 def test_a_verification_that_a_signal_ends_is_told_with_the_signal(factory: Factory) -> None:
-    verified_by(factory, "kill -SEGV $$\n")
+    verified_by(factory, AFTER + "kill -SEGV $$\n")
     summary = factory.run(order(), [GOOD], max_attempts=1)
     assert stages(summary) == [Stage.VERIFY_FAILED]
     assert "SIGSEGV" in said(summary)
@@ -402,8 +413,9 @@ def test_a_postcondition_that_is_not_met_spares_the_commands(factory: Factory) -
             {"kind": "file_exists", "path": path} for path in ("hello.txt", "other.txt")
         ],
     )
-    summary = factory.run(document, [GOOD], max_attempts=1)
+    summary = factory.run(document, [GOOD, GOOD], max_attempts=1)
     assert stages(summary) == [Stage.ACCEPTANCE_FAILED]
+    assert "other.txt" in summary.attempt_records[0].questions[0].note
     assert said(summary) == "postcondition not met, no such file: other.txt"
     assert summary.attempt_records[0].acceptance == ()
 

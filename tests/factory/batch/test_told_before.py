@@ -87,7 +87,7 @@ def test_a_reply_that_the_disk_refused_to_write_is_not_asked_again(
     with monkeypatch.context() as full:
         full.setattr(os, "replace", refuse)
         assert states(factory.run_all(manifest([step(1)]), each_writes(1))) == ["failed"]
-    assert factory.record("run_summary.json")["orders"][0]["failure"]["stage"] == "write_failed"
+    assert factory.record("run_summary.json")["orders"][0]["failure"]["stage"] == "environment"
     assert states(factory.run_all(manifest([step(1)]), {})) == ["landed"]
     assert asked(factory) == []
 

@@ -470,6 +470,8 @@ def test_events_come_in_the_order_of_what_happens(factory: Factory) -> None:
         "command_ended accept",
     ]
     assert [name_of(event) for event in factory.events if isinstance(event, told)] == [
+        "command_started verify",
+        "command_ended verify",
         "order_started",
         *tried,
         "attempt_failed acceptance_failed",

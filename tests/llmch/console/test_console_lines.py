@@ -69,7 +69,8 @@ def ended(verdict: str, commit: str = "") -> OrderEnded:
 
 
 def batch_ended(verdict: str, landed: int) -> BatchEnded:
-    return BatchEnded(verdict, "factory/X", TIP, landed, 3, 3.2, "/my repo", "/runs/X")
+    advice = "the same command again goes on" if landed < 3 else ""
+    return BatchEnded(verdict, "factory/X", TIP, landed, 3, 3.2, "/my repo", "/runs/X", advice)
 
 
 GOLDEN: list[tuple[Event, str]] = [
@@ -213,7 +214,7 @@ GOLDEN: list[tuple[Event, str]] = [
     (
         batch_ended("FAIL", 0),
         "✗ run-all  FAIL      0 of 3 orders on factory/X  (3.2s)\n"
-        "    → run the same command again to go on where this one stopped\n"
+        "    → the same command again goes on\n"
         "      records: /runs/X\n",
     ),
 ]

@@ -96,7 +96,7 @@ def test_the_status_while_another_process_runs(say: Say, repo: Path, workdir: Pa
             process.terminate()
             process.communicate(timeout=120)
     after = say("status", "--repo", repo).out
-    assert "interrupted; run the same command again to go on from there" in after
+    assert "interrupted; the same command again goes on from there" in after
     assert "stopped at: propose" in after and "now:" not in after
     assert (document["state"], document["pid"]) == ("running", process.pid)
     assert document["elapsed_seconds"] >= 0
@@ -159,7 +159,7 @@ def test_what_a_killed_run_leaves_is_told(say: Say, repo: Path, workdir: Path) -
             process.kill()
             process.communicate(timeout=120)
     status = say("status", "--repo", repo).out
-    assert "cut off; run the same command again to go on from there" in status
+    assert "cut off; the same command again goes on from there" in status
     assert "stopped at: propose" in status
     assert "1 working tree of a run" in say("doctor", "--repo", repo).out
     workspaces = Path(os.environ["LLMCH_WORKSPACES"])

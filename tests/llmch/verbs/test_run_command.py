@@ -419,3 +419,32 @@ def test_starting_from_main_and_from_a_linked_worktree_is_normal(
         said = run("--repo", linked, "--branch", "work", "--json")
     assert said.code == 0
     assert git(repo, "rev-parse", "work") == said.document["commit"]
+
+
+def test_a_red_base_is_exit_5_with_a_remedy(run: Run, repo: Path, server: ScriptedServer) -> None:
+    commit_all(repo, {"scripts/verify.sh": "no-such-linter\n"})
+    said = run("--json")
+    assert said.error["name"] == "PREFLIGHT"
+    assert "no-such-linter: command not found" in said.error["message"]
+    assert "install no-such-linter" in said.error["hint"]
+    assert "--allow-red" in said.error["hint"]
+    assert server.received == []
+
+
+def test_a_red_base_that_is_allowed_is_no_obstacle(
+    run: Run, repo: Path, server: ScriptedServer
+) -> None:
+    commit_all(repo, {"scripts/verify.sh": "exit 1\n"})
+    said = run("--allow-red")
+    assert said.code == 0, said.err
+    assert "red before any order: failed" in said.out
+
+
+def test_a_fault_of_the_environment_is_exit_5(
+    run: Run, order_file: Path, server: ScriptedServer
+) -> None:
+    order_file.write_text(json.dumps(order(acceptance_commands=["no-such-program"])))
+    said = run("--json")
+    assert said.code == 5
+    assert said.document["failure"]["stage"] == "environment"
+    assert "install no-such-program" in said.document["failure"]["remedy"]

@@ -1,0 +1,183 @@
+"""Tells a fault of the environment from a fault of the proposal, by a command's output. Pure.
+
+A fault of the environment is one that no other proposal can fix: a program or a declared package
+is not installed, the sandbox has no network, or the disk is full. What a proposal brought in itself
+is its own fault: a program that only its script calls, a package that the project does not declare,
+a host that only its code connects to. In doubt the proposal is at fault, because another attempt
+then costs less than an order that ends too early.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from factory.sandbox import Cause, Ended
+from shared.languages.python.requirements import provides_module
+
+_NOT_FOUND: Final = 127  # a shell's exit code where a program does not exist
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_DISK_FULL = re.compile(
+    r"^(?!\s*(?:>|E\s+assert)).*\b(?:No space left on device|ENOSPC|Disk quota exceeded)\b",
+    re.MULTILINE,
+)
+_MISSING_PROGRAM = re.compile(
+    r"^(?:"
+    r"\S+: line \d+: (?P<bash>[^\s:]+): command not found"  # bash
+    r"|\S+: (?:line )?\d+: (?P<sh>[^\s:]+): not found"  # dash, busybox
+    r"|make(?:\[\d+\])?: (?P<make>[^\s:]+): No such file or directory"
+    r"|(?:/usr/bin/)?env: \W?(?P<env>[\w.+-]+)\W?: No such file or directory"
+    r")\s*$",
+    re.MULTILINE,
+)
+_MAKE_NOT_FOUND = re.compile(r"^make(?:\[\d+\])?: \*\*\* .*\bError 127$", re.MULTILINE)
+_IMPORT_FAILED = re.compile(
+    r"^(?:E\s+)?ModuleNotFoundError: No module named '(\w+)'\s*$", re.MULTILINE
+)
+_RUN_FAILED = re.compile(r"^\S+: No module named (\w+)\s*$", re.MULTILINE)  # python -m NAME
+_NODE_MISSING = re.compile(r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)")
+_NODE_REMEDY: Final = (
+    "install the packages in the checkout (`npm install`), whose node_modules commands then see"
+)
+_TOOLS: Final = frozenset({"pip", "pytest"})  # what verification runs, declared or not
+_NO_NETWORK = re.compile(
+    r"Temporary failure in name resolution|Name or service not known|Could not resolve host"
+    r"|Network is unreachable|nodename nor servname provided"
+    r"|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)|\bENETUNREACH\b|dial tcp: lookup",
+)
+_HOST = re.compile(
+    r"(?:Could not resolve host: |getaddrinfo (?:ENOTFOUND|EAI_AGAIN) |dial tcp: lookup "
+    r"|host=['\"])([\w.-]+)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Say what the environment lacks, in one sentence, and what a person can do about it."""
+
+    what: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Hold what decides whose fault a failed command is.
+
+    `declared` are the distributions that the project declared before the proposal, in normal form.
+    `node_packages` are those that it declared for Node. `added` is the text that the proposal adds
+    to its files, and `written` are their paths. `offline` says that the sandbox has no network.
+    `environments` are the interpreters of the checkout's virtual environments, as one would type
+    their paths.
+    """
+
+    declared: frozenset[str] = frozenset()
+    node_packages: frozenset[str] = frozenset()
+    offline: bool = True
+    written: tuple[str, ...] = ()
+    added: str = ""
+    environments: tuple[str, ...] = ()
+
+    def brought(self, word: str) -> bool:
+        """Return whether the proposal adds `word` as a word of its own."""
+        return re.search(rf"(?<![\w./-]){re.escape(word)}(?![\w-])", self.added) is not None
+
+
+def find_fault(ended: Ended, around: Surroundings) -> Fault | None:
+    """Return the fault of the environment that made a command fail; `None` if there is none."""
+    output = _COLOUR.sub("", f"{ended.stdout.text}\n{ended.stderr.text}")
+    if ended.cause is Cause.NOT_FOUND:
+        return _missing_command(ended.argv[0], around)
+    if ended.cause is not Cause.EXITED or ended.exit_code == 0:
+        return None
+    return (
+        _full_disk(output)
+        or _missing_program(output, ended.exit_code, around)
+        or _missing_module(output, around)
+        or _missing_node_package(output, around)
+        or _no_network(output, around)
+    )
+
+
+def _missing_command(program: str, around: Surroundings) -> Fault | None:
+    # A path with a slash is a file of the project, which the order may have to write.
+    return None if "/" in program else _no_program(program, around)
+
+
+def _no_program(program: str, around: Surroundings) -> Fault:
+    ways = [f"install {program} where commands find it, such as /usr/bin"]
+    if around.environments:
+        ways.append(f"pass --python {around.environments[0]} if that environment has it")
+    if around.node_packages:
+        ways.append(_NODE_REMEDY)
+    return Fault(f"There is no program {program!r} here.", ", or ".join(ways))
+
+
+def _full_disk(output: str) -> Fault | None:
+    return full_disk() if _DISK_FULL.search(output) else None
+
+
+def full_disk() -> Fault:
+    """Return the fault of a disk that has no room left."""
+    return Fault(
+        "The disk is full.",
+        "free space on the disk of the workspaces, or set LLMCH_WORKSPACES to a folder with room",
+    )
+
+
+def _missing_program(output: str, exit_code: int, around: Surroundings) -> Fault | None:
+    """Return the fault of a script that ended because a program is missing.
+
+    Only the last message counts: a script may go on after an earlier one.
+    """
+    if exit_code != _NOT_FOUND and not _MAKE_NOT_FOUND.search(output):
+        return None
+    programs = [found[found.lastgroup or 0] for found in _MISSING_PROGRAM.finditer(output)]
+    if not programs or "/" in programs[-1] or around.brought(programs[-1]):
+        return None
+    return _no_program(programs[-1], around)
+
+
+def _missing_module(output: str, around: Surroundings) -> Fault | None:
+    module = next(_missing_modules(output, around), "")
+    if not module:
+        return None
+    ways = [f"pass --python {each} if that environment has it" for each in around.environments]
+    if provides_module(around.declared, module):
+        ways.append("pass --deps auto, which installs what the project declares")
+    else:
+        ways.append(f"install {module} in the environment of --python")
+    return Fault(
+        f"The module {module!r} is not installed for the Python of commands.", ", or ".join(ways)
+    )
+
+
+def _missing_modules(output: str, around: Surroundings) -> Iterator[str]:
+    for module in _RUN_FAILED.findall(output):
+        if module in _TOOLS or provides_module(around.declared, module):
+            yield module
+    for module in _IMPORT_FAILED.findall(output):
+        if provides_module(around.declared, module):
+            yield module
+
+
+def _missing_node_package(output: str, around: Surroundings) -> Fault | None:
+    for package in _NODE_MISSING.findall(output):
+        if package in around.node_packages:
+            return Fault(f"The Node package {package!r} is not installed.", _NODE_REMEDY)
+    return None
+
+
+def _no_network(output: str, around: Surroundings) -> Fault | None:
+    if not around.offline or not _NO_NETWORK.search(output):
+        return None
+    if any(path in output for path in around.written):
+        return None
+    if any(host in around.added for host in _HOST.findall(output)):
+        return None
+    return Fault(
+        "The command needs the network, which the sandbox does not have.",
+        "have it work without the network, or pass --sandbox-net host",
+    )

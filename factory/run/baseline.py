@@ -1,0 +1,136 @@
+"""Verifies the base of a run before a model is paid: what is red there is not the model's fault."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from factory.judging.environment import Surroundings, find_fault
+from factory.judging.excerpt import stable_excerpt
+from factory.judging.known_red import KnownRed, RedCheck, RedCommits
+from factory.judging.surroundings import surroundings_of
+from factory.judging.verification import Check, verification_of
+from factory.orders.options import RunOptions
+from factory.orders.stages import AttemptStage
+from factory.repo.preflight import Repo
+from factory.run.kept_bases import KeptBases, base_key
+from factory.sandbox import Cause, Ended
+from factory.workbench.pool import WorkbenchPool
+from factory.workbench.workbench import Workbench
+from shared.errors import PreflightRefused
+from shared.events import CommandEnded, CommandStarted, Emit, Noted
+from shared.files.atomic_io import make_folder, write_json, write_refused
+
+_WHO: Final = "base"  # stands in events where an order's id would
+_SHOWN_LINES: Final = 12
+_ALLOW: Final = "pass --allow-red to begin all the same: then no order may make more fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Verify the commit that a run starts from. Records go to `folder`."""
+
+    options: RunOptions
+    repo: Repo
+    pool: WorkbenchPool
+    folder: Path
+    red: RedCommits
+    emit: Emit
+
+    def verify(self, commit: str, *, exempt: bool) -> None:
+        """Run the verification on `commit`, unless an equal tree has passed it here before.
+
+        `exempt` says that the code is only compiled. What fails is recorded in `red` if the user
+        allows it. Raises `PreflightRefused` if not, with the command, its output and a remedy.
+        """
+        with self.pool.lend(commit) as bench:
+            checks = verification_of(bench.workspace.tree, exempt=exempt)
+            key = base_key(self.repo.git.tree_of(commit), checks, bench, self.options)
+            kept = KeptBases.of(self.repo.common_dir)
+            if key in kept:
+                self.emit(Noted(f"the base {commit[:10]} has passed its verification before"))
+                return
+            failed = self._run(checks, bench, commit)
+        if failed:
+            self.red.assume(KnownRed(failed))
+        else:
+            kept.add(key)
+
+    def _run(self, checks: Sequence[Check], bench: Workbench, commit: str) -> dict[str, RedCheck]:
+        """Return the checks that failed. Raises `PreflightRefused` for the first, if none may."""
+        failed: dict[str, RedCheck] = {}
+        results: list[dict[str, object]] = []
+        for number, check in enumerate(checks, 1):
+            ended = self._try(check, bench, f"verify_{number}")
+            results.append(_document(ended))
+            write_json(self.folder / "verify_result.json", results, sync=False)
+            if check.passes(ended):
+                continue
+            if not self.options.allow_red:
+                raise self._refusal(check, ended, bench, commit)
+            failed[check.text] = RedCheck.of(ended)
+        return failed
+
+    def _try(self, check: Check, bench: Workbench, name: str) -> Ended:
+        """Run a check, and run a failing one again as often as the user wants it."""
+        ended = self._run_one(check, bench, name)
+        for retry in range(1, self.options.retry_flaky + 1):
+            if check.passes(ended):
+                break
+            ended = self._run_one(check, bench, f"{name}_again_{retry}")
+        return ended
+
+    def _run_one(self, check: Check, bench: Workbench, name: str) -> Ended:
+        self.emit(CommandStarted(_WHO, AttemptStage.VERIFY, check.text))
+        log = make_folder(self.folder / "logs") / name
+        seconds = self.options.settings.timeout_seconds
+        try:
+            ended = bench.sandbox.run(check.argv, timeout_seconds=seconds, log=log)
+        except OSError as error:
+            raise write_refused(log, error) from error
+        note = check.note_for(ended.exit_code) or ""
+        if self.options.allow_red and not check.passes(ended):
+            note = f"red before any order: {RedCheck.of(ended).describe()}"
+        spent = ended.duration_seconds
+        self.emit(CommandEnded(_WHO, AttemptStage.VERIFY, check.text, ended.exit_code, spent, note))
+        return ended
+
+    def _refusal(
+        self, check: Check, ended: Ended, bench: Workbench, commit: str
+    ) -> PreflightRefused:
+        output = f"{ended.stdout.text}\n{ended.stderr.text}"
+        lines = stable_excerpt(output, bench.path_names().items()).splitlines()
+        how = f"ended with exit code {ended.exit_code}"
+        if ended.cause is not Cause.EXITED:
+            why = f" ({ended.reason})" if ended.reason else ""
+            how = f"failed: {str(ended.cause).replace('_', ' ')}{why}"
+        said = "".join(f"\n  | {line}" for line in lines[-_SHOWN_LINES:])
+        around = surroundings_of(bench, self.options, commit)
+        return PreflightRefused(
+            f"verification is red on the base {commit[:10]}, before any order: "
+            f"`{check.text}` {how}{said}",
+            _remedy(ended, around),
+        )
+
+
+def _remedy(ended: Ended, around: Surroundings) -> str:
+    """Return what a user can do about a base that is red, the likely remedy first."""
+    fault = find_fault(ended, around)
+    if fault is not None:
+        return f"{fault.what} To fix it, {fault.remedy}.\nOr {_ALLOW}."
+    ways = ["commit a fix to the base"]
+    ways += [f"pass --python {each} if it passes there" for each in around.environments]
+    return f"{', or '.join(ways)}.\nOr {_ALLOW}."
+
+
+def _document(ended: Ended) -> dict[str, object]:
+    return {
+        "command": list(ended.argv),
+        "exit_code": ended.exit_code,
+        "cause": str(ended.cause),
+        "duration_seconds": round(ended.duration_seconds, 3),
+        "stdout_path": f"logs/{ended.stdout.log.name}",
+        "stderr_path": f"logs/{ended.stderr.log.name}",
+    }

@@ -1,0 +1,57 @@
+"""Opens what it takes to make and land orders, and closes it at the end of the run."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+
+from factory.judging.known_red import RedCommits
+from factory.judging.warm_checker import WarmChecker
+from factory.landing.land import Landing
+from factory.landing.reverify import Merging
+from factory.recovery.signals import deferring_signals
+from factory.repo.preflight import TargetBranch
+from factory.run.baseline import Baseline
+from factory.run.execution import Execution
+from factory.run.parts import RunParts
+from factory.run.session import Session
+from factory.workbench.pool import WorkbenchPool
+from shared.languages.python.language import PYTHON
+from shared.run_record import commit_date
+
+
+@contextlib.contextmanager
+def open_session(parts: RunParts, target: TargetBranch) -> Iterator[Session]:
+    """Open the workbenches and all that works on them, for as long as the block runs.
+
+    The first workbench is opened at once, so that a missing sandbox is reported before anything
+    else. Raises `SandboxUnavailable` then.
+    """
+    _import_ahead()
+    options, repo, folder, emit = parts.options, parts.repo, parts.folder, parts.emit
+    pool = WorkbenchPool(options, repo, parts.journal, folder.run_id, emit)
+    checker, red = WarmChecker(PYTHON), RedCommits()
+    try:
+        pool.prepare(target.tip)
+        yield Session(
+            parts=parts,
+            baseline=Baseline(options, repo, pool, folder.path / "base", red, emit),
+            landing=Landing(repo.git, repo.common_dir, target.branch, folder.run_id),
+            execution=Execution(parts, pool, checker, red),
+            merging=Merging(options, repo, pool, checker, red, emit),
+            date=commit_date(folder.started),
+            tip=target.tip,
+            branch_exists=target.exists,
+        )
+    finally:
+        with deferring_signals():
+            checker.close()
+            pool.close()
+
+
+def _import_ahead() -> None:
+    """Start to import the graph library while git works; the import takes most of a run's start."""
+    from factory.attempt import graph
+
+    threading.Thread(target=graph.prepare_graph, name="import langgraph").start()

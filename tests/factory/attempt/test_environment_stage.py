@@ -1,0 +1,120 @@
+"""A fault of the environment ends an order at once; a fault of the model is tried again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from factory.orders.documents import RunSummary
+from factory.orders.stages import Stage
+from factory.record.status import read_status, status_document
+from shared.errors import EnvironmentFault
+from shared.events import AttemptFailed
+from tests.fakes import Reply, proposal
+from tests.harness import Factory, commit_all, manifest, order, stages, writing
+
+GOOD = proposal({"hello.txt": "hello\n"})
+WRITES_CODE = writing("src/new.py", acceptance_commands=["python -c 'import src.new'"])
+
+
+def importing(module: str) -> Reply:
+    return proposal({"src/new.py": f"import {module}\n"})
+
+
+def remedy_of(summary: RunSummary) -> str:
+    assert summary.failure is not None
+    return summary.failure.remedy
+
+
+def test_a_missing_program_ends_the_order_after_one_attempt(factory: Factory) -> None:
+    summary = factory.run(order(acceptance_commands=["no-such-program --now"]), [GOOD])
+    assert stages(summary) == [Stage.ENVIRONMENT]
+    assert "install no-such-program" in remedy_of(summary)
+    (failed,) = factory.seen(AttemptFailed)
+    assert failed.next_step == f"no attempt would fix this: {remedy_of(summary)}"
+    assert factory.record("run_summary.json")["failure"]["remedy"] == remedy_of(summary)
+    assert factory.record("attempt_1/failure_brief.json")["remedy"] == remedy_of(summary)
+
+
+def test_the_status_knows_stage_and_remedy(factory: Factory) -> None:
+    factory.run(order(acceptance_commands=["no-such-program --now"]), [GOOD])
+    common = factory.repo / ".git"
+    status = read_status(common)
+    assert status is not None
+    (shown,) = status_document(status, common)["orders"]
+    assert shown["last_failure"] == "environment"
+    assert "install no-such-program" in shown["failure"]["excerpt"]
+
+
+def test_a_declared_module_that_is_not_installed_is_no_fault_of_the_model(
+    factory: Factory,
+) -> None:
+    commit_all(factory.repo, {"requirements.txt": "nowhere-installed==1.0\n"})
+    summary = factory.run(WRITES_CODE, [importing("nowhere_installed")])
+    assert stages(summary) == [Stage.ENVIRONMENT]
+    assert "--deps auto" in remedy_of(summary)
+
+
+def test_a_module_that_the_model_made_up_is_its_own_fault(factory: Factory) -> None:
+    commit_all(factory.repo, {"requirements.txt": "something-else==1.0\n"})
+    summary = factory.run(WRITES_CODE, [importing("made_up"), importing("json")])
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED, ""]
+
+
+def test_a_declaration_that_the_model_made_up_is_its_own_fault(factory: Factory) -> None:
+    document = writing(
+        "src/new.py",
+        allowed_files=["src/new.py", "requirements.txt"],
+        acceptance_commands=["python -c 'import src.new'"],
+    )
+    made_up = proposal({"src/new.py": "import made_up\n", "requirements.txt": "made_up\n"})
+    summary = factory.run(document, [made_up, importing("json")])
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED, ""]
+
+
+def test_a_program_that_only_the_models_script_calls_is_its_own_fault(factory: Factory) -> None:
+    scripts = [proposal({"scripts/verify.sh": text}) for text in ("no-such-tool\n", "true\n")]
+    summary = factory.run(writing("scripts/verify.sh"), scripts)
+    assert stages(summary) == [Stage.VERIFY_FAILED, ""]
+
+
+def test_a_program_that_the_repos_script_calls_is_not(factory: Factory) -> None:
+    script = "test -e hello.txt || exit 0\nno-such-tool\n"
+    commit_all(factory.repo, {"scripts/verify.sh": script})
+    summary = factory.run(order(), [GOOD])
+    assert stages(summary) == [Stage.ENVIRONMENT]
+
+
+def test_once_the_environment_is_fixed_the_same_reply_is_used(factory: Factory) -> None:
+    document = order(acceptance_commands=["greet"])
+    environment = factory.scratch / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    python = environment / "bin/python"
+    assert stages(factory.run(document, [GOOD], python=python)) == [Stage.ENVIRONMENT]
+    (environment / "bin/greet").write_text("#!/bin/sh\n")
+    (environment / "bin/greet").chmod(0o755)
+    assert factory.run(document, [], python=python).verdict == "PASS"
+    assert factory.model.requests == []
+
+
+def test_a_plan_stops_at_the_environment(factory: Factory) -> None:
+    plan = manifest(
+        [writing("1.txt", 1, acceptance_commands=["no-such-program"]), writing("2.txt", 2)]
+    )
+    summary = factory.run_all(plan, {"WO-01": [proposal({"1.txt": "x\n"})]})
+    assert [each.state for each in summary.orders] == ["failed", "pending"]
+    assert json.loads((factory.run_folder / "run_summary.json").read_text())["verdict"] == "FAIL"
+
+
+def test_on_the_tip_the_environment_ends_the_run(factory: Factory) -> None:
+    """The second order fails only together with what landed since, for want of a program."""
+    script = "if test -e 1.txt && test -e 2.txt; then no-such-tool; fi\n"
+    commit_all(factory.repo, {"scripts/verify.sh": script})
+    plan = manifest([writing("1.txt", 1), writing("2.txt", 2)])
+    replies = {f"WO-0{n}": [proposal({f"{n}.txt": "x\n"})] for n in (1, 2)}
+    with pytest.raises(EnvironmentFault, match="There is no program 'no-such-tool' here"):
+        factory.run_all(plan, replies, jobs=2)
+    assert len(factory.model.requests) == 2

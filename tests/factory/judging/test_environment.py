@@ -1,0 +1,159 @@
+"""Whose fault a failed command is: a table of real outputs, and what holds for any output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from factory.judging.environment import Surroundings, find_fault
+from factory.sandbox import Backend, Captured, Cause, Ended
+
+REPO = Surroundings(
+    declared=frozenset({"requests", "pyyaml", "scikit-learn"}),
+    node_packages=frozenset({"express", "@scope/tool"}),
+    written=("src/app.py",),
+    added="import made_up\ntool --now\ncurl https://new.example.org\n",
+)
+
+
+def ended(
+    output: str, exit_code: int = 1, cause: Cause = Cause.EXITED, argv: str = "bash verify.sh"
+) -> Ended:
+    log = Path("log")
+    return Ended(
+        argv=tuple(argv.split()),
+        exit_code=exit_code,
+        cause=cause,
+        stdout=Captured("", 0, False, log),
+        stderr=Captured(output, len(output), False, log),
+        duration_seconds=0.1,
+        backend=Backend.OFF,
+    )
+
+
+def what(end: Ended, around: Surroundings = REPO) -> str:
+    fault = find_fault(end, around)
+    return fault.what if fault else ""
+
+
+FAULTS: dict[str, tuple[Ended, str]] = {
+    "bash": (ended("verify.sh: line 3: shellcheck: command not found", 127), "'shellcheck'"),
+    "dash": (ended("verify.sh: 3: jq: not found", 127), "'jq'"),
+    "npm's shell": (ended("> jest\n\nsh: 1: jest: not found\n", 127), "'jest'"),
+    "env": (ended("/usr/bin/env: 'node': No such file or directory", 127), "'node'"),
+    "env, typographic": (ended("env: \u2018node\u2019: No such file or directory", 127), "'node'"),
+    "make": (
+        ended("make: tsc: No such file or directory\nmake: *** [Makefile:2: all] Error 127", 2),
+        "'tsc'",
+    ),
+    "the command itself": (ended("", 127, Cause.NOT_FOUND, "node app.js"), "'node'"),
+    "an import": (ended("ModuleNotFoundError: No module named 'requests'"), "'requests'"),
+    "an import in pytest": (ended("E   ModuleNotFoundError: No module named 'yaml'", 2), "'yaml'"),
+    "another name": (ended("ModuleNotFoundError: No module named 'sklearn'"), "'sklearn'"),
+    "python -m": (ended("/opt/py/bin/python: No module named pytest"), "'pytest'"),
+    "in colour": (
+        ended("\x1b[31mE   ModuleNotFoundError: No module named 'yaml'\x1b[0m"),
+        "'yaml'",
+    ),
+    "node": (ended("Error: Cannot find module 'express'\nRequire stack:"), "'express'"),
+    "a scope": (ended("Error: Cannot find package '@scope/tool' imported from"), "'@scope/tool'"),
+    "curl": (ended("curl: (6) Could not resolve host: pypi.org", 6), "network"),
+    "pip": (ended("NewConnectionError: Temporary failure in name resolution"), "network"),
+    "npm": (ended("npm error request failed, reason: getaddrinfo EAI_AGAIN npm.org"), "network"),
+    "go": (ended("dial tcp: lookup proxy.golang.org: no such host"), "network"),
+    "the disk": (ended("OSError: [Errno 28] No space left on device: 'x'"), "disk is full"),
+    "the disk, for cp": (ended("cp: error writing 'b': No space left on device"), "disk is full"),
+    "the quota": (ended("tee: out: Disk quota exceeded"), "disk is full"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_of_the_environment_is_found_and_has_a_remedy(name: str) -> None:
+    end, words = FAULTS[name]
+    fault = find_fault(end, REPO)
+    assert fault is not None
+    assert words in fault.what
+    assert fault.remedy
+
+
+NO_FAULTS: dict[str, Ended] = {
+    "a module that nobody declared": ended("ModuleNotFoundError: No module named 'made_up'"),
+    "a part of a declared package": ended("ModuleNotFoundError: No module named 'requests.nope'"),
+    "a module of the order": ended("/usr/bin/python: No module named app"),
+    "a program of the model's script": ended("verify.sh: line 1: tool: command not found", 127),
+    "a file of the project": ended("", 127, Cause.NOT_FOUND, "./run.sh"),
+    "a script of the project": ended("verify.sh: line 1: ./run.sh: No such file", 127),
+    "a script that went on": ended("verify.sh: line 1: jq: command not found\nassert 1 == 2", 1),
+    "a host that only the model calls": ended("curl: (6) Could not resolve host: new.example.org"),
+    "the model's code calls": ended(
+        'File "src/app.py", line 3\nsocket.gaierror: Temporary failure in name resolution'
+    ),
+    "a relative module of Node": ended("Error: Cannot find module './missing'"),
+    "an undeclared package of Node": ended("Error: Cannot find module 'made-up'"),
+    "an assertion about a full disk": ended(
+        "E   assert 'ok' == 'No space left on device'\n>   assert say() == 'Disk quota exceeded'"
+    ),
+    "a failed assertion": ended("AssertionError"),
+    "a command that passed": ended("ModuleNotFoundError: No module named 'requests'", 0),
+    "a command that took too long": ended(
+        "OSError: [Errno 28] No space left on device", 137, Cause.TIMED_OUT
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NO_FAULTS)
+def test_what_a_proposal_can_fix_is_its_own_fault(name: str) -> None:
+    assert what(NO_FAULTS[name]) == ""
+
+
+def test_with_a_network_nothing_is_the_sandboxs_fault() -> None:
+    end = ended("curl: (6) Could not resolve host: pypi.org")
+    assert what(end, Surroundings(offline=False)) == ""
+
+
+def test_the_remedy_names_what_the_checkout_has() -> None:
+    around = Surroundings(
+        declared=frozenset({"requests"}), environments=("/repo/.venv/bin/python",)
+    )
+    fault = find_fault(ended("ModuleNotFoundError: No module named 'requests'"), around)
+    assert fault is not None
+    assert fault.remedy == (
+        "pass --python /repo/.venv/bin/python if that environment has it, "
+        "or pass --deps auto, which installs what the project declares"
+    )
+
+
+NAMES = st.from_regex(r"[a-z][a-z0-9_]{1,12}", fullmatch=True)
+
+
+@settings(deadline=None)
+@given(NAMES, st.sets(NAMES))
+def test_a_missing_module_is_a_fault_exactly_where_it_is_declared(
+    module: str, declared: set[str]
+) -> None:
+    end = ended(f"Traceback\nModuleNotFoundError: No module named '{module}'\n")
+    around = Surroundings(declared=frozenset(each.replace("_", "-") for each in declared))
+    if module in declared:
+        assert repr(module) in what(end, around)
+    elif f"py{module}" not in declared:
+        assert what(end, around) == ""
+
+
+@settings(deadline=None)
+@given(NAMES, st.text(max_size=60))
+def test_a_program_that_the_proposal_brought_is_never_a_fault(program: str, more: str) -> None:
+    end = ended(f"verify.sh: line 1: {program}: command not found", 127)
+    assert what(end, Surroundings(added=f"{more}\n{program} --check\n")) == ""
+    assert what(end, Surroundings(added="")) == f"There is no program {program!r} here."
+
+
+@settings(deadline=None)
+@given(st.text(max_size=300), st.integers(0, 255), st.sampled_from(Cause), st.text(max_size=80))
+def test_any_output_is_read_without_an_error(
+    output: str, exit_code: int, cause: Cause, added: str
+) -> None:
+    fault = find_fault(ended(output, exit_code, cause), Surroundings(added=added))
+    assert fault is None or (fault.what and fault.remedy)

@@ -1,0 +1,66 @@
+"""Which distributions a project declares, and which modules they provide."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shared.languages.python.requirements import (
+    declares_requirements,
+    normal_name,
+    provides_module,
+    required_names,
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "declares"),
+    [
+        ("pyproject.toml", True),
+        ("requirements.txt", True),
+        ("requirements-dev.txt", True),
+        ("tools/requirements/dev.txt", False),
+        ("requirements/dev.txt", True),
+        ("docs/pyproject.toml", False),
+        ("setup.cfg", False),
+    ],
+)
+def test_a_declaration_is_known_by_its_path(path: str, declares: bool) -> None:
+    assert declares_requirements(path) is declares
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("PyYAML>=6\n# no\n-r more.txt\nfoo_bar[x]==1\n", {"pyyaml", "foo-bar"}),
+        ('[project]\ndependencies = ["Requests~=2.0"]\n', {"requests"}),
+        ('[dependency-groups]\ndev = ["pytest", {include-group = "x"}]\n', {"pytest"}),
+        ('[tool.poetry.dependencies]\nflask = "^3"\n', {"flask"}),
+        ("", set()),
+    ],
+)
+def test_the_declared_names_are_read(text: str, names: set[str]) -> None:
+    assert required_names(text) == names
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "provides"),
+    [
+        ("requests", "requests", True),
+        ("pyyaml", "yaml", True),
+        ("python-dateutil", "dateutil", True),
+        ("scikit-learn", "sklearn", True),
+        ("foo-bar", "foo_bar", True),
+        ("flask-login", "login", False),
+        ("requests", "request", False),
+    ],
+)
+def test_a_module_is_provided_by_its_distribution(name: str, module: str, provides: bool) -> None:
+    assert provides_module([name], module) is provides
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_any_text_declares_something_or_nothing(text: str) -> None:
+    assert all(name == normal_name(name) for name in required_names(text))
