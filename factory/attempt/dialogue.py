@@ -16,7 +16,6 @@ from factory.proposal.doubts import Doubt, DoubtKind, doubt_about, doubt_refused
 from factory.proposal.edits.blocks import form_of
 from factory.proposal.large_files import doubt_about_parts, show_more_of
 from factory.proposal.offer import offer_for
-from factory.proposal.plain_prompt import has_plain_prompt, render_plain_prompt
 from factory.proposal.prompt import render_prompt
 from factory.proposal.read_again import read_again
 from factory.proposal.read_reply import (
@@ -26,6 +25,7 @@ from factory.proposal.read_reply import (
     parse_proposal,
 )
 from factory.proposal.request import Question, build_request
+from factory.proposal.short_prompt import has_short_prompt, render_short_prompt
 from factory.proposal.show_request import parse_show_request
 from factory.proposal.shown import hashes_of, texts_of
 from shared.files.atomic_io import write_text
@@ -100,23 +100,23 @@ class Dialogue:
 
     def _question(self, attempt: Attempt) -> Question:
         order, task, past = self.context.order, self.context.task, self.state["past"]
-        note = self._doubt.note if self._doubt else ""
-        if self._is_to_be_plain(attempt):
-            facts = "\n".join(filter(None, (*(past[-1].brief.facts if past else ()), note)))
-            prompt = render_plain_prompt(order, attempt.shown, task.loaded.known, facts)
-            return Question(self.asking, Offer(ReplyFormat.FILES), prompt)
+        note, known = self._doubt.note if self._doubt else "", task.loaded.known
         offer = self._offer(attempt)
+        if self._is_to_be_short(attempt, offer):
+            prompt = render_short_prompt(order, attempt.shown, known, past, note)
+            return Question(self.asking, Offer(ReplyFormat.FILES), prompt)
         checks = verification_of(self.context.workspace.tree, exempt=task.exempt)
         commands = tuple(check.text for check in checks)
-        prompt = render_prompt(order, attempt.shown, commands, offer, task.loaded.known, past, note)
+        prompt = render_prompt(order, attempt.shown, commands, offer, known, past, note)
         return Question(self.asking, offer, prompt)
 
-    def _is_to_be_plain(self, attempt: Attempt) -> bool:
-        """Return whether the last question is to be put in the shortest way."""
-        if self._doubt is None or self._doubt.kind in _ABOUT_THE_FORM:
+    def _is_to_be_short(self, attempt: Attempt, offer: Offer) -> bool:
+        """Return whether the short prompt is asked: for whole files, and as the last question."""
+        if self._doubt is not None and self._doubt.kind in _ABOUT_THE_FORM:
             return False
         last = len(attempt.questions) == MAX_QUESTIONS
-        return last and has_plain_prompt(self.context.order, attempt.shown)
+        wanted = last or offer.format is ReplyFormat.FILES
+        return wanted and has_short_prompt(self.context.order, attempt.shown)
 
     def _offer(self, attempt: Attempt) -> Offer:
         models = self.context.options.models

@@ -18,7 +18,7 @@ from factory.proposal.read_reply import BlocksRefused
 from factory.proposal.scope import FileKind
 from factory.proposal.shown import ShownFile
 
-_EXACTLY = "Reply in exactly the format given above, and nothing else."
+_EXACTLY = "Reply in exactly the format that is asked for, and nothing else."
 
 
 class DoubtKind(StrEnum):

@@ -16,11 +16,21 @@ from factory.orders.stages import Stage
 from factory.proposal.files_format import fence_for
 from factory.proposal.shown import ShownFile
 
+_RETRY_SHARE = 0.6
+"""How much longer a prompt may get by what it says of earlier attempts, as a share of the first."""
+_LEAST_ROOM = 1200
+"""What a short prompt may say of them all the same, in characters."""
+
 _LINE_CHARACTERS = 200
 _CUT = "[... cut ...]"
 _CHANGED = "It changed:"
 _LINE_ENDS = 8  # of the lines around a change and an output
 _LEAST_CHARACTERS = 120  # a shorter piece of a change or of an output says nothing
+
+
+def room_for_history(first_prompt: str, note: str) -> int:
+    """Return how many characters a retry may say of earlier attempts, beside its `note`."""
+    return max(int(len(first_prompt) * _RETRY_SHARE), _LEAST_ROOM) - len(note) - _LINE_ENDS
 
 
 def render_history(

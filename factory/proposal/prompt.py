@@ -13,18 +13,13 @@ from factory.orders.past_attempt import PastAttempt
 from factory.orders.reply_format import Offer, ReplyFormat
 from factory.orders.stages import Stage
 from factory.proposal.files_format import NO_FINAL_NEWLINE, fence_for
-from factory.proposal.history import render_history
+from factory.proposal.history import render_history, room_for_history
 from factory.proposal.instructions import render_format
 from factory.proposal.large_files import render_parts
 from factory.proposal.scope import FileKind
 from factory.proposal.shown import ShownFile
 from shared.files.template import fill
 from shared.work_order.schemas import Interface, WorkOrder
-
-_RETRY_SHARE = 0.6
-"""How much longer a prompt may get by what it says of earlier attempts, as a share of the first."""
-
-_LINE_ENDS = 4  # around what is said of earlier attempts
 
 
 def render_prompt(
@@ -45,8 +40,7 @@ def render_prompt(
     first = fill(_template(), values | {"PAST": ""})
     if not past and not note:
         return first
-    room = int(len(first) * _RETRY_SHARE) - len(note) - _LINE_ENDS
-    history = render_history(past, shown, offer.format, room)
+    history = render_history(past, shown, offer.format, room_for_history(first, note))
     said = f"\n{history}" if history else ""
     return fill(_template(), values | {"PAST": said + (f"\n{note}\n" if note else "")})
 
@@ -86,7 +80,7 @@ def reminder(stage: Stage, order: WorkOrder) -> str:
         case Stage.STALE_CONTEXT:
             return "Start from the files as they are now, not from an earlier state of them."
         case Stage.LLM_OUTPUT_INVALID:
-            return "Reply in exactly the format given above, and nothing else."
+            return "Reply in exactly the format that is asked for, and nothing else."
         case Stage.VERIFY_FAILED | Stage.ACCEPTANCE_FAILED:
             return "The commands cannot be changed: change the files so that all commands succeed."
         case Stage.CONTRACT_VIOLATED:

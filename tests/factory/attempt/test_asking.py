@@ -69,14 +69,14 @@ def test_what_only_a_doubt_is_against_is_judged_where_no_better_reply_comes(
     assert len(summary.attempt_records[0].questions) == len(more)
 
 
-def test_the_last_question_is_the_plain_one(factory: Factory) -> None:
+def test_the_last_question_is_the_short_one(factory: Factory) -> None:
     reply = "Say hello.\n\n```hello.txt\nhello\n```\n"
     summary = factory.run(PICKY, ["", "", reply])
     assert stages(summary) == [""]
-    full, plain = factory.prompt(1), factory.prompt(2)
-    assert len(plain) < len(full) / 2
-    assert plain.startswith("Write the file hello.txt. Write a greeting.\n")
-    assert plain.endswith("in one fenced code block that opens with ```hello.txt\n")
+    full, short = factory.prompt(1), factory.prompt(2)
+    assert len(short) < len(full) / 2
+    assert short.startswith("Write a greeting.\n")
+    assert short.endswith("Reply with the whole file in one fenced code block.\n")
 
 
 def test_no_prompt_is_sent_twice_at_temperature_0(factory: Factory) -> None:

@@ -182,7 +182,7 @@ def test_a_reply_that_is_no_proposal_is_told_why_and_asked_again(
     assert question.reason == "unreadable"
     assert reason in question.note
     assert question.note in factory.prompt(1)
-    assert "Reply in exactly the format given above" in factory.prompt(1)
+    assert "Reply in exactly the format that is asked for" in factory.prompt(1)
 
 
 def test_a_model_that_never_gives_a_proposal_uses_up_an_attempt_with_three_calls(

@@ -1,0 +1,68 @@
+"""Renders the prompt of an order that writes one short file. Pure.
+
+A small model follows a short prompt best: docs/local-models.md has the figures. It is told neither
+a format with examples, whose paths it would copy, nor how to name the one file that it may write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from factory.orders.past_attempt import PastAttempt
+from factory.orders.reply_format import WHOLE_UP_TO_LINES, ReplyFormat
+from factory.proposal.files_format import fence_for
+from factory.proposal.history import render_history, room_for_history
+from factory.proposal.shown import ShownFile
+from shared.work_order.schemas import Interface, WorkOrder
+
+_HOW_TO_REPLY = "Reply with the whole file in one fenced code block."
+
+
+def has_short_prompt(order: WorkOrder, shown: Sequence[ShownFile]) -> bool:
+    """Return whether an order is simple enough: one short file to write, and no other to read."""
+    single = len(order.allowed_files) == 1 and set(order.context_files) <= set(order.allowed_files)
+    return single and all(
+        each.parts is None and len(each.text.splitlines()) <= WHOLE_UP_TO_LINES for each in shown
+    )
+
+
+def render_short_prompt(
+    order: WorkOrder,
+    shown: Sequence[ShownFile],
+    known: Sequence[Interface] = (),
+    past: Sequence[PastAttempt] = (),
+    note: str = "",
+) -> str:
+    """Return the prompt of an order that `has_short_prompt`, after the failed attempts in `past`.
+
+    `note` says why the reply before could not be used, if this is asked again within an attempt.
+    """
+    told = "\n\n".join(_told(order, shown, known))
+    history = render_history(past, shown, ReplyFormat.FILES, room_for_history(told, note))
+    parts = (told, history.rstrip("\n"), note, _HOW_TO_REPLY)
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _told(order: WorkOrder, shown: Sequence[ShownFile], known: Sequence[Interface]) -> list[str]:
+    (path,) = order.allowed_files
+    text = next((each.text for each in shown if each.path == path), "")
+    parts = [order.intent]
+    if order.notes:
+        parts.append(order.notes)
+    own = [each.stub for each in (*order.interfaces, *known) if each.path == path]
+    others = [each for each in known if each.path != path]
+    if own:
+        parts += [f"{path} has to define, exactly so:", *map(_fenced, dict.fromkeys(own))]
+    for each in others:
+        parts += [f"{each.path} is there, and you can rely on it:", _fenced(each.stub)]
+    if text:
+        parts += [f"This is {path}:", _fenced(text)]
+    elif path not in order.intent:
+        parts.append(f"The file is {path}, and it does not exist yet.")
+    commands = "\n".join(f"- {each}" for each in order.acceptance_commands)
+    return [*parts, f"These commands must succeed afterwards:\n{commands}"]
+
+
+def _fenced(text: str) -> str:
+    fence, body = fence_for(text), text.rstrip("\n")
+    return f"{fence}\n{body}\n{fence}"
