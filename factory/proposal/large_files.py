@@ -107,7 +107,7 @@ def doubt_about_parts(shown: Sequence[ShownFile], wanted: Sequence[WantedPart]) 
         else:
             more = show_more(parted[path], [each for each in wanted if each.path == path])
             problems += [more] if isinstance(more, str) else []
-    note = " ".join(problems) or "The parts that you asked for are shown above now."
+    note = " ".join(problems) or "The parts that you asked for are shown now."
     return Doubt(DoubtKind.MORE_WANTED, note)
 
 
