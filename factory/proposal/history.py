@@ -18,7 +18,7 @@ from factory.proposal.shown import ShownFile
 
 _RETRY_SHARE = 0.6
 """How much longer a prompt may get by what it says of earlier attempts, as a share of the first."""
-_LEAST_ROOM = 1200
+_LEAST_ROOM = 1000
 """What a short prompt may say of them all the same, in characters."""
 
 _LINE_CHARACTERS = 200

@@ -29,7 +29,7 @@ def run(factory: Factory, *replies: str, text: str = TEXT, **fields: Any) -> Run
     document = order(
         **{"allowed_files": ["m.py", "n.py"], "acceptance_commands": ["true"]} | fields
     )
-    return factory.run(document, replies, max_attempts=len(replies), models=MODELS)
+    return factory.run(document, replies, max_attempts=1, models=MODELS)
 
 
 def test_edits_are_committed_as_they_were_assembled(factory: Factory) -> None:
@@ -57,8 +57,10 @@ def test_an_edit_that_does_not_apply_changes_nothing_and_is_told_precisely(
 ) -> None:
     reply = edit("    return x + 99\n", "    return 9\n")
     summary = run(factory, reply, edit("    return x + 9\n", "    return 9\n"))
-    assert stages(summary) == [Stage.LLM_OUTPUT_INVALID, ""]
+    assert stages(summary) == [""]
+    assert [each.reason for each in summary.attempt_records[0].questions] == ["blocks refused"]
     assert "its search text is not in the file" in factory.prompt(1)
+    assert "Write this block again, corrected, and nothing else." in factory.prompt(1)
 
 
 LINES = "".join(f"line {n} of the page\n" for n in range(60))
@@ -79,7 +81,7 @@ MOST = "".join(LINES.splitlines(keepends=True)[:45])
 def test_the_guards_see_the_assembled_file(factory: Factory, reply: str, stage: Stage) -> None:
     commit_all(factory.repo, {"page.txt": LINES, "forbidden.txt": "name\n"})
     allowed = ["m.py", "n.py", "page.txt"]
-    assert stages(run(factory, reply, allowed_files=allowed)) == [stage]
+    assert stages(run(factory, reply, reply, reply, allowed_files=allowed)) == [stage]
 
 
 def test_an_edit_of_a_file_that_changed_since_is_stale(factory: Factory) -> None:
