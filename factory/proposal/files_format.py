@@ -85,14 +85,6 @@ def render_files_reply(summary: str, files: Iterable[ProposedFile]) -> str:
     return "".join(parts)
 
 
-def render_files_example() -> str:
-    """Return an example of the format, to be shown to a model."""
-    # Names and content that fit no project, because small models copy whatever fits.
-    one = ProposedFile("path/of/one.py", 'print("the whole content of this file")\n')
-    other = ProposedFile("path/of/another.py", 'print("the whole content of that file")\n')
-    return render_files_reply("Say what the change does.", (one, other))
-
-
 def fence_for(text: str) -> str:
     """Return a fence longer than any that begins a line of `text`."""
     longest = max((len(fence) for fence in _FENCE_IN_TEXT.findall(text)), default=2)

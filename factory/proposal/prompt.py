@@ -60,7 +60,7 @@ def _values(
         "INTENT": order.intent,
         "NOTES": f"\n{order.notes}\n" if order.notes else "",
         "INTERFACES": _render_interfaces(order, known),
-        "OPENING": _render_opening(order, shown) if offer.format is ReplyFormat.FILES else "",
+        "ENDING": _render_how_to_end(order, shown) if offer.format is ReplyFormat.FILES else "",
         "WHICH": "this file" if len(order.allowed_files) == 1 else "these files",
         "ALLOWED": _render_allowed(order, shown),
         "FORBIDDEN": _render_forbidden(order.forbidden),
@@ -164,12 +164,19 @@ def _files_to_create(order: WorkOrder, shown: Sequence[ShownFile]) -> frozenset[
     return absent.intersection(condition.path for condition in order.postconditions)
 
 
-def _render_opening(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
-    """Return the required beginning of the reply: without it, small models repeat what they saw."""
-    first = order.allowed_files[0]
-    certain = len(order.allowed_files) == 1 or first in _files_to_create(order, shown)
-    unless = "" if certain else ", unless that file stays as it is"
+def _render_how_to_end(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
+    """Return the last words of a prompt for whole files.
+
+    They name a path of the order and show no example: small models copy an example's paths.
+    """
     exists = any(file.path in order.allowed_files and file.text for file in shown)
     keep = "A block replaces its whole file: also give all the lines that stay.\n" if exists else ""
-    opening = f"Summary: {' '.join(order.title.split())}\n\n```{first}"
-    return f"{keep}\nYour reply begins like this{unless}:\n\n{opening}"
+    first = order.allowed_files[0]
+    if len(order.allowed_files) == 1:
+        then = f"with the whole file in one fenced block that opens with ```{first}"
+    else:
+        then = (
+            "with each file that you write, whole, in a fenced block of its own that opens with "
+            f"its path, like ```{first}"
+        )
+    return f"{keep}\nReply with one line that says what the change does, then {then}"

@@ -13,7 +13,6 @@ from factory.proposal.files_format import (
     ProposedFile,
     fence_for,
     parse_files_reply,
-    render_files_example,
     render_files_reply,
     unwrap_fenced_content,
 )
@@ -52,13 +51,6 @@ def test_what_is_rendered_parses_to_the_very_same_bytes(
 ) -> None:
     reply = parse_files_reply(render_files_reply(summary, files))
     assert reply == FilesReply(" ".join(summary.split()), tuple(files))
-
-
-def test_the_example_shows_the_format() -> None:
-    reply = parse_files_reply(render_files_example())
-    assert [file.path for file in reply.files] == ["path/of/one.py", "path/of/another.py"]
-    assert reply.files[0].content.endswith(")\n")
-    assert reply.repairs == ()
 
 
 @pytest.mark.parametrize(
