@@ -10,6 +10,7 @@ from factory.attempt.state import Attempt, FactoryContext, FactoryState
 from factory.judging.failure.notes import notes_on
 from factory.judging.quote import quote_reply
 from factory.judging.verification import verification_of
+from factory.orders.model_size import is_small
 from factory.orders.reply_format import Form, Offer, ReplyFormat
 from factory.orders.retry import MAX_QUESTIONS, Asking
 from factory.proposal.doubts import Doubt, DoubtKind, doubt_about, doubt_refused, doubt_unreadable
@@ -103,7 +104,10 @@ class Dialogue:
         note, known = self._doubt.note if self._doubt else "", task.loaded.known
         offer = self._offer(attempt)
         if self._is_to_be_short(attempt, offer):
-            prompt = render_short_prompt(order, attempt.shown, known, past, note)
+            told = not is_small(self.asking.model)
+            prompt = render_short_prompt(
+                order, attempt.shown, known, past, note, with_commands=told
+            )
             return Question(self.asking, Offer(ReplyFormat.FILES), prompt)
         checks = verification_of(self.context.workspace.tree, exempt=task.exempt)
         commands = tuple(check.text for check in checks)

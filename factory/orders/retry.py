@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from factory.orders.model_choice import ModelChoice
-from factory.orders.model_size import parameters_of
+from factory.orders.model_size import is_small, parameters_of
 from factory.orders.past_attempt import PastAttempt
 from factory.orders.stages import Stage
 
@@ -22,6 +22,8 @@ MAX_QUESTIONS: Final = 2
 
 _WARMER: Final = (0.4, 0.8)
 """The temperatures after the first and after each further step."""
+
+_MIDDLE_UP_TO = 14.0  # billions of parameters
 
 _JUDGED = frozenset({Stage.VERIFY_FAILED, Stage.ACCEPTANCE_FAILED, Stage.CONTRACT_VIOLATED})
 
@@ -93,7 +95,7 @@ def _is_used_up(models: ModelChoice, past: Sequence[PastAttempt], rung: int) -> 
 
 
 def _retries(model: str) -> int:
+    if is_small(model):
+        return 1
     size = parameters_of(model)
-    if size is None or 3 <= size <= 14:
-        return 2
-    return 1 if size < 3 else 3
+    return 2 if size is None or size <= _MIDDLE_UP_TO else 3

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from factory.orders.reply_format import Form
 from factory.proposal.block_header import Header, read_header, render_header
@@ -24,6 +24,8 @@ _MARK = re.compile(
     r"^(?: {0,3}(?P<fence>`{3,})(?P<info>[^`\n]*)|[ \t]*</think(?:ing)?>[ \t\r]*)$",
     re.MULTILINE | re.IGNORECASE,
 )
+_LONGEST_HEADING = 500
+_HEADING_MARKS = re.compile(r"^[#>*\-\s]*(?:file|path)?:?\s*[*`'\"]*|[*`'\":]*\s*$", re.IGNORECASE)
 _FENCE_IN_TEXT = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 # Blocks in these languages show how to run something; they are not files.
 _COMMENTARY = frozenset({"bash", "sh", "shell", "console", "zsh"})
@@ -61,6 +63,8 @@ class _Block:
     info: str
     content: str
     nested: bool
+    above: str = ""
+    """The line before the block, where a small model repeats the heading of the file shown."""
 
 
 def parse_files_reply(text: str, allowed: Sequence[str] = ()) -> FilesReply:
@@ -132,7 +136,8 @@ def _split(text: str) -> tuple[str, list[_Block]]:
         elif depth > 1:
             depth -= 1  # A bare fence closes the nested block.
         else:
-            blocks.append(_Block(opening["info"].strip(), _content(text, opening, mark), nested))
+            info, content = opening["info"].strip(), _content(text, opening, mark)
+            blocks.append(_Block(info, content, nested, _line_before(text, opening.start())))
             opening = None
     if opening is not None:
         raise ReplyMalformed(
@@ -140,6 +145,11 @@ def _split(text: str) -> tuple[str, list[_Block]]:
             "fences itself, open and close its block with a longer one"
         )
     return text[prose_start:prose_end], blocks
+
+
+def _line_before(text: str, end: int) -> str:
+    start = max(0, end - _LONGEST_HEADING)
+    return text[start:end].rstrip().rpartition("\n")[2]
 
 
 def _content(text: str, opening: re.Match[str], closing: re.Match[str]) -> str:
@@ -153,7 +163,7 @@ def _named_files(
     blocks: Sequence[_Block], allowed: Sequence[str], repairs: list[str]
 ) -> tuple[tuple[ProposedFile, ...], bool]:
     """Return the files of the blocks, and whether every block names its file."""
-    headers = [(read_header(block.info, allowed), block) for block in blocks]
+    headers = [(_header_of(block, allowed, repairs), block) for block in blocks]
     if len(headers) > 1:
         headers = [each for each in headers if not _is_commentary(*each)]
         if len(headers) < len(blocks):
@@ -175,6 +185,16 @@ def _named_files(
     if not files:
         raise ReplyMalformed("no block of the reply names a file")
     return tuple(files), all(header.path is not None for header, _ in headers)
+
+
+def _header_of(block: _Block, allowed: Sequence[str], repairs: list[str]) -> Header:
+    """Return what the header of a block names; without a path, what the heading above it is."""
+    header = read_header(block.info, allowed)
+    above = _HEADING_MARKS.sub("", block.above)
+    if header.path is not None or above not in allowed:
+        return header
+    repairs.append(f"the path {above} stood above its block")
+    return replace(header, path=above)
 
 
 def _is_commentary(header: Header, block: _Block) -> bool:

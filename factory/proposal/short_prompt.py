@@ -32,18 +32,27 @@ def render_short_prompt(
     known: Sequence[Interface] = (),
     past: Sequence[PastAttempt] = (),
     note: str = "",
+    *,
+    with_commands: bool = True,
 ) -> str:
     """Return the prompt of an order that `has_short_prompt`, after the failed attempts in `past`.
 
     `note` says why the reply before could not be used, if this is asked again within an attempt.
+    The acceptance commands tempt a small model to write tests as well; `with_commands` says whether
+    they are told.
     """
-    told = "\n\n".join(_told(order, shown, known))
+    told = "\n\n".join(_told(order, shown, known, with_commands))
     history = render_history(past, shown, ReplyFormat.FILES, room_for_history(told, note))
     parts = (told, history.rstrip("\n"), note, _HOW_TO_REPLY)
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _told(order: WorkOrder, shown: Sequence[ShownFile], known: Sequence[Interface]) -> list[str]:
+def _told(
+    order: WorkOrder,
+    shown: Sequence[ShownFile],
+    known: Sequence[Interface],
+    with_commands: bool,
+) -> list[str]:
     (path,) = order.allowed_files
     text = next((each.text for each in shown if each.path == path), "")
     parts = [order.intent]
@@ -59,8 +68,10 @@ def _told(order: WorkOrder, shown: Sequence[ShownFile], known: Sequence[Interfac
         parts += [f"This is {path}:", _fenced(text)]
     elif path not in order.intent:
         parts.append(f"The file is {path}, and it does not exist yet.")
-    commands = "\n".join(f"- {each}" for each in order.acceptance_commands)
-    return [*parts, f"These commands must succeed afterwards:\n{commands}"]
+    if with_commands:
+        commands = "\n".join(f"- {each}" for each in order.acceptance_commands)
+        parts.append(f"These commands must succeed afterwards:\n{commands}")
+    return parts
 
 
 def _fenced(text: str) -> str:

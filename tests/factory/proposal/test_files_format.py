@@ -174,3 +174,36 @@ def test_a_file_that_holds_fences_of_its_own_stays_as_it_is(content: str) -> Non
 @given(confusing)
 def test_a_fence_is_longer_than_any_in_the_file(content: str) -> None:
     assert f"\n{fence_for(content)}" not in f"\n{content}"
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "## src/a.py",
+        "**src/a.py**",
+        "`src/a.py`:",
+        "### File: `src/a.py`",
+        "src/a.py",
+        "- path: src/a.py",
+    ],
+)
+def test_a_path_above_the_block_names_it_where_the_path_is_allowed(heading: str) -> None:
+    text = f"Summary.\n\n{heading}\n\n```python\nx = 1\n```\n\nsrc/b.py\n```\ny = 1\n```\n"
+    reply = parse_files_reply(text, ["src/a.py", "src/b.py"])
+    assert [(each.path, each.content) for each in reply.files] == [
+        ("src/a.py", "x = 1\n"),
+        ("src/b.py", "y = 1\n"),
+    ]
+    assert reply.named
+    assert "the path src/a.py stood above its block" in reply.repairs
+
+
+@pytest.mark.parametrize("heading", ["other.py", "see src/a.py for more", "", "x" * 10_000])
+def test_any_other_line_above_a_block_names_nothing(heading: str) -> None:
+    with pytest.raises(ReplyMalformed, match="names no file"):
+        parse_files_reply(f"{heading}\n```python\nx = 1\n```\n", ["src/a.py", "src/b.py"])
+
+
+def test_a_path_in_the_header_wins_over_the_line_above_it() -> None:
+    reply = parse_files_reply("src/b.py\n```src/a.py\nx = 1\n```\n", ["src/a.py", "src/b.py"])
+    assert [each.path for each in reply.files] == ["src/a.py"]
