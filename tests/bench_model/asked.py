@@ -1,4 +1,4 @@
-"""Asks a model once, with a prompt that is being tried, and judges the reply by the task's tests."""
+"""Asks a model once, with a prompt that is being tried, and runs the task's tests on the reply."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shlex
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,7 +91,7 @@ def judge_reply(text: str, variant: str, task: Task) -> str:
     return "" if passes(task, written) else "tests"
 
 
-def passes(task: Task, written: dict[str, str]) -> bool:
+def passes(task: Task, written: Mapping[str, str]) -> bool:
     """Return whether the acceptance commands pass on the task's files with `written` over them."""
     with tempfile.TemporaryDirectory(prefix="llmch-judged-") as folder:
         tree, private = Path(folder) / "tree", Path(folder) / "private"

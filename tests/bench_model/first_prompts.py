@@ -78,8 +78,22 @@ def _sentence(task: Task) -> str:
     )
 
 
+def _long_plain(task: Task) -> str:
+    """Return the long prompt with the instructions of the short one, and no example."""
+    told, _, _ = _factory(task).partition("\n\nYour reply begins like this")
+    head, _, rest = told.partition("# How to reply")
+    _, _, rest = rest.partition("\n# ")
+    return f"{head}# {rest}\n\nReply with the whole file in one fenced code block.\n"
+
+
 def _short(task: Task) -> str:
     return f"{_told(task)}\n\n{_wanted(task)}Reply with the whole file in one fenced code block.\n"
+
+
+def _short_raw(task: Task) -> str:
+    """Return the short prompt with the notes as they are, in no fence."""
+    notes = str(task.order.get("notes", ""))
+    return _short(task).replace(_fenced(notes, "python"), notes) if notes else _short(task)
 
 
 def _short_header(task: Task) -> str:
@@ -99,7 +113,8 @@ def _short_opening(task: Task) -> str:
 def _reply_first(task: Task) -> str:
     return (
         f"Write the whole file {task.path}. Reply with it in one fenced code block.\n\n"
-        f"{_told(task)}\n\n{_wanted(task)}".rstrip() + "\n"
+        f"{_told(task)}\n\n{_wanted(task)}".rstrip()
+        + "\n"
     )
 
 
@@ -124,7 +139,9 @@ FIRST_PROMPTS: Mapping[str, FirstPrompt] = {
     "plain": FirstPrompt(_plain, completes=True),
     "plain-header": FirstPrompt(_plain_header, completes=True),
     "sentence": FirstPrompt(_sentence),
+    "long-plain": FirstPrompt(_long_plain),
     "short": FirstPrompt(_short),
+    "short-raw": FirstPrompt(_short_raw),
     "short-header": FirstPrompt(_short_header),
     "short-opening": FirstPrompt(_short_opening),
     "reply-first": FirstPrompt(_reply_first),

@@ -1,4 +1,4 @@
-"""Keeps what was measured: one line of JSON for each reply or run, written as soon as it is there."""
+"""Keeps what was measured: a line of JSON for each reply or run, written as soon as it is there."""
 
 from __future__ import annotations
 
