@@ -7,22 +7,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from factory.orders.reply_format import ReplyFormat
 from factory.proposal.prompt import hashes_of
 from factory.proposal.read_reply import ProposalInvalid, parse_proposal
 from factory.sandbox import Backend, Policy, open_sandbox
-from shared.llm.client import (
-    Api,
-    CallPlace,
-    LlmClient,
-    ReplyFailed,
-    Request,
-    Role,
-    Usage,
-)
+from shared.llm.client import Api, CallPlace, LlmClient, ReplyFailed, Request, Role
 from shared.work_order.hashing import sha256_bytes
 from tests.bench_model.first_prompts import FIRST_PROMPTS, shown_files
 from tests.bench_model.results import Result
@@ -30,13 +21,6 @@ from tests.bench_model.tasks import Task
 
 MAX_OUTPUT_TOKENS = 600
 _JUDGING_SECONDS = 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """Hold where a reply failed, empty where it passed."""
-
-    failure: str
 
 
 def ask(client: LlmClient, model: str, variant: str, task: Task) -> Result:
@@ -58,8 +42,8 @@ def ask(client: LlmClient, model: str, variant: str, task: Task) -> Result:
         completion = client.complete(request)
         text, usage = completion.text, completion.usage
         failure = judge_reply(text, variant, task)
-    except ReplyFailed:
-        text, usage, failure = "", Usage(), "cut short"
+    except ReplyFailed as failed:
+        text, usage, failure = "", failed.usage, "no reply"
     return Result(
         model=model,
         variant=variant,

@@ -22,6 +22,7 @@ _PROJECT = Path(__file__).resolve().parents[2]
 # A run of three attempts at a model of two billion parameters took up to five minutes on two cores.
 _RUN_SECONDS = 3600.0
 _STOP_SECONDS = 30.0
+_MOST_TOLD = 2000  # characters
 _IDENTITY = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
 
 
@@ -85,10 +86,18 @@ def _summary(arguments: Sequence[str], scratch: Path, server: Mapping[str, str])
             raise
     if process.returncode not in (ExitCode.OK, ExitCode.FAILED):
         raise RunBroken(
-            f"a run ended with exit code {process.returncode}:\n{told.strip()[-2000:]}",
+            f"a run ended with exit code {process.returncode}: {_reason(answer, told)}",
             hint="what was measured before is kept; the same command goes on",
         )
     return json.loads(answer)
+
+
+def _reason(answer: str, told: str) -> str:
+    """Return what the run says of its error, or the end of what it told."""
+    try:
+        return str(json.loads(answer)["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return told.strip()[-_MOST_TOLD:]
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -47,7 +47,7 @@ def read_results(file: Path) -> list[Result]:
     """
     if not file.exists():
         return []
-    whole, _, _ = file.read_text("utf-8").rpartition("\n")
+    whole, _, _ = file.read_bytes().rpartition(b"\n")
     return list(_parse(whole, file))
 
 
@@ -57,12 +57,12 @@ def append_result(file: Path, result: Result) -> None:
         opened.seek(0)
         held = opened.read()
         opened.truncate(held.rfind(b"\n") + 1)
-        opened.write(json.dumps(asdict(result), ensure_ascii=False).encode() + b"\n")
+        opened.write(json.dumps(asdict(result)).encode() + b"\n")
         opened.flush()
 
 
-def _parse(text: str, file: Path) -> Iterator[Result]:
-    for number, line in enumerate(text.split("\n") if text else (), start=1):
+def _parse(lines: bytes, file: Path) -> Iterator[Result]:
+    for number, line in enumerate(lines.split(b"\n") if lines else (), start=1):
         try:
             fields = json.loads(line)
             fields["failures"], fields["texts"] = tuple(fields["failures"]), tuple(fields["texts"])

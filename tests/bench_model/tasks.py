@@ -61,9 +61,10 @@ def sample(tasks: Sequence[Task], limit: int | None) -> list[Task]:
     The order follows the hash of the name, so that the first forty are no easier than the rest,
     and a larger sample contains the smaller one.
     """
-    return sorted(tasks, key=lambda task: sha256(_subject(task).encode()).digest())[:limit]
+    return sorted(tasks, key=_place)[:limit]
 
 
-def _subject(task: Task) -> str:
-    """Return the name without the kind: both kinds of a problem are sampled together."""
-    return task.name.partition(" ")[0]
+def _place(task: Task) -> tuple[bytes, str]:
+    """Return where the task stands: the kinds of one problem stand side by side."""
+    problem = task.name.partition(" ")[0]
+    return sha256(problem.encode()).digest(), task.name
