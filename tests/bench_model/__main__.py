@@ -21,7 +21,7 @@ from tests.bench_model.measuring import VARIANTS, Bench, measure
 from tests.bench_model.problems import read_problems
 from tests.bench_model.ran import Server
 from tests.bench_model.results import Result, read_results
-from tests.bench_model.table import render_table
+from tests.bench_model.table import render_tables
 from tests.bench_model.tasks import Kind, Task, sample
 
 _PROJECT = Path(__file__).resolve().parents[2]
@@ -125,7 +125,7 @@ def _tell(result: Result) -> None:
 def _print_table(results: Sequence[Result]) -> None:
     if any(result.kind == Kind.EDIT for result in results):
         sys.stdout.write(f"edit tasks from {', '.join(source_versions())}\n\n")
-    sys.stdout.write(render_table(rows_of(latest(results))))
+    sys.stdout.write(render_tables(rows_of(latest(results))))
 
 
 if __name__ == "__main__":

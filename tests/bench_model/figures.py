@@ -7,11 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from factory.orders.reply_format import ReplyFormat
 from tests.bench_model.results import Result
 
 # Of the normal distribution, for an interval that holds the true rate in 95 of 100 measurements.
 _Z = 1.959964
 ATTEMPTS = 3
+RUNS = ("run", *(f"run-{each}" for each in ReplyFormat))
+"""The variants that are runs of `ATTEMPTS` attempts: the factory's choice, and each format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,11 @@ class Row:
     calls: int
     repeated: int
     failures: tuple[tuple[str, int], ...]
+
+    @property
+    def is_run(self) -> bool:
+        """Return whether the variant is a run of several attempts, and not one question."""
+        return self.variant in RUNS
 
 
 def rows_of(results: Iterable[Result]) -> list[Row]:

@@ -90,10 +90,15 @@ def _short(task: Task) -> str:
     return f"{_told(task)}\n\n{_wanted(task)}Reply with the whole file in one fenced code block.\n"
 
 
-def _short_raw(task: Task) -> str:
-    """Return the short prompt with the notes as they are, in no fence."""
+def _bare(task: Task) -> str:
+    """Return the short prompt without the commands: they tempt a model to write tests as well."""
+    return f"{_told(task)}\n\nReply with the whole file in one fenced code block.\n"
+
+
+def _bare_raw(task: Task) -> str:
+    """Return the bare prompt with the notes as they are, in no fence."""
     notes = str(task.order.get("notes", ""))
-    return _short(task).replace(_fenced(notes, "python"), notes) if notes else _short(task)
+    return _bare(task).replace(_fenced(notes, "python"), notes) if notes else _bare(task)
 
 
 def _short_header(task: Task) -> str:
@@ -141,7 +146,8 @@ FIRST_PROMPTS: Mapping[str, FirstPrompt] = {
     "sentence": FirstPrompt(_sentence),
     "long-plain": FirstPrompt(_long_plain),
     "short": FirstPrompt(_short),
-    "short-raw": FirstPrompt(_short_raw),
+    "bare": FirstPrompt(_bare),
+    "bare-raw": FirstPrompt(_bare_raw),
     "short-header": FirstPrompt(_short_header),
     "short-opening": FirstPrompt(_short_opening),
     "reply-first": FirstPrompt(_reply_first),
