@@ -16,6 +16,7 @@ from shared.errors import InvalidInput
 from tests.bench_model.figures import Rate, latest, rows_of
 from tests.bench_model.first_prompts import FIRST_PROMPTS
 from tests.bench_model.problems import CHECK, PATH, read_problems
+from tests.bench_model.ran import result_of
 from tests.bench_model.results import Result, append_result, read_results
 from tests.bench_model.table import render_tables
 from tests.bench_model.tasks import Kind, sample
@@ -153,6 +154,26 @@ def test_a_run_is_a_user_s_run_with_its_attempts_told_apart(tmp_path: Path) -> N
     assert found.texts == (fenced(WRONG), fenced(RIGHT))
     assert (found.calls, found.output_tokens) == (2, 10)
     assert "| run | 1 | 0 (0% to 79%) | 1 (21% to 100%) | 1 (21% to 100%) |" in said.out
+
+
+def test_replies_are_in_the_order_they_came_and_repeated_ones_are_counted(
+    tmp_path: Path, problems: Path
+) -> None:
+    for name, text in {
+        "attempt_1/raw_llm_response.txt": "one",
+        "attempt_2/raw_llm_response.txt": "two",
+        "attempt_2/raw_llm_response_again_1.txt": "one",
+        "attempt_2/raw_llm_response_again_2.txt": "three",
+        "attempt_10/raw_llm_response.txt": "two",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "attempt_1/failure_brief.json").write_text('{"stage": "verify_failed"}')
+    usage = {"input_tokens": 9, "output_tokens": 8, "calls": 5}
+    summary = {"run_dir": str(tmp_path), "verdict": "PASS", "usage": usage}
+    found = result_of("m", "run", read_problems(problems)[0], summary, 1.0)
+    assert found.texts == ("one", "two", "one", "three", "two")
+    assert (found.repeated, found.calls, found.failures) == (2, 5, ("verify_failed",))
 
 
 def test_an_interrupted_bench_keeps_what_was_measured(tmp_path: Path, problems: Path) -> None:

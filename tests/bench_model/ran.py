@@ -50,7 +50,7 @@ def run(server: Server, variant: str, task: Task, *options: str) -> Result:
         started = time.monotonic()
         summary = _summary(["run", *map(str, (*where, *asked))], scratch, server.environment)
         seconds = time.monotonic() - started
-        return _result(server.model, variant, task, summary, seconds)
+        return result_of(server.model, variant, task, summary, seconds)
 
 
 def _make_repo(folder: Path, files: Mapping[str, str]) -> Path:
@@ -108,9 +108,10 @@ def _end(process: subprocess.Popen[str]) -> None:
         process.kill()
 
 
-def _result(model: str, variant: str, task: Task, summary: Any, seconds: float) -> Result:
+def result_of(model: str, variant: str, task: Task, summary: Any, seconds: float) -> Result:
+    """Return what the summary of a run and the folders of its attempts say."""
     attempts = sorted(Path(summary["run_dir"]).glob("attempt_*"), key=_number)
-    texts = tuple(map(_reply, attempts))
+    texts = tuple(text for attempt in attempts for text in _replies(attempt))
     usage = summary["usage"]
     return Result(
         model=model,
@@ -122,7 +123,7 @@ def _result(model: str, variant: str, task: Task, summary: Any, seconds: float) 
         input_tokens=usage["input_tokens"],
         output_tokens=usage["output_tokens"],
         seconds=round(seconds, 2),
-        repeated=sum(text in texts[:place] for place, text in enumerate(texts) if text),
+        repeated=len(texts) - len(set(texts)),
         calls=usage["calls"],
         texts=texts,
     )
@@ -137,6 +138,11 @@ def _failure(attempt: Path) -> str:
     return str(json.loads(file.read_text("utf-8"))["stage"]) if file.exists() else ""
 
 
-def _reply(attempt: Path) -> str:
-    file = attempt / "raw_llm_response.txt"
-    return file.read_text("utf-8") if file.exists() else ""
+def _replies(attempt: Path) -> list[str]:
+    """Return what the model replied in one attempt, which may ask more than once."""
+    files = attempt.glob("raw_llm_response*.txt")
+    return [file.read_text("utf-8") for file in sorted(files, key=_place)]
+
+
+def _place(file: Path) -> tuple[int, str]:
+    return len(file.name), file.name

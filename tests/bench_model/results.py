@@ -16,7 +16,8 @@ class Result:
 
     `failures` names, for each attempt that failed, where it failed; an attempt that passed adds
     nothing. `prompt` is the hash of the first prompt, so that a result is known to be of another
-    prompt than today's. `texts` are the replies, to be judged again without asking again.
+    prompt than today's. `texts` are the replies, to be judged again without asking again;
+    `repeated` says how many of them equal an earlier one.
     """
 
     model: str
