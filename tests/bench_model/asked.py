@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from factory.orders.reply_format import ReplyFormat
-from factory.proposal.prompt import hashes_of
 from factory.proposal.read_reply import ProposalInvalid, parse_proposal
+from factory.proposal.shown import hashes_of
 from factory.sandbox import Backend, Policy, open_sandbox
 from shared.llm.client import Api, CallPlace, LlmClient, ReplyFailed, Request, Role
 from shared.work_order.hashing import sha256_bytes
@@ -62,11 +62,13 @@ def ask(client: LlmClient, model: str, variant: str, task: Task) -> Result:
 def judge_reply(text: str, variant: str, task: Task) -> str:
     """Return where the reply fails: `format`, `scope`, `tests`, or nothing if it passes."""
     allowed = task.order["allowed_files"]
-    shown = hashes_of(shown_files(task))
+    files = shown_files(task)
+    shown, texts = hashes_of(files), texts_of(files)
     try:
-        proposal = parse_proposal(text, ReplyFormat.FILES, shown, allowed).proposal
+        parsed = parse_proposal(text, ReplyFormat.FILES, shown, allowed, texts=texts)
     except ProposalInvalid:
         return "format"
+    proposal = parsed.proposal
     if not set(proposal.paths).issubset(allowed):
         return "scope"
     written = {each.path: each.content for each in proposal.writes}

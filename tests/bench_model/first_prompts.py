@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from factory.orders.reply_format import ReplyFormat
+from factory.orders.reply_format import Offer, ReplyFormat
 from factory.proposal.files_format import fence_for
-from factory.proposal.prompt import ShownFile, render_prompt
+from factory.proposal.prompt import render_prompt
 from factory.proposal.scope import FileKind, FileState
+from factory.proposal.short_prompt import has_short_prompt, render_short_prompt
+from factory.proposal.shown import ShownFile
 from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 from shared.work_order.schemas import WorkOrder, parse_document
 from tests.bench_model.tasks import Task
@@ -45,8 +47,17 @@ def _shown(path: str, task: Task) -> ShownFile:
 
 
 def _factory(task: Task) -> str:
+    """Return what the factory asks a small model first."""
+    order, shown = parse_document(WorkOrder, task.order), shown_files(task)
+    if has_short_prompt(order, shown):
+        return render_short_prompt(order, shown, with_commands=False)
+    return _full(task)
+
+
+def _full(task: Task) -> str:
+    """Return what the factory asks where an order has more than one short file."""
     order = parse_document(WorkOrder, task.order)
-    return render_prompt(order, shown_files(task), _VERIFICATION, None, ReplyFormat.FILES)
+    return render_prompt(order, shown_files(task), _VERIFICATION, Offer(ReplyFormat.FILES))
 
 
 def _fenced(text: str, header: str = "") -> str:
@@ -66,24 +77,6 @@ def _plain_header(task: Task) -> str:
         "Complete this Python function. Reply with the whole function in one fenced code block "
         f"that opens with ```{task.path}\n\n{_fenced(task.stub, 'python')}\n"
     )
-
-
-def _sentence(task: Task) -> str:
-    """Return the long prompt with its opening replaced by a sentence."""
-    told, _, _ = _factory(task).partition("\n\nYour reply begins like this")
-    return (
-        f"{told}\n\nReply with one line that says what the change does, then the whole file "
-        f"{task.path}, with the whole function, in one fenced block that opens with "
-        f"```{task.path}\n"
-    )
-
-
-def _long_plain(task: Task) -> str:
-    """Return the long prompt with the instructions of the short one, and no example."""
-    told, _, _ = _factory(task).partition("\n\nYour reply begins like this")
-    head, _, rest = told.partition("# How to reply")
-    _, _, rest = rest.partition("\n# ")
-    return f"{head}# {rest}\n\nReply with the whole file in one fenced code block.\n"
 
 
 def _short(task: Task) -> str:
@@ -143,8 +136,7 @@ FIRST_PROMPTS: Mapping[str, FirstPrompt] = {
     "factory": FirstPrompt(_factory),
     "plain": FirstPrompt(_plain, completes=True),
     "plain-header": FirstPrompt(_plain_header, completes=True),
-    "sentence": FirstPrompt(_sentence),
-    "long-plain": FirstPrompt(_long_plain),
+    "full": FirstPrompt(_full),
     "short": FirstPrompt(_short),
     "bare": FirstPrompt(_bare),
     "bare-raw": FirstPrompt(_bare_raw),
