@@ -24,8 +24,8 @@ as they are.
 - Inside JSON strings, write line ends as \\n, quotes as \\" and backslashes as \\\\."""
 
 _FILES_FORMAT: Final = """\
-Begin with one line that says what the change does. Then give each file that you write in a block \
-of its own, whole, its path right after the opening fence.
+Give each file that you write in a fenced block of its own, whole, its path right after the \
+opening fence.
 
 - Leave out files that stay as they are, and write nothing after the last block.
 - If a file holds ``` itself, open and close its block with more backticks."""

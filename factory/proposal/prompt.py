@@ -171,12 +171,13 @@ def _render_how_to_end(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
     """
     exists = any(file.path in order.allowed_files and file.text for file in shown)
     keep = "A block replaces its whole file: also give all the lines that stay.\n" if exists else ""
-    first = order.allowed_files[0]
     if len(order.allowed_files) == 1:
-        then = f"with the whole file in one fenced block that opens with ```{first}"
+        how = f"Reply with the whole file in one fenced block that opens with ```{order.allowed_files[0]}"
     else:
-        then = (
-            "with each file that you write, whole, in a fenced block of its own that opens with "
-            f"its path, like ```{first}"
+        wanted = _files_to_create(order, shown)
+        named = [path for path in order.allowed_files if path in wanted] or order.allowed_files[:1]
+        how = (
+            "Reply with each file that you write, whole, in a fenced block of its own that opens "
+            f"with its path: {', then '.join(f'```{path}' for path in named)}"
         )
-    return f"{keep}\nReply with one line that says what the change does, then {then}"
+    return f"{keep}\n{how}"

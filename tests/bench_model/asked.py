@@ -11,7 +11,7 @@ from pathlib import Path
 
 from factory.orders.reply_format import ReplyFormat
 from factory.proposal.read_reply import ProposalInvalid, parse_proposal
-from factory.proposal.shown import hashes_of
+from factory.proposal.shown import hashes_of, texts_of
 from factory.sandbox import Backend, Policy, open_sandbox
 from shared.llm.client import Api, CallPlace, LlmClient, ReplyFailed, Request, Role
 from shared.work_order.hashing import sha256_bytes
