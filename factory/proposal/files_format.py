@@ -24,8 +24,10 @@ _MARK = re.compile(
     r"^(?: {0,3}(?P<fence>`{3,})(?P<info>[^`\n]*)|[ \t]*</think(?:ing)?>[ \t\r]*)$",
     re.MULTILINE | re.IGNORECASE,
 )
-_LONGEST_HEADING = 500
-_HEADING_MARKS = re.compile(r"^[#>*\-\s]*(?:file|path)?:?\s*[*`'\"]*|[*`'\":]*\s*$", re.IGNORECASE)
+_LONGEST_HEADING = 2000  # of what stands between two blocks
+_HEADING_MARKS = re.compile(
+    r"^[#>*/<!;%\-\s]*(?:file|path)?:?\s*[*`'\"]*|[*`'\":/>\-\s]*$", re.IGNORECASE
+)
 _FENCE_IN_TEXT = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 # Blocks in these languages show how to run something; they are not files.
 _COMMENTARY = frozenset({"bash", "sh", "shell", "console", "zsh"})
@@ -64,7 +66,7 @@ class _Block:
     content: str
     nested: bool
     above: str = ""
-    """The line before the block, where a small model repeats the heading of the file shown."""
+    """The text between the block before and this one, where a model may have put the path."""
 
 
 def parse_files_reply(text: str, allowed: Sequence[str] = ()) -> FilesReply:
@@ -87,6 +89,14 @@ def render_files_reply(summary: str, files: Iterable[ProposedFile]) -> str:
     parts = [f"Summary: {' '.join(summary.split())}".rstrip() + "\n"]
     parts += [f"\n{render_block(file)}" for file in files]
     return "".join(parts)
+
+
+def render_files_example() -> str:
+    """Return an example of the format, to be shown to a model."""
+    # Names and content that fit no project, because small models copy whatever fits.
+    one = ProposedFile("path/of/one.py", 'print("the whole content of this file")\n')
+    other = ProposedFile("path/of/another.py", 'print("the whole content of that file")\n')
+    return render_files_reply("Say what the change does.", (one, other))
 
 
 def fence_for(text: str) -> str:
@@ -120,7 +130,7 @@ def _split(text: str) -> tuple[str, list[_Block]]:
     prose_start, prose_end = 0, len(text)
     blocks: list[_Block] = []
     opening: re.Match[str] | None = None
-    depth, nested = 0, False
+    depth, nested, closed = 0, False, 0
     for mark in _MARK.finditer(text):
         if opening is None and mark["fence"] is None:
             prose_start, prose_end, blocks = mark.end(), len(text), []  # so far only reasoning
@@ -137,7 +147,8 @@ def _split(text: str) -> tuple[str, list[_Block]]:
             depth -= 1  # A bare fence closes the nested block.
         else:
             info, content = opening["info"].strip(), _content(text, opening, mark)
-            blocks.append(_Block(info, content, nested, _line_before(text, opening.start())))
+            blocks.append(_Block(info, content, nested, text[closed : opening.start()]))
+            closed = mark.end()
             opening = None
     if opening is not None:
         raise ReplyMalformed(
@@ -145,11 +156,6 @@ def _split(text: str) -> tuple[str, list[_Block]]:
             "fences itself, open and close its block with a longer one"
         )
     return text[prose_start:prose_end], blocks
-
-
-def _line_before(text: str, end: int) -> str:
-    start = max(0, end - _LONGEST_HEADING)
-    return text[start:end].rstrip().rpartition("\n")[2]
 
 
 def _content(text: str, opening: re.Match[str], closing: re.Match[str]) -> str:
@@ -188,13 +194,20 @@ def _named_files(
 
 
 def _header_of(block: _Block, allowed: Sequence[str], repairs: list[str]) -> Header:
-    """Return what the header of a block names; without a path, what the heading above it is."""
+    """Return what the header of a block names; without a path, what is written beside the block.
+
+    That is a heading above it or a comment as its first line, where only one allowed path is there.
+    """
     header = read_header(block.info, allowed)
-    above = _HEADING_MARKS.sub("", block.above)
-    if header.path is not None or above not in allowed:
+    if header.path is not None or len(block.above) > _LONGEST_HEADING:
         return header
-    repairs.append(f"the path {above} stood above its block")
-    return replace(header, path=above)
+    lines = [*block.above.splitlines(), block.content.partition("\n")[0]]
+    found = {_HEADING_MARKS.sub("", line) for line in lines}.intersection(allowed)
+    if len(found) != 1:
+        return header
+    (path,) = found
+    repairs.append(f"the path {path} stood beside its block")
+    return replace(header, path=path)
 
 
 def _is_commentary(header: Header, block: _Block) -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 
 from factory.orders.reply_format import Form, ReplyFormat
 from factory.proposal.edits.search_format import Change, render_changes
-from factory.proposal.files_format import ProposedFile, render_block
+from factory.proposal.files_format import ProposedFile, render_block, render_files_example
 
 _JSON_FORMAT: Final = """\
 Reply with one JSON object and nothing else, of this form:
@@ -24,9 +24,10 @@ as they are.
 - Inside JSON strings, write line ends as \\n, quotes as \\" and backslashes as \\\\."""
 
 _FILES_FORMAT: Final = """\
-Give each file that you write in a fenced block of its own, whole, its path right after the \
-opening fence.
+Begin with one line that says what the change does. Then give each file that you write in a block \
+of its own, whole, its path right after the opening fence. For example:
 
+{example}
 - Leave out files that stay as they are, and write nothing after the last block.
 - If a file holds ``` itself, open and close its block with more backticks."""
 
@@ -82,7 +83,7 @@ def render_format(asked: ReplyFormat, forms: Mapping[str, Form] | None = None) -
         case ReplyFormat.JSON:
             return _JSON_FORMAT
         case ReplyFormat.FILES:
-            return _FILES_FORMAT
+            return _FILES_FORMAT.replace("{example}", render_files_example())
         case ReplyFormat.EDITS:
             return _render_edits(forms or {})
 

@@ -60,7 +60,7 @@ def _values(
         "INTENT": order.intent,
         "NOTES": f"\n{order.notes}\n" if order.notes else "",
         "INTERFACES": _render_interfaces(order, known),
-        "ENDING": _render_how_to_end(order, shown) if offer.format is ReplyFormat.FILES else "",
+        "OPENING": _render_opening(order, shown) if offer.format is ReplyFormat.FILES else "",
         "WHICH": "this file" if len(order.allowed_files) == 1 else "these files",
         "ALLOWED": _render_allowed(order, shown),
         "FORBIDDEN": _render_forbidden(order.forbidden),
@@ -164,20 +164,12 @@ def _files_to_create(order: WorkOrder, shown: Sequence[ShownFile]) -> frozenset[
     return absent.intersection(condition.path for condition in order.postconditions)
 
 
-def _render_how_to_end(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
-    """Return the last words of a prompt for whole files.
-
-    They name a path of the order and show no example: small models copy an example's paths.
-    """
+def _render_opening(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
+    """Return the required beginning of the reply: without it, small models repeat what they saw."""
+    first = order.allowed_files[0]
+    certain = len(order.allowed_files) == 1 or first in _files_to_create(order, shown)
+    unless = "" if certain else ", unless that file stays as it is"
     exists = any(file.path in order.allowed_files and file.text for file in shown)
     keep = "A block replaces its whole file: also give all the lines that stay.\n" if exists else ""
-    if len(order.allowed_files) == 1:
-        how = f"Reply with the whole file in one fenced block that opens with ```{order.allowed_files[0]}"
-    else:
-        wanted = _files_to_create(order, shown)
-        named = [path for path in order.allowed_files if path in wanted] or order.allowed_files[:1]
-        how = (
-            "Reply with each file that you write, whole, in a fenced block of its own that opens "
-            f"with its path: {', then '.join(f'```{path}' for path in named)}"
-        )
-    return f"{keep}\n{how}"
+    opening = f"Summary: {' '.join(order.title.split())}\n\n```{first}"
+    return f"{keep}\nYour reply begins like this{unless}:\n\n{opening}"

@@ -13,6 +13,7 @@ from factory.proposal.files_format import (
     ProposedFile,
     fence_for,
     parse_files_reply,
+    render_files_example,
     render_files_reply,
     unwrap_fenced_content,
 )
@@ -51,6 +52,13 @@ def test_what_is_rendered_parses_to_the_very_same_bytes(
 ) -> None:
     reply = parse_files_reply(render_files_reply(summary, files))
     assert reply == FilesReply(" ".join(summary.split()), tuple(files))
+
+
+def test_the_example_shows_the_format() -> None:
+    reply = parse_files_reply(render_files_example())
+    assert [file.path for file in reply.files] == ["path/of/one.py", "path/of/another.py"]
+    assert reply.files[0].content.endswith(")\n")
+    assert reply.repairs == ()
 
 
 @pytest.mark.parametrize(
@@ -185,6 +193,7 @@ def test_a_fence_is_longer_than_any_in_the_file(content: str) -> None:
         "### File: `src/a.py`",
         "src/a.py",
         "- path: src/a.py",
+        "## src/a.py\nIt holds x.",
     ],
 )
 def test_a_path_above_the_block_names_it_where_the_path_is_allowed(heading: str) -> None:
@@ -195,7 +204,7 @@ def test_a_path_above_the_block_names_it_where_the_path_is_allowed(heading: str)
         ("src/b.py", "y = 1\n"),
     ]
     assert reply.named
-    assert "the path src/a.py stood above its block" in reply.repairs
+    assert "the path src/a.py stood beside its block" in reply.repairs
 
 
 @pytest.mark.parametrize("heading", ["other.py", "see src/a.py for more", "", "x" * 10_000])
@@ -207,3 +216,17 @@ def test_any_other_line_above_a_block_names_nothing(heading: str) -> None:
 def test_a_path_in_the_header_wins_over_the_line_above_it() -> None:
     reply = parse_files_reply("src/b.py\n```src/a.py\nx = 1\n```\n", ["src/a.py", "src/b.py"])
     assert [each.path for each in reply.files] == ["src/a.py"]
+
+
+@pytest.mark.parametrize(
+    "comment", ["# src/a.py", "// src/a.py", "<!-- src/a.py -->", "/* src/a.py */"]
+)
+def test_a_path_in_the_first_comment_of_a_block_names_it_and_stays(comment: str) -> None:
+    text = f"```\n{comment}\nx\n```\n"
+    reply = parse_files_reply(text, ["src/a.py", "src/b.py"])
+    assert [(each.path, each.content) for each in reply.files] == [("src/a.py", f"{comment}\nx\n")]
+
+
+def test_two_paths_beside_a_block_name_nothing() -> None:
+    with pytest.raises(ReplyMalformed, match="names no file"):
+        parse_files_reply("src/a.py\n```\n# src/b.py\nx\n```\n", ["src/a.py", "src/b.py"])
