@@ -16,8 +16,7 @@ from shared.languages.python.conformance.conformance import check_conformance
 from shared.languages.python.stubs.contracts import contracts_in_force
 from shared.work_order.schemas import WorkOrder
 
-# The factory's replies of `hello` are a model's own, to prompts that had no interfaces.
-DECLARED = pytest.mark.parametrize("name", ["maze", "wordgame"])
+DECLARED = pytest.mark.parametrize("name", ["hello", "maze", "wordgame"])
 
 
 def accepted_plan(name: str) -> str:

@@ -29,6 +29,7 @@ def open_session(parts: RunParts, target: TargetBranch) -> Iterator[Session]:
     else. Raises `SandboxUnavailable` then.
     """
     _import_ahead()
+    date = commit_date(parts.folder.started)
     options, repo, folder, emit = parts.options, parts.repo, parts.folder, parts.emit
     pool = WorkbenchPool(options, repo, parts.journal, folder.run_id, emit)
     checker, red = WarmChecker(PYTHON), RedCommits()
@@ -40,7 +41,7 @@ def open_session(parts: RunParts, target: TargetBranch) -> Iterator[Session]:
             landing=Landing(repo.git, repo.common_dir, target.branch, folder.run_id),
             execution=Execution(parts, pool, checker, red),
             merging=Merging(options, repo, pool, checker, red, emit),
-            date=commit_date(folder.started),
+            date=date,
             tip=target.tip,
             branch_exists=target.exists,
         )

@@ -76,7 +76,7 @@ def test_a_declaration_that_the_model_made_up_is_its_own_fault(factory: Factory)
 
 
 def test_a_program_that_only_the_models_script_calls_is_its_own_fault(factory: Factory) -> None:
-    scripts = [proposal({"scripts/verify.sh": text}) for text in ("no-such-tool\n", "true\n")]
+    scripts = [proposal({"scripts/verify.sh": text}) for text in ("no-such-tool\n", "true # now\n")]
     summary = factory.run(writing("scripts/verify.sh"), scripts)
     assert stages(summary) == [Stage.VERIFY_FAILED, ""]
 

@@ -72,21 +72,21 @@ def test_code_that_keeps_its_interface_lands(factory: Factory) -> None:
 def test_code_that_breaks_its_interface_is_told_how_and_mended(
     factory: Factory, wrong: str, told: str
 ) -> None:
-    summary = factory.run(declaring(), [code(wrong), code(RIGHT)])
+    summary = factory.run(declaring(), [code(wrong), code(wrong), code(RIGHT)])
     assert stages(summary) == [Stage.CONTRACT_VIOLATED, ""]
     assert said(summary).startswith(told)
-    assert said(summary) in factory.prompt(1)
-    assert "Keep every declared name and signature" in factory.prompt(1)
+    assert said(summary) in factory.prompt(2)
+    assert "Keep every declared name and signature" in factory.prompt(2)
 
 
 def test_no_command_runs_on_what_violates_its_contract(factory: Factory) -> None:
     summary = factory.run(
         declaring(acceptance_commands=["test -f calc.py"]),
-        [code(f"x = {n}\n") for n in (1, 2)],
+        [code(f"x = {n}\n") for n in (1, 1, 2, 2)],
         max_attempts=2,
     )
     assert stages(summary) == [Stage.CONTRACT_VIOLATED] * 2
-    assert factory.seen(CommandStarted) == []
+    assert {each.order for each in factory.seen(CommandStarted)} == {"base"}
     begun = [each.stage for each in factory.seen(StageStarted)]
     assert begun == ["propose", "apply", "contract"] * 2
 
@@ -100,7 +100,7 @@ def test_a_violated_contract_is_on_record_with_file_and_name(factory: Factory) -
 def test_a_declared_file_has_to_be_written(factory: Factory) -> None:
     document = declaring(allowed_files=["calc.py", "other.py"])
     first = proposal({"other.py": "x = 1\n"})
-    summary = factory.run(document, [first, code(RIGHT)])
+    summary = factory.run(document, [first, first, code(RIGHT)])
     assert stages(summary) == [Stage.CONTRACT_VIOLATED, ""]
     assert said(summary) == "calc.py: is declared but was not written"
 
@@ -314,7 +314,9 @@ def test_one_checker_serves_a_whole_plan_and_ends_with_it(
 def test_a_checker_that_gives_no_answer_is_told_and_proves_nothing(factory: Factory) -> None:
     commit_all(factory.repo, {"types.py": "X = 1\n"})  # the checker stops at such a name
     stub = "from types import X\ndef add(a: int) -> int: ...\n"
-    summary = factory.run(declaring(stub), [code("from types import X\n\n\ndef wrong(): ...\n")])
+    summary = factory.run(
+        declaring(stub), [code("from types import X\n\n\ndef wrong(): ...\n")] * 2
+    )
     assert stages(summary) == [""]
     (warning,) = [each for each in summary.warnings if "interfaces" in each]
     assert "types.py" in warning

@@ -88,7 +88,8 @@ def test_a_failed_order_has_its_flags_too(factory: Factory) -> None:
 
 def test_only_what_is_judged_is_told_as_a_command(factory: Factory) -> None:
     factory.run(order(), [GOOD])
-    assert [each.purpose for each in factory.seen(CommandEnded)] == ["verify", "accept"]
+    told = [(each.order, each.purpose) for each in factory.seen(CommandEnded)]
+    assert told == [("base", "verify"), ("WO-01", "verify"), ("WO-01", "accept")]
 
 
 def test_evidence_is_gathered_once_for_all_attempts(factory: Factory) -> None:

@@ -43,7 +43,7 @@ def test_any_reply_is_quoted_in_a_few_printable_lines(reply: str) -> None:
 
 def test_the_brief_and_the_journal_quote_a_reply_that_is_no_proposal(factory: Factory) -> None:
     refusal = "I cannot \x1b[2J help with that.\nAsk someone else."
-    summary = factory.run(order(), [refusal, proposal({"hello.txt": "hello\n"})])
+    summary = factory.run(order(), [refusal] * 3 + [proposal({"hello.txt": "hello\n"})])
     assert stages(summary) == ["llm_output_invalid", ""]
     quote = "> I cannot \\x1b[2J help with that.\n> Ask someone else."
     brief = factory.record("attempt_1/failure_brief.json")

@@ -23,7 +23,9 @@ def flags_of(factory: Factory, example: str) -> set[str]:
     fields["postconditions"] = [{"kind": "file_exists", "path": each} for each in paths]
     fields["context_files"] = []
     reply = proposal(dict.fromkeys(paths, "WORDS = ['crane', 'label']\n"))
-    return {each.code for each in factory.run(order(**fields), [reply], max_attempts=1).flags}
+    return {
+        each.code for each in factory.run(order(**fields), [reply, reply], max_attempts=1).flags
+    }
 
 
 @EVERY_FLAG

@@ -36,8 +36,8 @@ def test_a_run_begins_with_what_it_costs(factory: Factory) -> None:
 
 def test_orders_that_have_landed_cost_nothing_and_are_learned_from(factory: Factory) -> None:
     two = manifest([step(1), step(2, acceptance_commands=["false"])])
-    factory.run_all(two, {**each_writes(1), "WO-02": [wrote(2)] * 2}, max_attempts=2)
-    factory.run_all(two, {"WO-02": [wrote(2, "other\n")] * 2}, max_attempts=2)
+    factory.run_all(two, {**each_writes(1), "WO-02": [wrote(2), wrote(2, "two\n")]}, max_attempts=2)
+    factory.run_all(two, {"WO-02": [wrote(2, "three\n"), wrote(2, "four\n")]}, max_attempts=2)
     expected, worst = forecasts(factory)
     assert expected.startswith("expected cost of running the plan: 2 calls, ")
     assert "(1.5 calls an order, as in 2 orders of earlier runs)" in expected

@@ -19,6 +19,7 @@ from shared.events import (
     CommandStarted,
     CommandTried,
     Event,
+    ModelAskedAgain,
     ModelCallEnded,
     ModelCallStarted,
     ModelRetryScheduled,
@@ -150,6 +151,11 @@ GOLDEN: list[tuple[Event, str]] = [
         "● WO-02    order     Play the game  (factory/X from 2686ac1e03)\n",
     ),
     (AttemptStarted("WO-02", 1), "  WO-02    attempt   1\n"),
+    (
+        ModelAskedAgain("WO-02", 1, "unreadable", "It holds no block."),
+        "! WO-02    propose   the reply is unreadable; the model is asked again  "
+        "(It holds no block.)\n",
+    ),
     (
         WritesApplied("WO-02", 1, ("game.py", "tests/test_game.py"), "the loop"),
         "✓ WO-02    apply     game.py, tests/test_game.py  (the loop)\n",
