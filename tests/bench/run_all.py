@@ -56,8 +56,8 @@ class _Watch:
             case OrderStarted():
                 self.marks.append((time.perf_counter(), self.counts.copy()))
                 self.elsewhere.append(0.0)
-            case CommandEnded(seconds=seconds) | CommandTried(seconds=seconds):
-                self.elsewhere[-1] += seconds
+            case CommandEnded(seconds=seconds) | CommandTried(seconds=seconds) if self.elsewhere:
+                self.elsewhere[-1] += seconds  # those before the first order verify the base
             case _:
                 pass
 

@@ -18,7 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from shared.errors import CommandFailed, InvalidInput
+from shared.errors import CommandFailed, EnvironmentFault, InvalidInput
+from shared.files.atomic_io import is_disk_full
 from shared.llm.client import CallPlace, Completion, ReplyFailed, Request, Role
 from shared.llm.record.lines import (
     CallFailure,
@@ -225,7 +226,8 @@ class Transcript:
             finally:
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         except OSError as error:
-            raise CommandFailed(
+            refused = EnvironmentFault if is_disk_full(error) else CommandFailed
+            raise refused(
                 f"cannot write the transcript {self.path}: {error.strerror}",
                 hint="free some space or choose another place; the run can be continued",
             ) from None

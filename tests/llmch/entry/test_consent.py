@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,14 @@ from llmch.entry.consent import with_consent
 from shared.errors import SandboxUnavailable
 from shared.settings.settings import SandboxSettings
 from tests.harness import Factory
+
+
+def read_until(terminal: int, words: str) -> str:
+    """Return what was printed on a terminal, up to `words`, which may come in several pieces."""
+    said = ""
+    while words not in said and select.select([terminal], [], [], 60)[0]:
+        said += os.read(terminal, 10_000).decode()
+    return said
 
 
 @contextmanager
@@ -64,7 +73,7 @@ def test_who_agrees_runs_without_a_sandbox_and_is_warned(
 ) -> None:
     with answering(monkeypatch, "yes\n") as terminal:
         tried, shown = backends_tried(factory, Backend.AUTO)
-        asked = os.read(terminal, 10_000).decode()
+        asked = read_until(terminal, "with your own rights")
     assert tried == [Backend.AUTO, Backend.OFF]
     assert "no sandbox works here" in asked and "with your own rights" in asked
     assert "commands run with your own rights, as you agreed" in shown

@@ -59,7 +59,7 @@ def test_a_spec_becomes_commits_on_a_branch_of_the_plans_own(
 def test_the_same_command_again_plans_nothing_anew_and_goes_on(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with model_server(monkeypatch, PLAN, ONE, STRAY):
+    with model_server(monkeypatch, PLAN, ONE, STRAY, STRAY):
         first = build("--json")
     assert (first.code, first.document["verdict"]) == (1, "FAIL")
     with model_server(monkeypatch, TWO) as server:

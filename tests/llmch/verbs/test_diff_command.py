@@ -38,11 +38,11 @@ def order_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run_once(say: Say, repo: Path, order_file: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    def run(*replies: Act) -> Said:
+    def run(*replies: Act, attempts: int = 0) -> Said:
         with model_server(monkeypatch, *replies):
             return say(
                 *("run", "--repo", repo, "--work-order", order_file),
-                *("--max-attempts", str(len(replies)), *OPTIONS),
+                *("--max-attempts", str(attempts or len(replies)), *OPTIONS),
             )
 
     return run
@@ -154,7 +154,7 @@ def test_the_figures_of_each_file(say: Say, repo: Path, run_once: Run) -> None:
 
 
 def test_an_attempt_without_a_proposal_says_so(say: Say, repo: Path, run_once: Run) -> None:
-    run_once(chat_stream("I would rather not."))
+    run_once(*[chat_stream("I would rather not.")] * 3, attempts=1)
     said = say("diff", "WO-01", "--repo", repo)
     assert said.code == 0
     assert "the attempt proposed nothing: llm_output_invalid" in said.out

@@ -93,13 +93,15 @@ class Terminal:
 
 @pytest.fixture
 def run_once(say: Say, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    def run(*replies: Act, command: str = PICKY, options: Words = UNCONTAINED) -> Said:
+    def run(
+        *replies: Act, command: str = PICKY, options: Words = UNCONTAINED, attempts: int = 0
+    ) -> Said:
         path = tmp_path / "WO-01.json"
         path.write_text(json.dumps(order(acceptance_commands=[command])))
         with model_server(monkeypatch, *replies):
             return say(
                 *("run", "--repo", repo, "--work-order", path, "--reply-format", "json"),
-                *("--max-attempts", str(len(replies)), *options),
+                *("--max-attempts", str(attempts or len(replies)), *options),
             )
 
     return run
@@ -183,16 +185,16 @@ def test_an_attempt_that_passed(say: Say, repo: Path, run_once: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "stage"),
+    ("replies", "stage"),
     [
-        (chat_stream("I would rather not."), "llm_output_invalid"),
-        (write_reply({"stray.txt": "x\n"}), "write_scope_violation"),
+        ([chat_stream("I would rather not.")] * 3, "llm_output_invalid"),
+        ([write_reply({"stray.txt": "x\n"})] * 2, "write_scope_violation"),
     ],
 )
 def test_an_attempt_that_failed_on_no_command(
-    say: Say, repo: Path, run_once: Run, reply: Act, stage: str
+    say: Say, repo: Path, run_once: Run, replies: list[Act], stage: str
 ) -> None:
-    run_once(reply)
+    run_once(*replies, attempts=1)
     said = say("repro", "WO-01", "--repo", repo, "--json")
     assert (said.code, said.error["name"]) == (2, "INVALID")
     assert stage in said.error["message"]

@@ -146,7 +146,7 @@ def test_an_order_that_fails_leaves_the_repo_as_it_was(
     run: Run, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = snapshot(repo)
-    with model_server(monkeypatch, BAD, BAD):
+    with model_server(monkeypatch, BAD, write_reply({"other.txt": "y\n"})):
         said = run("--branch", "work", "--max-attempts", "2", "--json")
     assert said.code == 1
     assert (said.document["verdict"], said.document["commit"]) == ("FAIL", None)
@@ -404,7 +404,7 @@ def test_records_that_cannot_be_written_end_the_run_before_it_begins(
 def test_attempts_out_of_range_are_clamped_with_a_warning(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with model_server(monkeypatch, chat_stream("no")):
+    with model_server(monkeypatch, *[chat_stream("no")] * 3):
         said = run("--branch", "work", "--max-attempts", "0")
     assert said.code == 1
     assert "max-attempts is 0" in said.out

@@ -270,7 +270,7 @@ def test_code_is_never_run(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_twenty_thousand_files_take_less_than_a_second(tmp_path: Path) -> None:
+def test_ten_times_the_files_take_about_ten_times_as_long(tmp_path: Path) -> None:
     words = ["maze", "order", "cart", "parser", "queue", "worker", "token", "view"]
     tracked = [
         f"{words[i % 8]}/{words[i // 8 % 8]}_{i % 250}/{words[i % 7]}_{i}.py" for i in range(20_000)
@@ -280,10 +280,18 @@ def test_twenty_thousand_files_take_less_than_a_second(tmp_path: Path) -> None:
     )
     for path in tracked[::20]:  # a checkout of all would take longer than what is measured
         repo_of(tmp_path, {path: source})
-    # The process's own time, for others may hold the machine. Measured at 0.2 s.
-    started = time.process_time()
+
+    def seconds(files: list[str]) -> float:
+        # The process's own time, for others may hold the machine; the best of three for the rest.
+        def once() -> float:
+            started = time.process_time()
+            read_repo_hints(tmp_path, files, "A maze with workers and a queue.", 24_000)
+            return time.process_time() - started
+
+        return min(once() for _ in range(3))
+
     hints = read_repo_hints(tmp_path, tracked, "A maze with workers and a queue.", 24_000)
-    assert time.process_time() - started < 1.0
+    assert seconds(tracked) < 40 * seconds(tracked[::10])
     assert hints.listed > 200
 
 

@@ -235,7 +235,8 @@ def test_the_matrix(way: Way, case: Case) -> None:
         said = outcome(lambda: it.ask(REQUESTS[way](max_output_tokens=100)))
         asked = [each for each in it.server.received if each.method == "POST"]
         assert said.startswith(case.outcome)
-        assert len(asked) == case.asked
+        # A server on a loaded machine may not have read what the client gave up on.
+        assert len(asked) <= case.asked if case.silent else len(asked) == case.asked
         assert tuple(it.clock.sleeps) == case.waits
 
 
