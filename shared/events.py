@@ -336,7 +336,10 @@ class ModelAskedAgain(Event):
 
 @dataclass(frozen=True, slots=True)
 class AttemptFailed(Event):
-    """Report that an attempt ended without a commit; `next_step` says what happens now."""
+    """Report that an attempt ended without a commit; `next_step` says what happens now.
+
+    `facts` say what the failure shows, the most telling one last.
+    """
 
     kind: ClassVar[str] = "attempt_failed"
     order: str
@@ -346,6 +349,7 @@ class AttemptFailed(Event):
     exit_code: int | None
     excerpt: str
     next_step: str
+    facts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,7 @@ class AttemptProgress:
                 exit_code=brief.exit_code,
                 excerpt=brief.primary_error_excerpt,
                 next_step=next_step,
+                facts=brief.facts,
             )
         )
 

@@ -33,6 +33,7 @@ _WholeEvent = OrderStarted | OrderSkipped | OrderEnded | BatchStarted | BatchEnd
 OrderEvent = _CommandEvent | _AttemptEvent | _WholeEvent
 
 _MAX_SUMMARY = 160
+_MAX_FACTS = 3
 
 
 class OrderNarrator:
@@ -115,6 +116,7 @@ class OrderNarrator:
                 aside = f"attempt {self._attempt_of(order, attempt)}"
                 yield Line(Mark.FAILED, self._why(event), order, "failed", aside)
                 yield from excerpt_lines(event.excerpt, whole=self._measure.verbose)
+                yield from (Line(Mark.ITEM, fact) for fact in event.facts[-_MAX_FACTS:])
                 yield Line(Mark.NEXT, event.next_step)
 
     def _order_ended(self, event: OrderEnded) -> Iterator[Line]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -372,3 +373,10 @@ def test_the_repo_is_left_out_of_commands_where_it_is_the_current_folder(
     monkeypatch.chdir(str(tmp_path))
     event = OrderEnded("WO-01", "PASS", 1, TIP, "b", 1.0, (), str(tmp_path), "")
     assert "    $ git log --oneline b\n" in told(event)
+
+
+def test_the_last_facts_of_a_failure_stand_below_its_excerpt() -> None:
+    facts = ("one", "two", "three", "`f(1)` returned None, expected 2")
+    text = told(replace(failed(), facts=facts))
+    assert "      two\n      three\n      `f(1)` returned None, expected 2\n" in text
+    assert "one\n" not in text
