@@ -137,11 +137,7 @@ def test_the_program_that_was_built_is_run_and_its_commits_are_shown(
 
 
 LOOPS = {
-    "hello": [
-        ("WO-01", "verify_failed"),
-        ("WO-01", "acceptance_failed"),
-        ("WO-02", "acceptance_failed"),
-    ],
+    "hello": [("WO-03", "acceptance_failed")],
     "maze": [("WO-02", "write_scope_violation"), ("WO-05", "acceptance_failed")],
     "wordgame": [("WO-02", "acceptance_failed"), ("WO-04", "stale_context")],
 }
