@@ -6,6 +6,7 @@ Like `observer.py` this runs in the sandbox, on Python 3.9 and later.
 from __future__ import annotations
 
 import re
+import sys
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,10 @@ def shown(value: object, depth: int) -> str:
         return collection(value, depth - 1)  # type: ignore[arg-type]
     if isinstance(value, str) and len(value) > 2 * MAX_VALUE:
         value = value[:MAX_VALUE] + value[-MAX_VALUE:]
-    return re.sub(r"\b0x[0-9a-f]{6,16}\b", "0x...", repr(value))
+    text = repr(value)
+    if sys.executable:  # before anything is cut: the length of a path differs between machines
+        text = text.replace(sys.executable, "python")
+    return re.sub(r"\b0x[0-9a-f]{6,16}\b", "0x...", text)
 
 
 def collection(value: Collection, depth: int) -> str:
