@@ -63,8 +63,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from planner.plan.folder import read_plan_folder
     from planner.repair.folder import rewrite_plan_folder
     from planner.repair.repair import Mended, mend
-    from planner.repo.sources import RepoSources
     from planner.repo.tracked import open_repo
+    from shared.files.repo_sources import RepoSources
     from shared.languages.python.checker.checker import TypeChecker
 
     plan = read_plan_folder(args.dir)

@@ -12,9 +12,9 @@ from planner.plan.manifest import compile_hash
 from planner.plan.target import NOTHING_MORE, Allowed
 from planner.prompts.template import Template, default_doctrine, load_template
 from planner.repo.hints import read_repo_hints
-from planner.repo.sources import RepoSources
 from planner.repo.tracked import open_repo
 from planner.spec.read import Spec, read_spec
+from shared.files.repo_sources import RepoSources
 
 HINT_CHARACTERS: Final = 24_000  # about 6,000 tokens: a tenth of what a plan's reply may take
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from planner.prompts.template import fenced
 from planner.repo.relevance import definition_score, path_score, spec_stems
 from planner.repo.signatures import outline
-from planner.repo.sources import RepoSources
 from shared.files.paths import PathProblem, check_path
+from shared.files.repo_sources import RepoSources
 
 # These bound the work, whatever the repo holds. Reading 400 sources takes some 30 ms. The parser
 # takes a second for about a megabyte, and the outlines of a usual budget need a fifth of that.

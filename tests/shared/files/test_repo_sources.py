@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.repo.sources import MAX_SOURCE_BYTES, RepoSources
+from shared.files.repo_sources import MAX_SOURCE_BYTES, RepoSources
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,11 +23,12 @@ class RepoSources(Mapping[str, str]):
         """Offer `files` below `root`, as git lists them."""
         self._root = root
         self._files = frozenset(files)
+        self._paths = tuple(sorted(self._files))
         self._folders: dict[str, bool] = {"": True}
         self._texts: dict[str, str | None] = {}
 
     def __getitem__(self, path: str) -> str:
-        text = self._text(path) if path in self._files else None
+        text = self.text(path)
         if text is None:
             raise KeyError(path)
         return text
@@ -40,6 +41,15 @@ class RepoSources(Mapping[str, str]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """Return the paths of all files that are offered, sorted, readable or not."""
+        return self._paths
+
+    def text(self, path: str) -> str | None:
+        """Return the text of an offered file, `None` where it cannot be read."""
+        return self._text(path) if path in self._files else None
 
     def read(self, path: str) -> str | None:
         """Return the text of a file below the root, `None` where it cannot be read."""

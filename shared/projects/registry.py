@@ -1,0 +1,15 @@
+"""Lists the build tools. A new one is a file beside this one and an entry here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from shared.projects.base import BuildTool, Project, RepoFiles
+
+BUILD_TOOLS: Final[tuple[BuildTool, ...]] = ()
+
+
+def find_projects(files: RepoFiles) -> tuple[Project, ...]:
+    """Return the projects at the root of a repository, in the order of `BUILD_TOOLS`."""
+    found = (tool.read(files) for tool in BUILD_TOOLS)
+    return tuple(each for each in found if each is not None)
