@@ -11,7 +11,8 @@ from planner.compile.options import PlanOptions
 from planner.plan.target import Allowed
 from shared.settings.declaration import FlagGroup
 from shared.settings.flags import add_setting_flags
-from shared.settings.settings import RoleSettings, Settings
+from shared.settings.roles import RoleSettings
+from shared.settings.settings import Settings
 
 
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:

@@ -25,7 +25,8 @@ from factory.run.one_order import run_order
 from factory.sandbox import Backend
 from shared.events import Event, StageStarted
 from shared.llm.stack import Mode, ModelSource
-from shared.settings.settings import SandboxSettings, Settings
+from shared.settings.sandbox import SandboxSettings
+from shared.settings.settings import Settings
 from shared.work_order.hashing import manifest_sha256
 from tests.fakes import Reply, ScriptedModel
 

@@ -17,7 +17,7 @@ from shared.languages.python.requirements import (
     normal_name,
     required_names,
 )
-from shared.settings.settings import SandboxNet
+from shared.settings.sandbox import SandboxNet
 
 _MOST_DECLARATIONS: Final = 20
 _NODE_MANIFEST: Final = "package.json"

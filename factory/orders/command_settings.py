@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from factory.orders.options import RunOptions
-from shared.settings.settings import SandboxBackend, SandboxNet, SandboxSettings
+from shared.settings.sandbox import SandboxBackend, SandboxNet, SandboxSettings
 
 
 class CommandSettings(BaseModel):

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from factory.sandbox.linked import Linked
-from shared.settings.settings import SandboxBackend, SandboxNet
+from shared.settings.sandbox import SandboxBackend, SandboxNet
 
 GIB = 1024**3
 MIB = 1024**2

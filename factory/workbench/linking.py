@@ -15,7 +15,7 @@ from factory.workbench.tree import Tree
 from factory.workbench.workspace import Workspace
 from shared.errors import PreflightRefused
 from shared.settings.package_folders import PACKAGE_FOLDERS, PackageFolder
-from shared.settings.values import Links
+from shared.settings.values.paths import Links
 
 _Files = Mapping[str, FileState]
 

@@ -20,7 +20,8 @@ from shared.llm.stack import Mode, ModelSource
 from shared.llm.wire.access import check_access
 from shared.settings.flags import flags_given
 from shared.settings.loading import load_settings
-from shared.settings.settings import RoleSettings, Settings
+from shared.settings.roles import RoleSettings
+from shared.settings.settings import Settings
 
 
 def settings_for(

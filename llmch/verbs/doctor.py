@@ -15,7 +15,8 @@ from shared.errors import ExitCode
 
 if TYPE_CHECKING:
     from shared.health import Checkup
-    from shared.settings.settings import RoleSettings, Settings
+    from shared.settings.roles import RoleSettings
+    from shared.settings.settings import Settings
 
 _MARKS = {"well": "ok", "limited": "warn", "broken": "no"}
 

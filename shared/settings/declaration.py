@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from shared.settings.values import Reader
+from shared.settings.values.given import Reader
 
 PREFIX = "LLMCH_"
 

@@ -1,7 +1,7 @@
 """Reads layers of configuration: files, variables and flags, each a mapping from key to value.
 
 This module finds the values, drops those that a target repo may not set, and refuses unknown keys.
-The keys themselves are declared in `shared.settings.settings`.
+`shared.settings.settings` declares the keys themselves.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from shared.errors import InvalidInput
 from shared.files.text_input import read_text_input
 from shared.settings.declaration import PREFIX, Key, Keys
-from shared.settings.values import Given
+from shared.settings.values.given import Given
 
 Layer = Mapping[str, Given]
 

@@ -34,7 +34,7 @@ from shared.settings.layers import (
     variable_layer,
 )
 from shared.settings.settings import KEYS, Settings
-from shared.settings.values import Clamped
+from shared.settings.values.numbers import Clamped
 
 USER_FILE = "llmch.toml"
 PROJECT_FILE = "pyproject.toml"

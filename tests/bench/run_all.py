@@ -19,7 +19,8 @@ from factory.orders.options import RunOptions
 from factory.sandbox import Backend
 from shared.events import CommandEnded, CommandTried, Event, OrderStarted
 from shared.llm.stack import Mode, ModelSource
-from shared.settings.settings import SandboxSettings, Settings
+from shared.settings.sandbox import SandboxSettings
+from shared.settings.settings import Settings
 from tests.bench.measure import Counts, Samples, counting, seconds_of
 from tests.bench.rows import Aim, Row, Section
 from tests.bench.setting import (

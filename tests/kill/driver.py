@@ -25,7 +25,8 @@ from shared.errors import LlmchError
 from shared.events import Event, Warned
 from shared.llm.client import Completion, Request, Usage
 from shared.llm.stack import Mode, ModelSource
-from shared.settings.settings import SandboxSettings, Settings
+from shared.settings.sandbox import SandboxSettings
+from shared.settings.settings import Settings
 from tests.fakes import proposal
 from tests.kill.faults import TELL
 

@@ -21,7 +21,8 @@ from shared.files.atomic_io import make_folder, write_bytes
 from shared.git.client import Git
 from shared.git.config import clean_environment
 from shared.llm.stack import ModelSource
-from shared.settings.settings import SandboxSettings, Settings
+from shared.settings.sandbox import SandboxSettings
+from shared.settings.settings import Settings
 
 _README = "# {title}\n\nBuilt by llmch from its specification.\n"
 _IGNORED = "__pycache__/\n.pytest_cache/\n"

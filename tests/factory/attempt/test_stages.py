@@ -15,7 +15,7 @@ from factory.sandbox import Backend, Found, Guarantee, Limits, find_backends
 from shared.errors import ModelUnavailable
 from shared.events import AttemptFailed, Event, StageStarted
 from shared.llm.client import ReplyFailed, Request
-from shared.settings.settings import SandboxSettings
+from shared.settings.sandbox import SandboxSettings
 from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 from tests.fakes import proposal
 from tests.harness import Factory, blob, commit_all, order, stages, writing

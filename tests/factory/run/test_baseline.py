@@ -15,7 +15,7 @@ from factory.sandbox import Backend
 from shared.errors import PreflightRefused
 from shared.events import CommandEnded, CommandStarted, Noted
 from shared.llm.stack import Mode, ModelSource
-from shared.settings.settings import SandboxSettings
+from shared.settings.sandbox import SandboxSettings
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, git, manifest, order, stages, writing
 

@@ -14,7 +14,8 @@ from factory.run.forecast_words import forecast_document, forecast_lines
 from factory.run.order_sizes import OrderSize
 from factory.run.past_usage import PastUsage
 from shared.llm.cost.prices import Price
-from shared.settings.settings import FactorySettings, Settings
+from shared.settings.roles import FactorySettings
+from shared.settings.settings import Settings
 
 PRICES = {
     "small": Price(Decimal(1), Decimal(1), Decimal(10)),

@@ -17,7 +17,7 @@ from factory.sandbox import Backend
 from llmch.console import Color, Format, Verbosity, open_console
 from llmch.entry.consent import with_consent
 from shared.errors import SandboxUnavailable
-from shared.settings.settings import SandboxSettings
+from shared.settings.sandbox import SandboxSettings
 from tests.harness import Factory
 
 

@@ -18,17 +18,9 @@ from shared.errors import ExitCode, InvalidInput
 from shared.llm.cost.prices import KNOWN_PRICES, Price
 from shared.llm.cost.windows import KNOWN_WINDOWS
 from shared.settings.loading import LoadedSettings, load_settings
-from shared.settings.settings import (
-    ATTEMPTS,
-    KEYS,
-    FactorySettings,
-    PlannerSettings,
-    ReviewerSettings,
-    SandboxBackend,
-    SandboxNet,
-    SandboxSettings,
-    Settings,
-)
+from shared.settings.roles import FactorySettings, PlannerSettings, ReviewerSettings
+from shared.settings.sandbox import SandboxBackend, SandboxNet, SandboxSettings
+from shared.settings.settings import ATTEMPTS, KEYS, Settings
 from tests.settings_page import PAGE, render_page
 
 
