@@ -229,7 +229,9 @@ PURE = {
 WORLD = (
     *("os", "io", "shutil", "tempfile", "socket", "time", "datetime", "random", "secrets", "uuid"),
     *("subprocess", "threading", "signal", "sys", "pathlib", "glob", "fcntl", "logging", "urllib"),
-    *("shared.git.client", "shared.process", "shared.files.atomic_io", "shared.run_record"),
+    *(f"shared.git.{each}" for each in ("client", "commits", "index", "patches", "refs", "repos")),
+    *("shared.git.trees", "shared.git.worktrees"),
+    *("shared.process", "shared.files.atomic_io", "shared.run_record"),
 )
 # What is there by nature and touches nothing: names of the standard library, path arithmetic.
 HARMLESS = {"os.path", "pathlib.Path", "pathlib.PurePosixPath", "sys.stdlib_module_names"}

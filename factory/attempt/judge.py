@@ -23,6 +23,7 @@ from factory.orders.stages import AttemptStage, Stage
 from factory.record.summary import unjudged_warning
 from shared.events import Warned
 from shared.files.atomic_io import write_json
+from shared.git import trees
 from shared.work_order.hashing import sha256_bytes
 
 
@@ -66,7 +67,7 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
 
 def _with_notes(brief: FailureBrief, attempt: Attempt, context: FactoryContext) -> FailureBrief:
     """Return the brief with what can be said of the written files without running them."""
-    files = context.workspace.git.files_of(attempt.tree)
+    files = trees.files_of(context.workspace.git, attempt.tree)
     return with_facts(brief, notes_on(context.order, attempt.proposed, attempt.shown, brief, files))
 
 
@@ -81,7 +82,7 @@ def _judge_contract(attempt: Attempt, context: FactoryContext) -> ContractResult
         binding,
         proposal.paths,
         workspace.tree,
-        lambda: workspace.git.files_of(attempt.tree),
+        lambda: trees.files_of(workspace.git, attempt.tree),
         context.checker,
     )
     if not context.bench.reads_alike:

@@ -18,6 +18,7 @@ from factory.proposal.scope import WriteRefusal
 from factory.workbench.side_by_side import side_by_side
 from factory.workbench.tree import NotReadable, Tree
 from shared.files.atomic_io import is_disk_full
+from shared.git import index, repos
 from shared.git.answers import TreeEntry
 from shared.git.client import Git, GitFailed
 
@@ -44,8 +45,10 @@ def stage_proposal(git: Git, proposal: WriteProposal) -> tuple[str, tuple[WriteR
     A filter that the user's own config defines (git-lfs) may rewrite the files it applies to.
     """
     try:
-        git.stage(proposal.paths)
-        tree, entries = side_by_side(git.write_tree, lambda: git.staged_entries(proposal.paths))
+        index.stage(git, proposal.paths)
+        tree, entries = side_by_side(
+            lambda: index.write_tree(git), lambda: index.staged_entries(git, proposal.paths)
+        )
     except GitFailed as failed:
         return "", tuple(_refused_by_git(git, proposal.paths, failed))
     altered = [each for each in proposal.writes if not _is_stored_as_proposed(each, entries)]
@@ -71,7 +74,7 @@ def _blob_id(content: bytes, length: int) -> str:
 def _alterations(git: Git, altered: Sequence[FileWrite]) -> Iterator[WriteRefusal]:
     if not altered:
         return
-    attributes = git.attributes_of([each.path for each in altered], _ATTRIBUTES)
+    attributes = index.attributes_of(git, [each.path for each in altered], _ATTRIBUTES)
     for write in altered:
         found = attributes[write.path]
         if not _is_filtered(git, found["filter"]):
@@ -96,7 +99,7 @@ def _encoding(attributes: Mapping[str, str]) -> str:
 def _is_filtered(git: Git, name: str) -> bool:
     """Return whether a filter of this name runs; one that only the repo defines does not."""
     keys = (f"filter.{name}.clean", f"filter.{name}.process")
-    return name not in _NO_VALUE and any(git.setting(key) for key in keys)
+    return name not in _NO_VALUE and any(repos.setting(git, key) for key in keys)
 
 
 def _refused_by_git(git: Git, paths: Sequence[str], failed: GitFailed) -> Iterator[WriteRefusal]:
@@ -104,7 +107,7 @@ def _refused_by_git(git: Git, paths: Sequence[str], failed: GitFailed) -> Iterat
 
     Only the former can be fixed by other content.
     """
-    attributes = git.attributes_of(paths, _ATTRIBUTES)
+    attributes = index.attributes_of(git, paths, _ATTRIBUTES)
     encoded = [path for path in paths if _encoding(attributes[path])]
     for path in encoded:
         yield _violation(path, _alteration("", attributes[path]))

@@ -8,6 +8,7 @@ from itertools import takewhile
 
 from factory.orders.identity import OrderIdentity, landed_orders
 from factory.repo.preflight import TargetBranch
+from shared.git import commits
 from shared.git.client import Git
 
 _SEARCHED = 10_000  # commits of the branch, newest first
@@ -41,6 +42,6 @@ def read_history(git: Git, target: TargetBranch) -> BranchHistory:
     """Return the commits of the target branch, and the orders that they landed."""
     if not target.exists:
         return BranchHistory(target.tip, (), {})
-    messages = git.messages(target.tip, limit=_SEARCHED)
-    commits = tuple(commit for commit, _ in messages)
-    return BranchHistory(target.tip, commits, landed_orders(messages))
+    messages = commits.messages(git, target.tip, limit=_SEARCHED)
+    ids = tuple(commit for commit, _ in messages)
+    return BranchHistory(target.tip, ids, landed_orders(messages))

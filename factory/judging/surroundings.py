@@ -11,6 +11,7 @@ from factory.orders.options import RunOptions
 from factory.sandbox.guarantees import Guarantee
 from factory.workbench.tree import NotReadable, Tree
 from factory.workbench.workbench import Workbench
+from shared.git import trees
 from shared.git.client import Git
 from shared.languages.python.requirements import (
     declares_requirements,
@@ -33,15 +34,15 @@ def surroundings_of(
     The declarations are those of `base`: a proposal cannot declare what it made up.
     """
     git, settings = bench.workspace.git, options.settings
-    files = git.files_of(base)
+    files = trees.files_of(git, base)
     declarations = [path for path in files if declares_requirements(path)][:_MOST_DECLARATIONS]
     declared = {normal_name(each) for each in settings.dependencies}
     for path in declarations:
-        declared |= required_names(_text(git.content_of(base, path)))
+        declared |= required_names(_text(trees.content_of(git, base, path)))
     offline = settings.sandbox.net is SandboxNet.NONE
     return Surroundings(
         declared=frozenset(declared),
-        node_packages=_node_packages(_text(git.content_of(base, _NODE_MANIFEST))),
+        node_packages=_node_packages(_text(trees.content_of(git, base, _NODE_MANIFEST))),
         offline=offline and bench.sandbox.guarantees[Guarantee.NETWORK],
         written=tuple(written),
         added="\n".join(_added_lines(bench.workspace.tree, git, base, written)),
@@ -51,7 +52,7 @@ def surroundings_of(
 
 def _added_lines(tree: Tree, git: Git, base: str, written: Collection[str]) -> Iterator[str]:
     for path in written:
-        before = frozenset(_text(git.content_of(base, path)).splitlines())
+        before = frozenset(_text(trees.content_of(git, base, path)).splitlines())
         try:
             now = _text(tree.read(path))
         except NotReadable:

@@ -8,6 +8,7 @@ from pathlib import Path
 from factory.landing.heads import surely_not_checked_out
 from factory.repo.preflight import checkout_of
 from shared.errors import CommandFailed
+from shared.git import index, refs, worktrees
 from shared.git.answers import Checkout
 from shared.git.client import Git, GitFailed
 
@@ -39,7 +40,7 @@ class Landing:
         for _ in range(_TRIES):
             checkout = self._checkout()
             if checkout is None:
-                if not self.git.move_ref(self.ref, new, old, f"llmch: run {self.run_id}"):
+                if not refs.move(self.git, self.ref, new, old, f"llmch: run {self.run_id}"):
                     raise self._keep_aside(new, _MOVED)
                 if not self._undo_if_checked_out(new, old):
                     return None
@@ -52,13 +53,13 @@ class Landing:
 
         Return false, without moving the branch, if the tree has switched to another branch.
         """
-        if self.git.commit_of(self.ref) != old:
+        if refs.commit_of(self.git, self.ref) != old:
             raise self._keep_aside(new, _MOVED)
         if not checkout.path.is_dir():
             raise self._keep_aside(new, f"{checkout.path}, where it is checked out, is gone")
         place = self.git.at(checkout.path)
-        done = place.fast_forward(new)
-        tip = self.git.commit_of(self.ref)
+        done = worktrees.fast_forward(place, new)
+        tip = refs.commit_of(self.git, self.ref)
         if tip == new:
             return True
         if done.exit_code == 0:
@@ -72,11 +73,11 @@ class Landing:
 
     def _move_back(self, place: Git, new: str) -> None:
         """Move the branch that was moved by mistake back; local changes stay as they are."""
-        before = place.commit_of("ORIG_HEAD")  # which `git merge` has set
-        if place.commit_of("HEAD") != new or not before:
+        before = refs.commit_of(place, "ORIG_HEAD")  # which `git merge` has set
+        if refs.commit_of(place, "HEAD") != new or not before:
             return
         try:
-            place.reset_keeping(before)
+            worktrees.reset_keeping(place, before)
         except GitFailed as failed:
             reason = f"{place.folder} just switched to another branch, which moved instead"
             raise self._keep_aside(new, f"{reason}; {failed.message}") from failed
@@ -90,14 +91,14 @@ class Landing:
         if checkout is None or not checkout.path.is_dir():
             return False
         place = self.git.at(checkout.path)
-        if place.has_staged(new) or not place.has_staged(old):
+        if index.has_staged(place, new) or not index.has_staged(place, old):
             return False
-        return self.git.move_ref(self.ref, old, new, f"llmch: run {self.run_id}, taken back")
+        return refs.move(self.git, self.ref, old, new, f"llmch: run {self.run_id}, taken back")
 
     def _checkout(self) -> Checkout | None:
         if surely_not_checked_out(self.branch, self.common_dir):
             return None
-        return checkout_of(self.branch, self.git.checkouts())
+        return checkout_of(self.branch, worktrees.checkouts(self.git))
 
     def _keep_aside(self, commit: str, reason: str) -> CommandFailed:
         kept = f"refs/llmch/{self.run_id}"

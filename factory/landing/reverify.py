@@ -22,6 +22,7 @@ from factory.workbench.workbench import Workbench
 from shared.errors import EnvironmentFault
 from shared.events import Emit, Noted, Warned
 from shared.files.atomic_io import make_folder, write_json
+from shared.git import commits, trees
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +59,17 @@ class Merging:
         if a command fails because of the environment.
         """
         order, git = task.order, self.repo.git
-        tree = git.merge_trees(tip, passed.commit)
+        tree = commits.merge_trees(git, tip, passed.commit)
         if tree is None:
             return SentBack("its changes do not merge with the changes that landed since")
         unmet = [
             each.path
             for each in order.preconditions
-            if git.holds_file(tip, each.path) != (each.kind == "file_exists")
+            if trees.holds_file(git, tip, each.path) != (each.kind == "file_exists")
         ]
         if unmet:
             return SentBack(f"a precondition no longer holds: {', '.join(unmet)}")
-        commit = git.write_commit(tree, tip, task.commit_facts)
+        commit = commits.write(git, tree, tip, task.commit_facts)
         self.emit(Noted(f"{order.id}: was made on an older state, is verified again on the tip"))
         folder = make_folder(task.folder / "landing")
         with self.pool.lend(commit) as bench:
@@ -106,7 +107,7 @@ class Merging:
             binding,
             passed.files,
             bench.workspace.tree,
-            lambda: self.repo.git.files_of(merged),
+            lambda: trees.files_of(self.repo.git, merged),
             self.checker,
         )
         if not bench.reads_alike:

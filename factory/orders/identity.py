@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from shared.git.client import CommitFacts
+from shared.git.commits import CommitFacts
 from shared.work_order.hashing import order_key
 from shared.work_order.schemas import WorkOrder
 

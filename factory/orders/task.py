@@ -9,7 +9,7 @@ from factory.orders.documents import AttemptRecord, CommandFlag
 from factory.orders.identity import OrderIdentity, describe_commit, identify
 from factory.orders.read import LoadedOrder
 from factory.orders.verdict import Verdict
-from shared.git.client import CommitFacts
+from shared.git.commits import CommitFacts
 from shared.work_order.schemas import WorkOrder
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from factory.orders.identity import covered_requirements, landed_orders
+from shared.git import commits
 from shared.git.client import Git
 from shared.work_order.coverage import CoveredRequirement, CoveringOrder
 from shared.work_order.hashing import order_key
@@ -38,8 +39,8 @@ def landed_commits(git: Git) -> LandedCommits:
 def coverage_of_repo(git: Git) -> tuple[CoveredRequirement, ...]:
     """Return the requirements that the commits of any branch cover by their messages, by id."""
     orders: dict[str, list[CoveringOrder]] = {}
-    for (name, order, title), commits in sorted(_claimed(git).items()):
-        orders.setdefault(name, []).append(CoveringOrder(order, title, (), commits))
+    for (name, order, title), ids in sorted(_claimed(git).items()):
+        orders.setdefault(name, []).append(CoveringOrder(order, title, (), ids))
     return tuple(CoveredRequirement(name, orders=tuple(each)) for name, each in orders.items())
 
 
@@ -60,5 +61,5 @@ def _messages(git: Git) -> dict[str, str]:
     return {
         commit: message
         for tip in dict.fromkeys(tips)
-        for commit, message in git.messages(tip, limit=_MAX_COMMITS)
+        for commit, message in commits.messages(git, tip, limit=_MAX_COMMITS)
     }

@@ -14,6 +14,7 @@ from factory.orders.identity import NOTES_REF
 from factory.record.journal_entries import LandingBegun
 from factory.repo.preflight import checkout_of
 from shared.errors import CommandFailed
+from shared.git import index, patches, refs, repos, trees, worktrees
 from shared.git.client import Git
 
 _SETTLED_SECONDS = 2.0
@@ -27,14 +28,14 @@ def undo_half_landing(git: Git, common_dir: Path, landing: LandingBegun) -> None
     user's own work. Otherwise the tree is left alone, and preflight reports that it is dirty. If
     the branch has moved, the landing was complete and nothing is undone.
     """
-    if not git.branch_name_allowed(landing.branch):
+    if not refs.branch_name_allowed(git, landing.branch):
         return
     _remove_stale(common_dir / "refs" / "heads" / f"{landing.branch}.lock")
-    checkout = checkout_of(landing.branch, git.checkouts())
+    checkout = checkout_of(landing.branch, worktrees.checkouts(git))
     if checkout is None or not checkout.path.is_dir():
         return
     place = git.at(checkout.path)
-    layout = place.layout()
+    layout = repos.layout(place)
     if layout is not None:
         _, git_dir, _ = layout
         for name in ("HEAD.lock", "ORIG_HEAD.lock"):
@@ -42,22 +43,22 @@ def undo_half_landing(git: Git, common_dir: Path, landing: LandingBegun) -> None
         # Git locks the index while it writes files, and then puts the new index in its place.
         begun = _remove_stale(git_dir / "index.lock")
         _restore_checkout(
-            place, landing, torn=bool(begun) or place.has_staged(landing.new), begun=begun
+            place, landing, torn=bool(begun) or index.has_staged(place, landing.new), begun=begun
         )
 
 
 def _restore_checkout(git: Git, landing: LandingBegun, *, torn: bool, begun: int) -> None:
     old, new = landing.old, landing.new
-    changes = git.changes(own_tree=True)  # lists the files of a new folder one by one
-    if changes.head != old or not git.commit_of(new):  # a power loss may have destroyed `new`
+    changes = worktrees.changes(git, own_tree=True)  # lists the files of a new folder one by one
+    if changes.head != old or not refs.commit_of(git, new):  # a power loss may have destroyed `new`
         return
-    files = git.files_between(old, new)
+    files = patches.files_between(git, old, new)
     if begun:
         _remove_new_folders(git.folder, files, begun)
     reported = {*changes.changed, *changes.untracked}
     if not files >= reported:
         return
-    added = files.difference(git.entries_of(old, sorted(files)))
+    added = files.difference(trees.entries_of(git, old, sorted(files)))
     # Git does not report a file that it ignores. If such a file is empty, it may be the user's.
     here = reported | {path for path in added if _size_at(git.folder / path)}
     if not here or not all(_written_by_git(git, path, landing, torn=torn) for path in here):
@@ -67,7 +68,7 @@ def _restore_checkout(git: Git, landing: LandingBegun, *, torn: bool, begun: int
         with contextlib.suppress(OSError):  # up to the first folder that holds something else
             os.removedirs((git.folder / path).parent)
     with contextlib.suppress(CommandFailed):
-        git.reset(old)
+        worktrees.reset(git, old)
 
 
 def _remove_new_folders(tree: Path, files: Iterable[str], since: int) -> None:
@@ -106,8 +107,8 @@ def _written_by_git(git: Git, path: str, landing: LandingBegun, *, torn: bool) -
     except OSError:
         return False
     if not torn:
-        return git.content_of(landing.new, path) == written
-    contents = (git.content_of(commit, path) for commit in (landing.new, landing.old))
+        return trees.content_of(git, landing.new, path) == written
+    contents = (trees.content_of(git, commit, path) for commit in (landing.new, landing.old))
     return any(each is not None and each.startswith(written) for each in contents)
 
 

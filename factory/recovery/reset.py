@@ -13,6 +13,7 @@ from factory.repo.lock import hold
 from factory.repo.preflight import RepoPlace
 from factory.workbench.side_workspaces import side_workspaces_in_use
 from factory.workbench.workspace import close_workspace, workspaces_root
+from shared.git import worktrees
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,9 @@ def find_run_leftovers(place: RepoPlace) -> Leftovers:
     """
     root = workspaces_root().resolve()
     trees = {
-        each.path for each in place.git.checkouts() if each.path.resolve().is_relative_to(root)
+        each.path
+        for each in worktrees.checkouts(place.git)
+        if each.path.resolve().is_relative_to(root)
     }
     # Only the readable records count: a journal that cannot be understood is a reason to reset.
     entries = read_understood(journal_path(place.common_dir))

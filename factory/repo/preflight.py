@@ -9,6 +9,7 @@ from pathlib import Path
 
 from factory.repo.path_names import name_paths
 from shared.errors import CommandFailed, InvalidInput, PreflightRefused
+from shared.git import refs, repos, worktrees
 from shared.git.answers import Changes, Checkout
 from shared.git.client import Git
 from shared.git.config import ConfigEntry, repo_filters, without_repo_filters
@@ -85,7 +86,7 @@ def find_repo(folder: Path, *, allow_repo_filters: bool = False) -> RepoPlace:
         raise InvalidInput(f"--repo {folder}: no such folder", "name the root of a git repo")
     git = Git(folder.resolve())
     try:
-        layout = git.layout()
+        layout = repos.layout(git)
     except CommandFailed as failed:
         raise PreflightRefused(failed.message, failed.hint) from failed
     if layout is None:
@@ -94,7 +95,7 @@ def find_repo(folder: Path, *, allow_repo_filters: bool = False) -> RepoPlace:
     git = git.at(tree)
     if allow_repo_filters:
         return RepoPlace(git, tree, git_dir, common)
-    entries = git.read_config()
+    entries = repos.read_config(git)
     git = git.with_config(without_repo_filters(entries))
     return RepoPlace(git, tree, git_dir, common, _filters_in_use(tree, entries))
 
@@ -104,7 +105,7 @@ def inspect_repo(place: RepoPlace) -> Repo:
 
     Raises `PreflightRefused` with the reason if a run cannot start from this state.
     """
-    changes = place.git.changes()
+    changes = worktrees.changes(place.git)
     _refuse_unready(place.tree, place.git_dir, changes)
     return Repo(
         git=place.git,
@@ -134,13 +135,13 @@ def choose_target(
             f"branch {branch!r} is protected: llmch never commits to it",
             "name another branch with --branch, and merge it yourself after review",
         )
-    if not repo.git.branch_name_allowed(branch):
+    if not refs.branch_name_allowed(repo.git, branch):
         raise PreflightRefused(
             f"git refuses {branch!r} as the name of a branch",
             "`git help check-ref-format` lists the rules for a branch name",
         )
     ref = f"refs/heads/{branch}"
-    tip = repo.git.commit_of(ref)
+    tip = refs.commit_of(repo.git, ref)
     if tip and policy is BranchPolicy.CREATE:
         raise PreflightRefused(
             f"branch {branch!r} exists already",
@@ -153,7 +154,7 @@ def choose_target(
         )
     if tip:
         _refuse_missing_checkout(repo.git, branch)
-    elif in_the_way := repo.git.refs_in_the_way(ref):
+    elif in_the_way := refs.in_the_way(repo.git, ref):
         raise PreflightRefused(
             f"branch {branch!r} cannot be made: {in_the_way[0]} is in its way",
             "name another branch with --branch",
@@ -173,7 +174,7 @@ def checkout_of(branch: str, checkouts: Collection[Checkout]) -> Checkout | None
 
 
 def _refuse_missing_checkout(git: Git, branch: str) -> None:
-    checkout = checkout_of(branch, git.checkouts())
+    checkout = checkout_of(branch, worktrees.checkouts(git))
     if checkout and not checkout.path.is_dir():
         raise PreflightRefused(
             f"branch {branch!r} is checked out in {checkout.path}, which does not exist",
@@ -184,7 +185,7 @@ def _refuse_missing_checkout(git: Git, branch: str) -> None:
 def _start_commit(repo: Repo, start: str | None) -> str:
     if start is None:
         return repo.head
-    commit = repo.git.commit_of(start)
+    commit = refs.commit_of(repo.git, start)
     if not commit:
         raise PreflightRefused(
             f"--commit-hash {start!r} does not name a commit of this repo",
@@ -194,7 +195,7 @@ def _start_commit(repo: Repo, start: str | None) -> str:
 
 
 def _no_working_tree(git: Git, folder: Path) -> PreflightRefused:
-    if git.is_bare():
+    if repos.is_bare(git):
         return PreflightRefused(
             f"{folder} is a bare repo", "clone it or add a worktree to it, and name that folder"
         )

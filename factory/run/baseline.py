@@ -22,6 +22,7 @@ from factory.workbench.workbench import Workbench
 from shared.errors import PreflightRefused
 from shared.events import CommandEnded, CommandStarted, Emit, Noted
 from shared.files.atomic_io import make_folder, write_json, write_refused
+from shared.git import trees
 
 _WHO: Final = "base"  # stands in events where an order's id would
 _SHOWN_LINES: Final = 12
@@ -47,7 +48,7 @@ class Baseline:
         """
         with self.pool.lend(commit) as bench:
             checks = verification_of(bench.workspace.tree, exempt=exempt)
-            key = base_key(self.repo.git.tree_of(commit), checks, bench, self.options)
+            key = base_key(trees.tree_of(self.repo.git, commit), checks, bench, self.options)
             kept = KeptBases.of(self.repo.common_dir)
             if key in kept:
                 self.emit(Noted(f"the base {commit[:10]} has passed its verification before"))

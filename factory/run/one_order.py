@@ -35,6 +35,7 @@ from factory.run.session import Session
 from shared.errors import InterruptedRun, InvalidInput, LlmchError
 from shared.events import Emit, Warned
 from shared.files.atomic_io import make_folder, write_json
+from shared.git import trees
 from shared.llm.record.earlier_run import EarlierRun
 from shared.llm.stack import Mode, ModelSource, open_model, transcript_of
 from shared.plan_folder.read import PlanFacts
@@ -95,8 +96,8 @@ class OpenRun:
         if commission.source.mode is Mode.REPLAY and not commission.options.allow_red:
             return
         writes_script = VERIFY_SCRIPT in commission.orders[first].order.allowed_files
-        new_script = writes_script and not session.parts.repo.git.holds_file(
-            session.tip, VERIFY_SCRIPT
+        new_script = writes_script and not trees.holds_file(
+            session.parts.repo.git, session.tip, VERIFY_SCRIPT
         )
         session.baseline.verify(session.tip, exempt=self.exempt[first] or new_script)
 

@@ -12,6 +12,7 @@ from factory.proposal.prompt import render_prompt
 from factory.proposal.reply_size import NEW_FILE_BYTES, likely_reply_tokens
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown import ShownFile
+from shared.git import trees
 from shared.git.client import Git
 from shared.llm.cost.estimates import TEMPLATE_TOKENS, likely_tokens, most_tokens
 from shared.work_order.hashing import EMPTY_SHA256
@@ -36,7 +37,7 @@ class OrderSize:
 def measure_orders(orders: Sequence[LoadedOrder], git: Git, commit: str) -> tuple[OrderSize, ...]:
     """Return the sizes of the orders on the files of `commit`, which may be empty for no files."""
     paths = sorted({path for each in orders for path in _paths(each.order)})
-    sizes = git.sizes_of(commit, paths) if commit and paths else {}
+    sizes = trees.sizes_of(git, commit, paths) if commit and paths else {}
     return size_orders(orders, sizes)
 
 

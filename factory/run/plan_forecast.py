@@ -16,6 +16,7 @@ from factory.run.past_usage import read_past_usage
 from factory.run.session import Session
 from shared.errors import LlmchError
 from shared.events import Noted
+from shared.git import refs
 from shared.settings.settings import Settings
 
 
@@ -29,7 +30,7 @@ def forecast_plan(folder: Path, repo: Path | None, settings: Settings) -> Foreca
     if repo is not None:
         with contextlib.suppress(LlmchError):
             git = find_repo(repo).git
-            sizes = measure_orders(orders, git, git.commit_of("HEAD"))
+            sizes = measure_orders(orders, git, refs.commit_of(git, "HEAD"))
             first = parse_ladder(settings.factory.model)[0].model
             past = read_past_usage(settings.artifacts_dir, repo, first)
             return foresee(sizes, settings, past)

@@ -32,6 +32,7 @@ from factory.workbench.workbench import Workbench
 from shared.errors import InvalidInput, PreflightRefused
 from shared.events import Emit, Warned
 from shared.files.paths import PathProblem, check_path, is_git_path
+from shared.git import repos
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ def _came_with_the_repo(folder: Path, place: RepoPlace) -> bool:
     folder = folder.resolve()
     if not folder.is_relative_to(place.tree):
         return False
-    layout = place.git.at(folder).layout()
+    layout = repos.layout(place.git.at(folder))
     if layout is None or layout[0] != place.tree:
         return True
     name = str(folder.relative_to(place.tree))

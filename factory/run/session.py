@@ -32,7 +32,8 @@ from factory.workbench.side_by_side import side_by_side
 from shared.errors import CommandFailed, Interrupted, LlmchError
 from shared.events import CommandFlagged, Noted, OrderEnded, OrderStarted, Warned
 from shared.files.atomic_io import make_folder, write_json
-from shared.git.client import NO_COMMIT, GitFailed
+from shared.git import commits, refs
+from shared.git.client import GitFailed
 from shared.llm.cost.usage import usage_counted
 
 _CREDENTIALS = re.compile(r"://[^/@\s]*@")
@@ -169,7 +170,7 @@ class Session:
         """
         if not self.parts.options.push:
             return None
-        done = self.parts.repo.git.push("origin", self.branch)
+        done = refs.push(self.parts.repo.git, "origin", self.branch)
         if done.exit_code:
             said = done.stderr.decode(errors="replace").strip()
             # Git repeats the remote's URL, and a token may be in it.
@@ -179,7 +180,7 @@ class Session:
         return done.exit_code == 0
 
     def _move_branch(self, task: OrderTask, commit: str) -> None:
-        old = self.tip if self.branch_exists else NO_COMMIT
+        old = self.tip if self.branch_exists else refs.NO_COMMIT
         self.parts.journal.record(LandingBegun(task.name, self.branch, old, commit), sync=True)
         self.landing.land(commit, old)
         self.branch_exists = True
@@ -194,7 +195,7 @@ class Session:
         note = f"run: {self.parts.folder.run_id}\nmodel: {model}\nattempts: {len(result.records)}\n"
         facts = describe_commit(task.loaded.order, identify(task.loaded.order, ""), self.date)
         try:
-            self.parts.repo.git.add_note(NOTES_REF, commit, note, facts)
+            commits.add_note(self.parts.repo.git, NOTES_REF, commit, note, facts)
         except GitFailed as failed:
             self.parts.emit(Warned(f"no note was added to {commit[:12]}: {failed.message}"))
 

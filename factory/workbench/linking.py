@@ -14,6 +14,7 @@ from factory.sandbox.linked import Linked
 from factory.workbench.tree import Tree
 from factory.workbench.workspace import Workspace
 from shared.errors import PreflightRefused
+from shared.git import index
 from shared.settings.package_folders import PACKAGE_FOLDERS, PackageFolder
 from shared.settings.values.paths import Links
 
@@ -133,7 +134,7 @@ def _ignored(repo: Repo, paths: Sequence[str]) -> frozenset[str]:
     # `uv venv` and Python 3.13 put a `.gitignore` with `*` inside the environment.
     folders = [path for path in paths if not (repo.tree / path).is_symlink()]
     inside = {f"{path}/pyvenv.cfg": path for path in folders}
-    found = repo.git.ignored((*paths, *inside))
+    found = index.ignored(repo.git, (*paths, *inside))
     return frozenset(inside.get(each, each) for each in found)
 
 

@@ -14,6 +14,7 @@ from factory.orders.documents import WriteProposal
 from factory.record.attempts_on_record import AttemptOnRecord
 from shared.errors import PreflightRefused
 from shared.files.paths import PathProblem, check_path, is_git_path
+from shared.git import patches, refs, trees
 from shared.git.client import Git
 
 _MOST_FILES = 200
@@ -31,14 +32,16 @@ def patch_of_proposal(git: Git, baseline: str, proposal: WriteProposal, tree: st
     named on a line of its own, above the patch. Raises `GitFailed` if git cannot read the baseline.
     """
     if tree:
-        return git.patch_between(baseline, tree)
+        return patches.between(git, baseline, tree)
     writes = {each.path: each.content.encode() for each in proposal.writes}
     problems = {path: _problem_with(path) for path in writes}
     compared = [path for path in writes if not problems[path]]
     problems |= dict.fromkeys(compared[_MOST_FILES:], f"is beyond the first {_MOST_FILES} files")
     compared = compared[:_MOST_FILES]
-    before = git.entries_of(baseline, compared) if compared else {}
-    contents = git.blobs([each.object_id for each in before.values() if each.mode in _FILE_MODES])
+    before = trees.entries_of(git, baseline, compared) if compared else {}
+    contents = trees.blobs(
+        git, [each.object_id for each in before.values() if each.mode in _FILE_MODES]
+    )
     with tempfile.TemporaryDirectory(prefix="llmch-patch-") as name:
         folder = Path(name)
         for side in ("a", "b"):
@@ -52,7 +55,7 @@ def patch_of_proposal(git: Git, baseline: str, proposal: WriteProposal, tree: st
                     _put(folder / "a" / path, old, mode)
             except OSError as error:
                 problems[path] = error.strerror or str(error)
-        patch = git.at(folder).patch_of_folders("a", "b")
+        patch = patches.of_folders(git.at(folder), "a", "b")
     return "".join(_left_out(problems)).encode() + _NEW_FILE.sub(rb"\1a/", patch)
 
 
@@ -74,7 +77,7 @@ def baseline_of(git: Git, attempt: AttemptOnRecord) -> str:
 
     Raises `PreflightRefused` where the record does not name it or the repo does not have it.
     """
-    if attempt.baseline and git.commit_of(attempt.baseline):
+    if attempt.baseline and refs.commit_of(git, attempt.baseline):
         return attempt.baseline
     named = f"the commit {attempt.baseline[:12]}" if attempt.baseline else "the commit"
     why = "is not in this repo any more" if attempt.baseline else "is not on record"

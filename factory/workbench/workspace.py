@@ -20,7 +20,9 @@ from factory.workbench.sweep import Listing, discard, find_leftovers
 from factory.workbench.tree import Tree
 from shared.errors import CommandFailed, EnvironmentFault
 from shared.files.atomic_io import is_disk_full
-from shared.git.client import CommitFacts, Git
+from shared.git import commits, trees, worktrees
+from shared.git.client import Git
+from shared.git.commits import CommitFacts
 
 _OWNER = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
 _OWN_CONFIG = (
@@ -89,7 +91,7 @@ class Workspace:
             return
         with self._refusals_reported():
             discard(find_leftovers(self.root, seen.listing), beside=self.root.parent)
-        self.git.reset(self.baseline)
+        worktrees.reset(self.git, self.baseline)
 
     def restore(self) -> None:
         """Do what `reset` does, faster if the commands left nothing: look first, then reset."""
@@ -97,7 +99,7 @@ class Workspace:
         with self._refusals_reported():
             littered, unchanged = side_by_side(
                 lambda: bool(find_leftovers(self.root, seen.listing)),
-                lambda: self.git.is_exactly(self.baseline),
+                lambda: worktrees.is_exactly(self.git, self.baseline),
             )
         self._seen = replace(seen, exact=unchanged and not littered)
         self.reset()
@@ -116,21 +118,21 @@ class Workspace:
         listing = self._look_up(self.baseline).listing.with_files(paths)
 
         def commit_and_look() -> tuple[str, bool]:
-            commit = self.git.write_commit(tree, self.baseline, facts)
-            self.git.detach_head(commit)
+            commit = commits.write(self.git, tree, self.baseline, facts)
+            worktrees.detach_head(self.git, commit)
             return commit, bool(find_leftovers(self.root, listing))
 
         with self._refusals_reported():
             # Git compares the tracked files while `find_leftovers` looks for all other files.
             (commit, littered), unchanged = side_by_side(
-                commit_and_look, lambda: self.git.is_exactly(tree)
+                commit_and_look, lambda: worktrees.is_exactly(self.git, tree)
             )
         exact = unchanged and not littered
         self._seen = _Seen(commit, listing, exact)
         return commit, () if exact else self._drift(paths)
 
     def _drift(self, paths: Sequence[str]) -> tuple[str, ...]:
-        changes = self.git.changes(own_tree=True)
+        changes = worktrees.changes(self.git, own_tree=True)
         differing = {*changes.changed, *changes.untracked}.difference(paths)
         linked = tuple(f"{each}/" for each in self.linked)
         others = (each for each in differing if not f"{each}/".startswith(linked))
@@ -142,7 +144,7 @@ class Workspace:
         return self._seen
 
     def _listing_of(self, commit: str) -> Listing:
-        return Listing.of(self.git.files_of(commit), self.submodules, self.linked)
+        return Listing.of(trees.files_of(self.git, commit), self.submodules, self.linked)
 
     @contextlib.contextmanager
     def _refusals_reported(self) -> Iterator[None]:
@@ -168,8 +170,8 @@ def open_workspace(repo: Git, root: Path, commit: str) -> Workspace:
         raise workspace_refused(root.parent, error) from error
     workspace = Workspace(repo, root, private, commit)
     try:
-        workspace.git.at(repo.folder).open_worktree(root, commit)
-        workspace.submodules = frozenset(repo.submodules_of(commit))
+        worktrees.add(workspace.git.at(repo.folder), root, commit)
+        workspace.submodules = frozenset(trees.submodules_of(repo, commit))
     except BaseException:
         close_workspace(repo, root)
         raise
@@ -189,7 +191,7 @@ def close_workspace(repo: Git, root: Path) -> None:
             shutil.rmtree(root.parent)
         else:
             root.parent.rmdir()
-    repo.forget_worktree(root)
+    worktrees.forget(repo, root)
 
 
 def workspace_refused(folder: Path, error: OSError) -> CommandFailed:

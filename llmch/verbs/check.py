@@ -13,6 +13,7 @@ from llmch.console import Console
 from llmch.console.document import Block, Conclusion, Outcome, Remark
 from llmch.console.figures import count
 from shared.errors import ExitCode
+from shared.git import index
 
 if TYPE_CHECKING:
     from planner.judging.validation import Report
@@ -70,7 +71,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     plan = read_plan_folder(args.dir)
     allowed = allowed_by(settings_for(args, console, repo=args.repo))
     git = open_repo(args.repo) if args.repo else None
-    files = git.tracked_files() if git else ()
+    files = index.tracked_files(git) if git else ()
     sources = RepoSources(git.folder, files) if git else {}
     with TypeChecker() as checker:
 

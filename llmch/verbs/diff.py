@@ -11,6 +11,7 @@ from llmch.console import Console
 from llmch.console.document import Block, Outcome, Paragraph, Patch, Remark, Rows
 from llmch.console.figures import count
 from llmch.entry.attempt_words import add_attempt_arguments, attempt_asked_for
+from shared.git import patches
 
 if TYPE_CHECKING:
     from factory.record.attempts_on_record import AttemptOnRecord
@@ -80,7 +81,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     place = find_repo(args.repo)
     attempt = attempt_asked_for(args, settings_for(args, console, repo=args.repo), place)
     patch = patch_of_attempt(place.git, attempt)
-    files = place.git.files_in_patch(patch) if args.stat or args.json else ()
+    files = patches.files_in(place.git, patch) if args.stat or args.json else ()
     return Outcome(DiffDocument(attempt, patch.decode("utf-8", "replace"), files, args.stat))
 
 

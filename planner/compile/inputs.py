@@ -15,6 +15,7 @@ from planner.repo.hints import read_repo_hints
 from planner.repo.tracked import open_repo
 from planner.spec.read import Spec, read_spec
 from shared.files.repo_sources import RepoSources
+from shared.git import index
 
 HINT_CHARACTERS: Final = 24_000  # about 6,000 tokens: a tenth of what a plan's reply may take
 
@@ -79,6 +80,6 @@ def _compile_hash(options: PlanOptions, spec: Spec, template: Template) -> str:
 
 def _read_repo(folder: Path, spec: Spec) -> RepoInputs:
     git = open_repo(folder)
-    files = tuple(git.tracked_files())
+    files = tuple(index.tracked_files(git))
     hints = read_repo_hints(git.folder, files, spec.text, HINT_CHARACTERS).text
     return RepoInputs(git.folder, files, RepoSources(git.folder, files), hints)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from shared.errors import InvalidInput
+from shared.git import repos
 from shared.git.client import Git
 
 
@@ -15,7 +16,7 @@ def open_repo(folder: Path) -> Git:
     """
     if not folder.is_dir():
         raise InvalidInput(f"--repo {folder}: no such folder", "name the root of a git repo")
-    layout = Git(folder.resolve()).layout()
+    layout = repos.layout(Git(folder.resolve()))
     if layout is None:
         raise InvalidInput(
             f"--repo {folder} is not a git working tree", "name the root of a git repo"

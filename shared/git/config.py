@@ -22,6 +22,12 @@ FIXED_CONFIG: tuple[Setting, ...] = (
     ("advice.detachedHead", "false"),
 )
 
+# By default git leaves it to the system when new objects and refs reach the disk. A power loss may
+# then keep a ref whose commit is lost. A landing is therefore synced in this order: the objects of
+# the commit, the journal's record, the index of a checkout that follows the branch, the ref.
+SYNCED: tuple[Setting, ...] = (("core.fsync", "committed"),)
+ALL_SYNCED: tuple[Setting, ...] = (("core.fsync", "all"),)
+
 # Git takes a driver that exits with a code beyond 128 for broken, not for one that found a
 # conflict. `git merge-file` exits with such a code on binary files.
 _TEXT_MERGE = "git merge-file -q %A %O %B || exit 1"

@@ -15,7 +15,8 @@ import pytest
 
 from factory.record.journal_entries import LandingBegun
 from factory.recovery.interrupted_landing import forget_half_known_trees, undo_half_landing
-from shared.git.client import NO_COMMIT, Git
+from shared.git.client import Git
+from shared.git.refs import NO_COMMIT
 from tests.harness import fingerprint, git
 from tests.kill.scale import FULL
 from tests.kill.scenario import Files

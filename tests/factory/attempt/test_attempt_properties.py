@@ -19,7 +19,9 @@ from factory.orders.limits import MAX_EXCERPT_CHARACTERS
 from factory.proposal.scope import check_proposal
 from factory.repo.path_names import name_paths, printable
 from factory.workbench.tree import Tree
-from shared.git.client import CommitFacts, Git
+from shared.git import commits
+from shared.git.client import Git
+from shared.git.commits import CommitFacts
 from shared.work_order.hashing import EMPTY_SHA256
 from shared.work_order.schemas import WorkOrder, parse_document
 from tests.harness import fingerprint, git, order
@@ -274,8 +276,8 @@ def test_a_commit_is_known_by_its_trailers_whatever_its_title(title: str, plan: 
 def test_git_keeps_the_message_as_it_was_given(repo: Path, title: str) -> None:
     identity, facts = described(title, "")
     asked = Git(repo)
-    commit = asked.write_commit(git(repo, "rev-parse", "HEAD^{tree}"), "HEAD", facts)
-    ((found, message), *_) = asked.messages(commit, limit=1)
+    commit = commits.write(asked, git(repo, "rev-parse", "HEAD^{tree}"), "HEAD", facts)
+    ((found, message), *_) = commits.messages(asked, commit, limit=1)
     assert (found, message) == (commit, facts.message)
     assert landed_orders([(found, message)]) == {identity: commit}
     assert not {"\0", "\x1b", "\u202e"} & set(message)

@@ -9,6 +9,7 @@ import pytest
 
 from shared.errors import CommandFailed
 from shared.events import Noted, OrderStarted
+from shared.git import commits
 from shared.llm.client import Request
 from tests.factory.batch.batching import (
     answer,
@@ -212,12 +213,12 @@ def test_no_merge_driver_is_ever_run(
         commit_all(factory.repo, {"shared": content})
     git(factory.repo, "switch", "--quiet", "main")
     asked_git = Git(factory.repo)
-    merged = asked_git.merge_trees("one", "two")
+    merged = commits.merge_trees(asked_git, "one", "two")
     assert merged is not None
     assert git(factory.repo, "show", f"{merged}:shared") == (
         lines.replace("0", "zero").replace("8", "eight").removesuffix("\n")
     )
-    assert asked_git.merge_trees("two", "three") is None
+    assert commits.merge_trees(asked_git, "two", "three") is None
     assert not ran.exists()
 
 

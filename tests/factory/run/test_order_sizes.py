@@ -12,6 +12,7 @@ from factory.orders.limits import MAX_CONTEXT_BYTES
 from factory.orders.read import LoadedOrder
 from factory.proposal.reply_size import NEW_FILE_BYTES
 from factory.run.order_sizes import measure_orders, size_orders
+from shared.git import refs
 from shared.git.client import Git
 from shared.llm.cost.estimates import estimate_input
 from shared.work_order.schemas import WorkOrder, parse_document
@@ -63,7 +64,7 @@ def test_the_measure_is_that_of_the_real_prompt(factory: Factory, text: str) -> 
     document = order(context_files=["notes.txt"], notes="Greet with care.")
     git = Git(factory.repo)
     (size,) = measure_orders(
-        [LoadedOrder(parse_document(WorkOrder, document), None)], git, git.commit_of("HEAD")
+        [LoadedOrder(parse_document(WorkOrder, document), None)], git, refs.commit_of(git, "HEAD")
     )
     factory.run(document, [proposal({"hello.txt": "hello\n"})])
     real = estimate_input(factory.model.requests[0])

@@ -12,7 +12,9 @@ import pytest
 
 from factory.workbench.workspace import Workspace, close_workspace, open_workspace, workspaces_root
 from shared.errors import CommandFailed
-from shared.git.client import CommitFacts, Git, GitFailed
+from shared.git import index
+from shared.git.client import Git, GitFailed
+from shared.git.commits import CommitFacts
 from tests.bench.measure import counting
 from tests.harness import as_ordinary_user, commit_all, fingerprint, git
 
@@ -167,8 +169,8 @@ FACTS = CommitFacts("made\n", "llmch", "llmch@localhost", "1700000000 +0000")
 def stage_in(workspace: Workspace) -> str:
     """Write and stage a file as an order does, and return the tree."""
     workspace.tree.write(MADE, b"MADE = 1\n")
-    workspace.git.stage([MADE])
-    return workspace.git.write_tree()
+    index.stage(workspace.git, [MADE])
+    return index.write_tree(workspace.git)
 
 
 @pytest.mark.parametrize("leave", LEFTOVERS, ids=lambda each: each.__name__)

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from shared.errors import CommandFailed
-from shared.git.client import NO_COMMIT, CommitFacts, Git, GitFailed
+from shared.git import commits, index, refs, repos, trees, worktrees
+from shared.git.client import Git, GitFailed
+from shared.git.commits import CommitFacts
 from shared.git.config import ConfigEntry, clean_environment, repo_filters, without_repo_filters
+from shared.git.refs import NO_COMMIT
 from tests.harness import as_ordinary_user, commit_all, git
 
 FACTS = CommitFacts("subject\n\nbody\n", "A Name", "a@example.org", "@1 +0000")
@@ -30,7 +33,7 @@ def test_inherited_git_variables_do_not_lead_to_another_repo(
 ) -> None:
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
-    layout = Git(repo).layout()
+    layout = repos.layout(Git(repo))
     assert layout is not None
     assert layout[0] == repo
 
@@ -48,13 +51,13 @@ def test_git_that_is_not_there_is_said_in_words(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CommandFailed, match="cannot run git: No such file") as failed:
-        Git(repo).layout()
+        repos.layout(Git(repo))
     assert "install git" in failed.value.hint
 
 
 def test_a_folder_that_is_gone_is_said_in_words(tmp_path: Path) -> None:
     with pytest.raises(CommandFailed, match=r"cannot run \S*git in .*gone"):
-        Git(tmp_path / "gone").layout()
+        repos.layout(Git(tmp_path / "gone"))
 
 
 def test_what_git_says_is_in_the_error(asked: Git) -> None:
@@ -66,28 +69,30 @@ def test_what_git_says_is_in_the_error(asked: Git) -> None:
 
 
 def test_the_layout_of_a_repo_names_tree_and_git_folders(asked: Git, repo: Path) -> None:
-    assert asked.layout() == (repo, repo / ".git", repo / ".git")
-    assert asked.at(repo / "src").layout() == (repo, repo / ".git", repo / ".git")
+    assert repos.layout(asked) == (repo, repo / ".git", repo / ".git")
+    assert repos.layout(asked.at(repo / "src")) == (repo, repo / ".git", repo / ".git")
 
 
 def test_a_linked_tree_has_a_git_folder_of_its_own(asked: Git, repo: Path, tmp_path: Path) -> None:
     git(repo, "worktree", "add", "--quiet", "--detach", str(tmp_path / "linked"))
     linked = tmp_path / "linked"
-    assert asked.at(linked).layout() == (linked, repo / ".git/worktrees/linked", repo / ".git")
+    assert repos.layout(asked.at(linked)) == (linked, repo / ".git/worktrees/linked", repo / ".git")
 
 
 def test_where_there_is_no_working_tree_there_is_no_layout(repo: Path, tmp_path: Path) -> None:
-    assert Git(tmp_path).layout() is None
-    assert Git(repo / ".git").layout() is None
+    assert repos.layout(Git(tmp_path)) is None
+    assert repos.layout(Git(repo / ".git")) is None
     git(tmp_path, "clone", "--quiet", "--bare", str(repo), "bare")
     bare = Git(tmp_path / "bare")
-    assert (bare.layout(), bare.is_bare(), Git(repo).is_bare()) == (None, True, False)
+    assert repos.layout(bare) is None
+    assert repos.is_bare(bare)
+    assert not repos.is_bare(Git(repo))
 
 
 def test_a_path_with_a_line_break_is_refused_in_words(repo: Path, tmp_path: Path) -> None:
     odd = repo.rename(tmp_path / "a\nb")
     with pytest.raises(GitFailed) as failed:
-        Git(odd).layout()
+        repos.layout(Git(odd))
     assert "line break" in failed.value.hint
 
 
@@ -96,18 +101,18 @@ def test_a_repo_of_another_user_is_not_called_no_repo(repo: Path, tmp_path: Path
     with as_ordinary_user(tmp_path):
         pass  # leaves the files to the ordinary user
     with pytest.raises(GitFailed, match="dubious ownership") as failed:
-        Git(repo).layout()
+        repos.layout(Git(repo))
     assert "safe.directory" in failed.value.message
 
 
 def test_a_config_that_git_cannot_read_is_said_in_its_words(repo: Path) -> None:
     (repo / ".git/config").write_text("[core\n")
     with pytest.raises(GitFailed, match="bad config line 1"):
-        Git(repo).layout()
+        repos.layout(Git(repo))
 
 
 def test_changes_are_told_apart_by_kind(asked: Git, repo: Path) -> None:
-    assert asked.changes().clean
+    assert worktrees.changes(asked).clean
     (repo / "README.md").write_text("changed")
     (repo / "staged").write_text("x")
     git(repo, "add", "staged")
@@ -115,19 +120,19 @@ def test_changes_are_told_apart_by_kind(asked: Git, repo: Path) -> None:
     (repo / "new dir").mkdir()
     (repo / "new dir/with\nline").write_text("x")
     (repo / "some.log").write_text("ignored")
-    changes = asked.changes()
+    changes = worktrees.changes(asked)
     assert changes.branch == "main"
     assert changes.head == git(repo, "rev-parse", "HEAD")
     assert changes.changed == ("README.md", "src/app.py", "staged")
     assert changes.untracked == ("new dir/",)
-    assert asked.changes(own_tree=True).untracked == ("new dir/with\nline",)
+    assert worktrees.changes(asked, own_tree=True).untracked == ("new dir/with\nline",)
     assert not changes.clean
 
 
 def test_asking_for_changes_leaves_the_users_index_alone(asked: Git, repo: Path) -> None:
     os.utime(repo / "README.md")
     before = (repo / ".git/index").read_bytes()
-    assert asked.changes().clean
+    assert worktrees.changes(asked).clean
     assert (repo / ".git/index").read_bytes() == before
 
 
@@ -138,16 +143,16 @@ def test_a_conflict_is_a_change(asked: Git, repo: Path) -> None:
     commit_all(repo, {"README.md": "ours\n"})
     with pytest.raises(AssertionError, match="git merge"):
         git(repo, "merge", "other")
-    assert asked.changes().changed == ("README.md",)
+    assert worktrees.changes(asked).changed == ("README.md",)
 
 
 def test_head_and_branch_are_empty_where_there_is_none(
     asked: Git, repo: Path, tmp_path: Path
 ) -> None:
     git(repo, "checkout", "--quiet", "--detach")
-    assert asked.changes().branch == ""
+    assert worktrees.changes(asked).branch == ""
     git(tmp_path, "init", "--quiet", "unborn")
-    assert Git(tmp_path / "unborn").changes().head == ""
+    assert worktrees.changes(Git(tmp_path / "unborn")).head == ""
 
 
 def test_settings_are_listed_with_where_they_were_set(
@@ -156,11 +161,11 @@ def test_settings_are_listed_with_where_they_were_set(
     (own_surroundings / ".gitconfig").write_text('[filter "lfs"]\n\tclean = git-lfs\n')
     (repo / ".git/more").write_text('[filter "a.b"]\n\tclean = one\\ntwo\n')
     git(repo, "config", "include.path", "more")
-    entries = asked.read_config()
+    entries = repos.read_config(asked)
     assert ConfigEntry("global", "filter.lfs.clean", "git-lfs") in entries
     assert ConfigEntry("local", "filter.a.b.clean", "one\ntwo") in entries
-    assert asked.setting("filter.lfs.clean") == "git-lfs"
-    assert asked.setting("filter.lfs.nothing") == ""
+    assert repos.setting(asked, "filter.lfs.clean") == "git-lfs"
+    assert repos.setting(asked, "filter.lfs.nothing") == ""
 
 
 @pytest.mark.parametrize(
@@ -192,24 +197,24 @@ def test_a_name_for_a_branch_is_taken_or_refused_as_it_stands(
 ) -> None:
     git(repo, "switch", "--quiet", "--create", "before")
     git(repo, "switch", "--quiet", "main")
-    assert asked.branch_name_allowed(name) is allowed
+    assert refs.branch_name_allowed(asked, name) is allowed
 
 
 def test_a_name_stands_for_a_commit_or_for_none(asked: Git, repo: Path) -> None:
     head = git(repo, "rev-parse", "HEAD")
-    assert asked.commit_of("main") == head
-    assert asked.commit_of(head[:10]) == head
-    assert asked.commit_of("--all") == ""
-    assert asked.commit_of("main:README.md") == ""
-    assert asked.commit_of("no-such") == ""
+    assert refs.commit_of(asked, "main") == head
+    assert refs.commit_of(asked, head[:10]) == head
+    assert refs.commit_of(asked, "--all") == ""
+    assert refs.commit_of(asked, "main:README.md") == ""
+    assert refs.commit_of(asked, "no-such") == ""
 
 
 def test_a_branch_is_in_the_way_of_those_below_and_above_it(asked: Git, repo: Path) -> None:
     git(repo, "branch", "a/b")
-    assert asked.refs_in_the_way("refs/heads/a") == ("refs/heads/a/b",)
-    assert asked.refs_in_the_way("refs/heads/a/b/c") == ("refs/heads/a/b",)
-    assert asked.refs_in_the_way("refs/heads/a/c") == ()
-    assert asked.refs_in_the_way("refs/heads/ab") == ()
+    assert refs.in_the_way(asked, "refs/heads/a") == ("refs/heads/a/b",)
+    assert refs.in_the_way(asked, "refs/heads/a/b/c") == ("refs/heads/a/b",)
+    assert refs.in_the_way(asked, "refs/heads/a/c") == ()
+    assert refs.in_the_way(asked, "refs/heads/ab") == ()
 
 
 def test_working_trees_are_listed_with_their_branches(
@@ -217,36 +222,36 @@ def test_working_trees_are_listed_with_their_branches(
 ) -> None:
     git(repo, "worktree", "add", "--quiet", "-b", "other", str(tmp_path / "a\nb"))
     git(repo, "worktree", "add", "--quiet", "--detach", str(tmp_path / "c"))
-    found = [(each.path.name, each.branch) for each in asked.checkouts()]
+    found = [(each.path.name, each.branch) for each in worktrees.checkouts(asked)]
     assert found == [("repo", "main"), ("a\nb", "other"), ("c", "")]
 
 
 def test_files_of_a_commit_come_with_any_name(asked: Git, repo: Path) -> None:
     commit_all(repo, {"a\nb": "x", "ä": "x", " ": "x", "\udcff": "x", '"q"': "x"})
-    names = asked.files_of("HEAD")
+    names = trees.files_of(asked, "HEAD")
     assert {"a\nb", "ä", " ", "\udcff", '"q"', "src/app.py"} <= set(names)
-    assert asked.tracked_files() == names
+    assert index.tracked_files(asked) == names
 
 
 def test_submodules_of_a_commit_are_found_at_any_depth(asked: Git, repo: Path) -> None:
-    assert asked.submodules_of("HEAD") == ()
+    assert trees.submodules_of(asked, "HEAD") == ()
     for path in ("vendor/one", "two"):
         git(repo, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{path}")
     git(repo, "commit", "--quiet", "--message=submodules")
-    assert asked.submodules_of("HEAD") == ("two", "vendor/one")
+    assert trees.submodules_of(asked, "HEAD") == ("two", "vendor/one")
 
 
 def test_messages_come_newest_first_and_whole(asked: Git, repo: Path) -> None:
     git(repo, "commit", "--quiet", "--allow-empty", "--message=one\n\nbody\nmore")
-    found = asked.messages("HEAD", limit=10)
+    found = commits.messages(asked, "HEAD", limit=10)
     assert [message.strip() for _, message in found] == ["one\n\nbody\nmore", "start"]
     assert found[0][0] == git(repo, "rev-parse", "HEAD")
-    assert len(asked.messages("HEAD", limit=1)) == 1
+    assert len(commits.messages(asked, "HEAD", limit=1)) == 1
 
 
 def test_attributes_are_told_by_path(asked: Git, repo: Path) -> None:
     (repo / ".gitattributes").write_text("*.txt text eol=crlf\n*.bin -text\n")
-    found = asked.attributes_of(["-a.txt", "b.bin", "c"], ["text", "eol"])
+    found = index.attributes_of(asked, ["-a.txt", "b.bin", "c"], ["text", "eol"])
     assert found["-a.txt"] == {"text": "set", "eol": "crlf"}
     assert found["b.bin"] == {"text": "unset", "eol": "unspecified"}
     assert found["c"]["text"] == "unspecified"
@@ -259,17 +264,17 @@ def test_only_named_files_are_staged_whatever_their_names(asked: Git, repo: Path
     names = ["-n", ":(top)x", "*", "some.log", "with space", '"q"', "ä"]
     for name in (*names, "other"):
         (repo / name).write_text("x")
-    asked.stage(names)
+    index.stage(asked, names)
     assert sorted(git(repo, "-c", "core.quotePath=false", "diff", "--cached", "--name-only",
                       "-z").strip("\0").split("\0")) == sorted(names)  # fmt: skip
-    entries = asked.entries_of(asked.write_tree(), [*names, "other"])
+    entries = trees.entries_of(asked, index.write_tree(asked), [*names, "other"])
     assert set(entries) == set(names)
     assert {each.mode for each in entries.values()} == {"100644"}
 
 
 def test_equal_facts_make_equal_commits(asked: Git, repo: Path) -> None:
     tree = git(repo, "rev-parse", "HEAD^{tree}")
-    one, two = (asked.write_commit(tree, "HEAD", FACTS) for _ in range(2))
+    one, two = (commits.write(asked, tree, "HEAD", FACTS) for _ in range(2))
     assert one == two
     shown = git(repo, "log", "-1", "--format=%an|%ae|%at|%cn|%ce|%ct|%B", one)
     assert shown.strip() == "A Name|a@example.org|1|A Name|a@example.org|1|subject\n\nbody"
@@ -278,10 +283,10 @@ def test_equal_facts_make_equal_commits(asked: Git, repo: Path) -> None:
 def test_a_ref_moves_only_from_where_it_was_expected(asked: Git, repo: Path) -> None:
     first = git(repo, "rev-parse", "HEAD")
     second = commit_all(repo)
-    assert asked.move_ref("refs/heads/w", first, NO_COMMIT, "made")
-    assert not asked.move_ref("refs/heads/w", second, NO_COMMIT, "made again")
-    assert not asked.move_ref("refs/heads/w", second, second, "from elsewhere")
-    assert asked.move_ref("refs/heads/w", second, first, "moved")
+    assert refs.move(asked, "refs/heads/w", first, NO_COMMIT, "made")
+    assert not refs.move(asked, "refs/heads/w", second, NO_COMMIT, "made again")
+    assert not refs.move(asked, "refs/heads/w", second, second, "from elsewhere")
+    assert refs.move(asked, "refs/heads/w", second, first, "moved")
     assert git(repo, "reflog", "-1", "--format=%gs", "refs/heads/w") == "moved"
 
 
@@ -289,7 +294,7 @@ def test_a_new_ref_can_be_made_in_a_repo_with_longer_ids(tmp_path: Path) -> None
     git(tmp_path, "init", "--quiet", "--object-format=sha256", "long")
     commit = commit_all(tmp_path / "long", {"a": "x"})
     assert len(commit) == 64
-    assert Git(tmp_path / "long").move_ref("refs/heads/w", commit, NO_COMMIT, "made")
+    assert refs.move(Git(tmp_path / "long"), "refs/heads/w", commit, NO_COMMIT, "made")
 
 
 def test_a_fast_forward_keeps_what_is_in_its_way(asked: Git, repo: Path) -> None:
@@ -297,7 +302,7 @@ def test_a_fast_forward_keeps_what_is_in_its_way(asked: Git, repo: Path) -> None
     ahead = commit_all(repo, {"new.txt": "theirs\n"})
     git(repo, "reset", "--quiet", "--hard", start)
     (repo / "new.txt").write_text("mine\n")
-    assert asked.fast_forward(ahead).exit_code != 0
+    assert worktrees.fast_forward(asked, ahead).exit_code != 0
     assert (repo / "new.txt").read_text() == "mine\n"
     assert git(repo, "rev-parse", "HEAD") == start
 
@@ -310,14 +315,14 @@ def test_an_ignored_file_is_kept_too(asked: Git, repo: Path) -> None:
     ahead = git(repo, "rev-parse", "HEAD")
     git(repo, "reset", "--quiet", "--hard", start)
     (repo / ".env").write_text("mine\n")
-    assert asked.fast_forward(ahead).exit_code != 0
+    assert worktrees.fast_forward(asked, ahead).exit_code != 0
     assert (repo / ".env").read_text() == "mine\n"
 
 
 def test_a_note_replaces_the_one_before(asked: Git, repo: Path) -> None:
     head = git(repo, "rev-parse", "HEAD")
     for text in ("one", "two"):
-        asked.add_note("refs/notes/llmch", head, text, FACTS)
+        commits.add_note(asked, "refs/notes/llmch", head, text, FACTS)
     assert git(repo, "notes", "--ref=llmch", "show", head) == "two"
 
 
@@ -360,10 +365,10 @@ def test_a_filter_undone_does_not_run_and_one_of_the_user_does(
     commit_all(repo, {".gitattributes": attributes})
     shutil.rmtree(tmp_path / "ran", ignore_errors=True)
     (tmp_path / "ran").unlink(missing_ok=True)
-    safe = asked.with_config(without_repo_filters(asked.read_config()))
+    safe = asked.with_config(without_repo_filters(repos.read_config(asked)))
     (repo / "a.txt").write_text("quiet\n")
     (repo / "b.md").write_text("quiet\n")
-    safe.stage(["a.txt", "b.md"])
+    index.stage(safe, ["a.txt", "b.md"])
     assert git(repo, "cat-file", "blob", ":a.txt") == "QUIET"
     assert git(repo, "cat-file", "blob", ":b.md") == "quiet"
     assert not (tmp_path / "ran").exists()
@@ -374,4 +379,4 @@ def test_a_commit_gives_the_sizes_of_its_files(repo: Path) -> None:
     commit = commit_all(repo, {name: "x" * size for size, name in enumerate(names)})
     asked = Git(repo)
     sizes = {name: size for size, name in enumerate(names)}
-    assert asked.sizes_of(commit, [*names, "föld", "absent"]) == sizes
+    assert trees.sizes_of(asked, commit, [*names, "föld", "absent"]) == sizes

@@ -1,0 +1,43 @@
+"""Asks how commits, trees or folders differ, and what a patch changes."""
+
+from __future__ import annotations
+
+from shared.git.answers import PatchedFile, parse_numstat
+from shared.git.client import Git, GitFailed, text_of
+
+# The same patch comes out whatever the config says, and no program of the config is run.
+_PATCH = ("--patch", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+_FILE_HEAD = b"diff --git "
+
+
+def files_between(git: Git, old: str, new: str) -> frozenset[str]:
+    """Return the paths that differ between two commits."""
+    output = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
+    return frozenset(filter(None, output.split("\0")))
+
+
+def between(git: Git, old: str, new: str) -> bytes:
+    """Return the difference between two commits or trees as a patch for `git apply`."""
+    return _patch(git, "diff-tree", *_PATCH, old, new)
+
+
+def of_folders(git: Git, old: str, new: str) -> bytes:
+    """Return the difference between two folders; their names stand before each path."""
+    return _patch(git, "diff", "--no-index", "--no-prefix", *_PATCH, "--", old, new)
+
+
+def _patch(git: Git, *arguments: str) -> bytes:
+    done = git.try_run(*arguments)
+    if done.exit_code not in (0, 1) or done.timed_out:  # 1: the folders differ
+        raise GitFailed(done)
+    return done.stdout
+
+
+def files_in(git: Git, patch: bytes) -> tuple[PatchedFile, ...]:
+    """Return the files that a patch changes, and how much of each; no repo is looked at."""
+    if not patch.startswith(_FILE_HEAD) and b"\n" + _FILE_HEAD not in patch:
+        return ()  # git would refuse it
+    done = git.try_run("apply", "--numstat", "-z", "-", stdin=patch)
+    if done.exit_code or done.timed_out:
+        raise GitFailed(done)
+    return parse_numstat(text_of(done.stdout))
