@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from shared.languages.python.code import CodeProblem, parse_code
+from shared.languages.python.node_names import last_part
 
 # Calls, by their last name, that fail where they find something wrong.
 _FAILING_CALLS: Final = frozenset(
@@ -54,7 +55,7 @@ def _can_fail(node: ast.AST) -> bool:
         case ast.Raise():
             return True
         case ast.Call(func=function, keywords=keywords):
-            name = _last_name(function)
+            name = last_part(function)
             checked = any(
                 each.arg in {"check", "raise_on_error"} and _is_true(each.value)
                 for each in keywords
@@ -68,14 +69,6 @@ def _is_true(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is True
 
 
-def _last_name(node: ast.expr) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case _:
-            return ""
-
-
 def _imported(nodes: Iterable[ast.AST]) -> frozenset[str]:
     return frozenset(
         each.asname or each.name.split(".", 1)[0]
@@ -87,7 +80,7 @@ def _imported(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 def _is_at_work(node: ast.AST) -> bool:
     """Say whether a node calls something other than `print`."""
-    return isinstance(node, ast.Call) and _last_name(node.func) != "print"
+    return isinstance(node, ast.Call) and last_part(node.func) != "print"
 
 
 def _swallowed(tree: ast.Module) -> bool:
@@ -110,7 +103,7 @@ def _drops_failures(node: ast.AST, child: ast.AST) -> bool:
         case ast.With(items=items) if child not in items:
             return any(
                 isinstance(each.context_expr, ast.Call)
-                and _last_name(each.context_expr.func) == "suppress"
+                and last_part(each.context_expr.func) == "suppress"
                 and any(_catches_all(argument) for argument in each.context_expr.args)
                 for each in items
             )
@@ -125,7 +118,7 @@ def _catches_all(expression: ast.expr | None) -> bool:
         case ast.Tuple(elts=elements):
             return any(map(_catches_all, elements))
         case _:
-            return _last_name(expression) in _CATCH_ALL
+            return last_part(expression) in _CATCH_ALL
 
 
 def _fails_again(handler: ast.ExceptHandler) -> bool:
@@ -171,7 +164,7 @@ def _holds_by_itself(left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool:
         # Calling twice and comparing tests that results repeat.
         return not any(isinstance(each, ast.Call) for each in ast.walk(left))
     is_zero = isinstance(right, ast.Constant) and right.value == 0 and right.value is not False
-    is_length = isinstance(left, ast.Call) and _last_name(left.func) == "len"
+    is_length = isinstance(left, ast.Call) and last_part(left.func) == "len"
     return is_length and is_zero and isinstance(op, ast.GtE)
 
 
@@ -182,7 +175,7 @@ def _is_existence(test: ast.expr, imported: frozenset[str]) -> bool:
         case ast.Attribute(value=ast.Name(id=name)):
             return name in imported
         case ast.Call(func=function):
-            return _last_name(function) in _EXISTENCE_CALLS
+            return last_part(function) in _EXISTENCE_CALLS
         case ast.BoolOp(op=ast.And(), values=values):
             return all(_is_existence(each, imported) for each in values)
         case ast.Compare(left=left, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final
 
 from planner.typecheck.bound_names import Imported
-from shared.languages.python.conformance.probe import base_names, decorator_names, last_name
+from shared.languages.python.node_names import base_names, decorator_names, name_behind
 from shared.languages.python.stubs.declarations import Declaration
 from shared.languages.python.stubs.signatures import normal
 from shared.languages.python.stubs.type_text import BUILTINS, TypeText, parse_type
@@ -197,7 +197,7 @@ class Names:
     def has_plain_head(self, name: str) -> bool:
         """Say whether a checker knows how the class is made: it has no foreign decorator."""
         return all(
-            last_name(each) in _KNOWN_DECORATORS
+            name_behind(each) in _KNOWN_DECORATORS
             for node in self.classes(name)
             for each in node.decorator_list
         )
@@ -237,7 +237,7 @@ def _is_frozen_dataclass(node: ast.ClassDef) -> bool:
     return any(
         option.arg == "frozen" and isinstance(option.value, ast.Constant) and option.value.value
         for each in node.decorator_list
-        if isinstance(each, ast.Call) and last_name(each) == "dataclass"
+        if isinstance(each, ast.Call) and name_behind(each) == "dataclass"
         for option in each.keywords
     )
 

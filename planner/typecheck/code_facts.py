@@ -14,6 +14,7 @@ from planner.typecheck.bound_names import Imported, bound_names, imports, loads,
 from planner.typecheck.spots import Spot, names_read
 from shared.languages.base import Diagnostic
 from shared.languages.python.checker.mypy_messages import checkers_column
+from shared.languages.python.node_names import last_part
 from shared.languages.python.stubs.declarations import target_names
 
 # As context managers, these expect the code in them to raise or warn.
@@ -58,7 +59,7 @@ class CodeFacts:
     def uses_mocks(self) -> bool:
         """Say whether the code may replace declared things by mocks."""
         return any(
-            isinstance(node, ast.Name | ast.Attribute) and _name(node) in _MOCKS
+            isinstance(node, ast.Name | ast.Attribute) and last_part(node) in _MOCKS
             for node in self._nodes
         ) or any(each.module.endswith("mock") for each in self.imported.values())
 
@@ -66,7 +67,7 @@ class CodeFacts:
     def expects_failure(self) -> bool:
         """Say whether the code expects any part of itself to raise."""
         return any(
-            (isinstance(node, ast.Try) and node.handlers) or _name(node) in _EXPECTS
+            (isinstance(node, ast.Try) and node.handlers) or last_part(node) in _EXPECTS
             for node in self._nodes
         )
 
@@ -217,21 +218,13 @@ class CodeFacts:
         return self.is_guarded(Spot(node, tuple(around), 0, 0))
 
 
-def _name(node: ast.AST) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case _:
-            return ""
-
-
 def _asks_for_type(test: ast.expr) -> bool:
     """Say whether a condition depends on a value's type or attributes."""
     return any(
-        isinstance(node, ast.Call) and _name(node.func) in _TYPE_QUESTIONS
+        isinstance(node, ast.Call) and last_part(node.func) in _TYPE_QUESTIONS
         for node in ast.walk(test)
     )
 
 
 def _expects(context: ast.expr) -> bool:
-    return isinstance(context, ast.Call) and _name(context.func) in _EXPECTS
+    return isinstance(context, ast.Call) and last_part(context.func) in _EXPECTS

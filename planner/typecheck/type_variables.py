@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from shared.languages.python.conformance.probe import last_name
+from shared.languages.python.node_names import name_behind
 from shared.languages.python.views.modules import Module
 from shared.languages.python.views.views import View
 
@@ -37,7 +37,7 @@ def without_type_variables(view: View) -> Mapping[str, str]:
 def _defined(module: Module) -> Iterator[str]:
     for name, each in module.declared.items():
         match each.nodes[-1]:
-            case ast.Assign(value=ast.Call(func=maker)) if last_name(maker) in _MAKERS:
+            case ast.Assign(value=ast.Call(func=maker)) if name_behind(maker) in _MAKERS:
                 yield name
             case _:
                 pass
@@ -94,7 +94,7 @@ class _Erased(ast.NodeTransformer):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         inner = _Erased(self._names | _parameters(node))
-        bases = [_plain(each) for each in node.bases if last_name(each) != "Generic"]
+        bases = [_plain(each) for each in node.bases if name_behind(each) != "Generic"]
         node.bases = [inner.visit(each) for each in bases]
         node.body = [inner.visit(each) for each in node.body]
         _drop_parameters(node)
@@ -117,7 +117,7 @@ class _Erased(ast.NodeTransformer):
 
 def _plain(base: ast.expr) -> ast.expr:
     """Return a base class without its parameters where it is a protocol."""
-    is_protocol = isinstance(base, ast.Subscript) and last_name(base) == "Protocol"
+    is_protocol = isinstance(base, ast.Subscript) and name_behind(base) == "Protocol"
     return base.value if is_protocol and isinstance(base, ast.Subscript) else base
 
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from shared.languages.python.conformance.probe import (
-    constructor_of,
-    decorator_names,
-    erase,
-    type_variables,
-)
+from shared.languages.python.conformance.constructors import constructor_of
+from shared.languages.python.conformance.plain_types import erase, type_variables
+from shared.languages.python.node_names import decorator_names
 from shared.languages.python.stubs.declarations import Declaration, declarations
 from shared.languages.python.stubs.shadowing import after_future_imports
 

@@ -9,12 +9,14 @@ is never run.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from shared.languages.python.conformance.constructors import constructor_of, is_abstract
+from shared.languages.python.conformance.plain_types import declared_type, erase, type_variables
+from shared.languages.python.node_names import decorator_names, name_behind
 from shared.languages.python.stubs.declarations import Declaration
-from shared.languages.python.stubs.signatures import quoted_type
 
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Kind = Literal["shape", "types", "value", "attribute"]
@@ -23,12 +25,6 @@ _TRANSPARENT: Final = frozenset(
     {"staticmethod", "classmethod", "abstractmethod", "override", "final", "overload", "cache",
      "lru_cache", "property", "cached_property"}
 )  # fmt: skip
-_TYPE_VARIABLES: Final = frozenset({"TypeVar", "ParamSpec", "TypeVarTuple"})
-_QUALIFIERS: Final = frozenset({"Final", "ClassVar", "Required", "NotRequired", "ReadOnly"})
-# A class with one of these bases is not called, or its body does not say how to call it.
-_SPECIAL_BASES: Final = frozenset(
-    {"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "Protocol", "TypedDict", "ABC"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,20 +182,20 @@ class _Builder:
         node = declaration.nodes[-1]
         assert isinstance(node, ast.ClassDef), "the kind says so"
         made_by = constructor_of(declaration)
-        if made_by is None or _is_abstract(declaration):
+        if made_by is None or is_abstract(declaration):
             return
         init = Declaration(name, "function", node.lineno, [made_by])
         self._function(name, init, f"_m.{name}", skip_first=True)
 
     def _on_instance(self, owner: str, qualified: str, member: str, node: ast.stmt) -> None:
-        annotation = node.returns if isinstance(node, _FunctionNode) else _annotation_of(node)
+        annotation = node.returns if isinstance(node, _FunctionNode) else declared_type(node)
         text = self._text(annotation)
         self._count += 1
         self._assign(Probe(qualified, "attribute"), text, f"_x.{member}", f"_m.{owner}")
 
     def _value(self, name: str, node: ast.stmt, target: str, kind: Kind) -> None:
-        annotation = _annotation_of(node)
-        if annotation is None or last_name(annotation) == "TypeAlias":
+        annotation = declared_type(node)
+        if annotation is None or name_behind(annotation) == "TypeAlias":
             return
         self._count += 1
         self._assign(Probe(name, kind), self._text(annotation), target, None)
@@ -209,151 +205,3 @@ class _Builder:
 
     def _type(self, annotation: ast.expr | None) -> ast.expr:
         return ast.Name("Any") if annotation is None else erase(annotation, self._variables)
-
-
-def erase(annotation: ast.expr, variables: Collection[str] = ()) -> ast.expr:
-    """Return a type that is valid anywhere: without qualifiers, quotes and type variables."""
-    erased: object = _Erased(variables).visit(_deep_copy(annotation))
-    assert isinstance(erased, ast.expr), "expressions are replaced by expressions"
-    return erased
-
-
-class _Erased(ast.NodeTransformer):
-    """Replace type variables, and names that have a meaning only inside a class, by `Any`."""
-
-    def __init__(self, variables: Collection[str]) -> None:
-        self._variables = variables
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return ast.Name("Any") if node.id in {*self._variables, "Self", "AnyStr"} else node
-
-    def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        inner = quoted_type(node.value) if isinstance(node.value, str) else None
-        return node if inner is None else self._erased(_deep_copy(inner))
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        name, inner = last_name(node.value), node.slice
-        if name == "Literal":
-            return node  # a `Literal` lists values
-        if name == "Annotated" and isinstance(inner, ast.Tuple):
-            return self._erased(inner.elts[0])
-        if name in _QUALIFIERS:
-            return self._erased(inner)
-        self.generic_visit(node)
-        return node
-
-    def _erased(self, node: ast.expr) -> ast.expr:
-        found: ast.expr = self.visit(node)
-        return found
-
-
-def constructor_of(declaration: Declaration) -> ast.FunctionDef | None:
-    """Return the signature of a class's constructor, as a method; `None` where it is unknown."""
-    node = declaration.nodes[-1]
-    if not isinstance(node, ast.ClassDef) or base_names(node) & _SPECIAL_BASES:
-        return None
-    init = declaration.members.get("__init__")
-    if init is not None and len(init.nodes) == 1 and isinstance(init.nodes[0], ast.FunctionDef):
-        args = init.nodes[0].args
-    elif _made_of_fields(node):
-        args = _fields(node)
-    else:
-        return None
-    return ast.FunctionDef("__init__", args, [], [], ast.Name(node.name), None)
-
-
-def type_variables(stub: Mapping[str, Declaration]) -> frozenset[str]:
-    """Return the type variables that a stub defines."""
-    return frozenset(
-        name
-        for name, each in stub.items()
-        if isinstance(node := each.nodes[-1], ast.Assign)
-        and isinstance(node.value, ast.Call)
-        and last_name(node.value.func) in _TYPE_VARIABLES
-    )
-
-
-def decorator_names(node: ast.stmt) -> frozenset[str]:
-    """Return the last names of the decorators of a function or class."""
-    decorators: Sequence[ast.expr] = getattr(node, "decorator_list", ())
-    return frozenset(last_name(each) for each in decorators)
-
-
-def _is_abstract(declaration: Declaration) -> bool:
-    return any(
-        "abstractmethod" in decorator_names(node)
-        for member in declaration.members.values()
-        for node in member.nodes
-    )
-
-
-def base_names(node: ast.stmt) -> frozenset[str]:
-    """Return the last names of a class's bases; nothing for any other statement."""
-    bases = node.bases if isinstance(node, ast.ClassDef) else []
-    return frozenset(map(last_name, bases))
-
-
-def _made_of_fields(node: ast.ClassDef) -> bool:
-    """Return whether the constructor of a class takes the class's own fields in order."""
-    if "NamedTuple" in base_names(node):
-        return base_names(node) == {"NamedTuple"}
-    plain = [each for each in node.decorator_list if last_name(each) == "dataclass"]
-    options = {
-        option.arg for each in plain if isinstance(each, ast.Call) for option in each.keywords
-    }
-    special = any(isinstance(each.value, ast.Call) for each in node.body if _is_field(each))  # type: ignore[attr-defined]
-    return (
-        bool(plain) and not base_names(node) and not options & {"init", "kw_only"} and not special
-    )
-
-
-def _fields(node: ast.ClassDef) -> ast.arguments:
-    """Return the parameters that a dataclass or a named tuple takes for its fields."""
-    fields = [each for each in node.body if _is_field(each)]
-    given = [ast.arg("self"), *(ast.arg(each.target.id, each.annotation) for each in fields)]  # type: ignore[attr-defined]
-    defaults = [each.value for each in fields if each.value is not None]  # type: ignore[attr-defined]
-    return ast.arguments([], given, None, [], [], None, defaults)
-
-
-def _is_field(node: ast.stmt) -> bool:
-    if not (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)):
-        return False
-    return last_name(node.annotation) != "ClassVar"
-
-
-def _annotation_of(node: ast.stmt) -> ast.expr | None:
-    """Return the declared type of a variable, without qualifiers; `None` for none."""
-    found = node.annotation if isinstance(node, ast.AnnAssign) else None
-    while found is not None and last_name(found) in _QUALIFIERS:
-        found = found.slice if isinstance(found, ast.Subscript) else None
-    return found
-
-
-def last_name(node: ast.expr) -> str:
-    """Return the last part of a dotted name, without call or subscript; "" for anything else."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case ast.Call(func=inner) | ast.Subscript(value=inner):
-            return last_name(inner)
-        case _:
-            return ""
-
-
-def _deep_copy(node: ast.expr) -> ast.expr:
-    return ast.parse(ast.unparse(node), mode="eval").body
-
-
-def absolute_imports(body: Sequence[ast.stmt], package: Sequence[str]) -> Iterator[str]:
-    """Yield the import statements of a stub, with relative imports made absolute by `package`."""
-    for statement in body:
-        match statement:
-            case ast.Import():
-                yield ast.unparse(statement)
-            case ast.ImportFrom(module=base, names=names, level=level) if base != "__future__":
-                start = list(package[: len(package) - level + 1]) if level else []
-                module = ".".join([*start, *([base] if base else [])])
-                if module:
-                    yield ast.unparse(ast.ImportFrom(module, names, 0))
-            case _:
-                continue

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from shared.languages.python.conformance.probe import absolute_imports
 from shared.languages.python.stubs.declarations import Declaration, declarations, plain_declarations
 from shared.languages.python.views.views import ROOTS
 
@@ -47,8 +46,23 @@ def subject_of(path: str, body: Sequence[ast.stmt], tree: ast.Module, *, is_open
         path,
         module,
         plain_declarations(body),
-        tuple(absolute_imports(body, package)),
+        tuple(_absolute_imports(body, package)),
         tree,
         declarations(tree.body),
         is_open,
     )
+
+
+def _absolute_imports(body: Sequence[ast.stmt], package: Sequence[str]) -> Iterator[str]:
+    """Yield the import statements of a stub, with relative imports made absolute by `package`."""
+    for statement in body:
+        match statement:
+            case ast.Import():
+                yield ast.unparse(statement)
+            case ast.ImportFrom(module=base, names=names, level=level) if base != "__future__":
+                start = list(package[: len(package) - level + 1]) if level else []
+                module = ".".join([*start, *([base] if base else [])])
+                if module:
+                    yield ast.unparse(ast.ImportFrom(module, names, 0))
+            case _:
+                continue

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from shared.languages.base import ContractViolation
-from shared.languages.python.conformance.probe import base_names, type_variables
+from shared.languages.python.conformance.plain_types import type_variables
 from shared.languages.python.conformance.subject import Subject
+from shared.languages.python.node_names import base_names
 from shared.languages.python.stubs.declarations import Declaration
 from shared.languages.python.stubs.signatures import shown
 

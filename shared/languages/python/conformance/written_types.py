@@ -16,14 +16,10 @@ from shared.languages.python.checker.complaints import (
 )
 from shared.languages.python.checker.mypy_messages import read_complaint
 from shared.languages.python.conformance.annotate import annotate
-from shared.languages.python.conformance.probe import (
-    Probe,
-    ProbeModule,
-    base_names,
-    build_probe,
-    constructor_of,
-)
+from shared.languages.python.conformance.constructors import constructor_of
+from shared.languages.python.conformance.probe import Probe, ProbeModule, build_probe
 from shared.languages.python.conformance.subject import Subject
+from shared.languages.python.node_names import base_names
 from shared.languages.python.stubs.declarations import Declaration
 from shared.languages.python.stubs.signatures import normal, shown, surely_incompatible
 from shared.languages.python.stubs.type_text import TypeText, surely_differ

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from shared.languages.python.conformance.probe import base_names, constructor_of
+from shared.languages.python.conformance.constructors import constructor_of
+from shared.languages.python.node_names import base_names, last_part
 from shared.languages.python.stubs.declarations import Declaration, declarations
 from shared.languages.python.stubs.signatures import quoted_type
 
@@ -44,9 +45,9 @@ class EmptyValues:
             case ast.BinOp(op=ast.BitOr(), left=left, right=right):
                 return self._first([left, right], depth)
             case ast.Subscript(value=value, slice=inner):
-                return self._of_generic(_last_name(value), inner, depth)
+                return self._of_generic(last_part(value), inner, depth)
             case ast.Name() | ast.Attribute():
-                return self._of_name(_last_name(annotation), depth)
+                return self._of_name(last_part(annotation), depth)
             case _:
                 return ast.Constant(None)
 
@@ -96,14 +97,6 @@ class EmptyValues:
             values = [self.of(each.annotation, depth + 1) for each in given]
             return ast.Call(ast.Name(name), values, [])
         return ast.parse(f"{name}.__new__({name})", mode="eval").body
-
-
-def _last_name(node: ast.expr) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case _:
-            return ""
 
 
 def is_ellipsis(node: ast.expr) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from shared.languages.python.code import CodeProblem
-from shared.languages.python.conformance.probe import base_names, decorator_names
+from shared.languages.python.node_names import base_names, decorator_names, name_behind
 from shared.languages.python.skeleton.empty_values import EmptyValues, is_ellipsis
 from shared.languages.python.stubs.declarations import declarations
 from shared.languages.python.stubs.merge import merge, merge_stubs
@@ -123,7 +123,7 @@ def _empty_function(node: _FunctionNode, values: EmptyValues) -> _FunctionNode:
         statement = ast.Expr(ast.Yield(values.element_of(node.returns)))
     if node.name in {"__init__", "__post_init__"}:
         statement = ast.Pass()
-    kept = [each for each in node.decorator_list if decorator_names_of(each) in _KEPT]
+    kept = [each for each in node.decorator_list if name_behind(each) in _KEPT]
     args = ast.arguments(
         posonlyargs=node.args.posonlyargs,
         args=node.args.args,
@@ -134,17 +134,6 @@ def _empty_function(node: _FunctionNode, values: EmptyValues) -> _FunctionNode:
         defaults=[each for each in map(_default, node.args.defaults) if each is not None],
     )
     return type(node)(node.name, args, [statement], kept, node.returns, None)
-
-
-def decorator_names_of(node: ast.expr) -> str:
-    """Return the last name of one decorator."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case ast.Call(func=inner):
-            return decorator_names_of(inner)
-        case _:
-            return ""
 
 
 def _default(node: ast.expr | None) -> ast.expr | None:
@@ -162,7 +151,7 @@ def _empty_class(node: ast.ClassDef, values: EmptyValues) -> ast.ClassDef:
             body.append(_field(each, values))
         else:
             body.append(_emptied(each, values))
-    kept = [each for each in node.decorator_list if decorator_names_of(each) in _KEPT]
+    kept = [each for each in node.decorator_list if name_behind(each) in _KEPT]
     fields = {field: getattr(node, field) for field in node._fields}
     return ast.ClassDef(**{**fields, "body": body or [ast.Pass()], "decorator_list": kept})
 

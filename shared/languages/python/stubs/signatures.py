@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared.languages.python.code import CodeProblem, parse_code
+from shared.languages.python.node_names import last_part
 from shared.languages.python.stubs.declarations import Declaration, declarations
 from shared.languages.python.stubs.stubs import MAX_DEPTH, depth_exceeds
 from shared.languages.python.stubs.type_text import parse_type, surely_differ
@@ -183,19 +184,14 @@ def _same_variables(before: ast.stmt, after: ast.stmt) -> bool:
 def _annotation(node: ast.stmt) -> ast.expr | None:
     """Return the annotated type of a variable, without `Final` and `ClassVar`; `None` for none."""
     found = node.annotation if isinstance(node, ast.AnnAssign) else None
-    while found is not None and _last_name(found) in {"Final", "ClassVar"}:
+    while found is not None and _name_of_type(found) in {"Final", "ClassVar"}:
         found = found.slice if isinstance(found, ast.Subscript) else None
     return found
 
 
-def _last_name(node: ast.expr) -> str:
-    match node:
-        case ast.Subscript(value=value):
-            return _last_name(value)
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case _:
-            return ""
+def _name_of_type(node: ast.expr) -> str:
+    """Return the last part of a type's name, without its arguments; "" for anything else."""
+    return _name_of_type(node.value) if isinstance(node, ast.Subscript) else last_part(node)
 
 
 def _constant(node: ast.stmt) -> str | None:
@@ -224,11 +220,11 @@ def normal(annotation: ast.expr) -> str:
             return _BUILTIN_FORMS.get(name, name)
         case ast.BinOp(op=ast.BitOr(), left=left, right=right):
             return _union([left, right])
-        case ast.Subscript(value=value, slice=inner) if _last_name(value) == "Optional":
+        case ast.Subscript(value=value, slice=inner) if _name_of_type(value) == "Optional":
             return _union([inner, ast.Constant(None)])
-        case ast.Subscript(value=value, slice=inner) if _last_name(value) == "Union":
+        case ast.Subscript(value=value, slice=inner) if _name_of_type(value) == "Union":
             return _union(inner.elts if isinstance(inner, ast.Tuple) else [inner])
-        case ast.Subscript(value=value, slice=inner) if _last_name(value) != "Literal":
+        case ast.Subscript(value=value, slice=inner) if _name_of_type(value) != "Literal":
             return f"{normal(value)}[{normal(inner)}]"
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
             return ", ".join(normal(each) for each in elements)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from shared.languages.python.node_names import last_part
 from shared.languages.python.stubs.declarations import declarations
 from shared.languages.python.stubs.signatures import quoted_type
 
@@ -88,9 +89,9 @@ def _names_in(node: ast.expr | None, scope: frozenset[str]) -> Iterator[Undefine
         case ast.Subscript(value=value, slice=inner):
             yield from _names_in(value, scope)
             # `Literal` lists values, and `Annotated` may hold any text after the type.
-            if _name_of(value) == "Annotated" and isinstance(inner, ast.Tuple):
+            if last_part(value) == "Annotated" and isinstance(inner, ast.Tuple):
                 yield from _names_in(inner.elts[0], scope)
-            elif _name_of(value) != "Literal":
+            elif last_part(value) != "Literal":
                 yield from _names_in(inner, scope)
         case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             return
@@ -103,11 +104,3 @@ def _names_in(node: ast.expr | None, scope: frozenset[str]) -> Iterator[Undefine
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
                     yield from _names_in(child, scope)
-
-
-def _name_of(node: ast.expr) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case _:
-            return ""
