@@ -9,7 +9,8 @@ from pathlib import Path
 from planner.compile.inputs import read_compile_hash
 from planner.compile.options import PlanOptions
 from planner.run import PlanResult, run_plan
-from shared.events import Emit, Noted
+from shared.events.event import Emit
+from shared.events.messages import Noted
 from shared.files.atomic_io import make_folder, write_json
 from shared.llm.stack import ModelSource
 from shared.plan_folder.names import MANIFEST_NAME

@@ -25,7 +25,8 @@ from planner.judging.validation import Report, judge
 from planner.plan.manifest import PlanOrigin, build_manifest
 from planner.plan.plan import Plan
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
-from shared.events import Emit, PlanEnded, PlanStarted
+from shared.events.event import Emit
+from shared.events.plans import PlanEnded, PlanStarted
 from shared.files.atomic_io import make_folder
 from shared.languages.python.checker.checker import TypeChecker
 from shared.llm.client import LlmClient

@@ -15,7 +15,8 @@ from typing import Any
 
 from shared.ending import Ending, ending_of
 from shared.errors import InvalidInput, LlmchError
-from shared.events import Emit, Event, ModelTextArrived, event_to_json, fan_out
+from shared.events.event import Emit, Event, event_to_json, fan_out
+from shared.events.model_calls import ModelTextArrived
 from shared.files.atomic_io import make_folder, write_bytes, write_json, write_refused, write_text
 from shared.secrets.redaction import redact, secret_values
 from shared.version import VERSION

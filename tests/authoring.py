@@ -19,7 +19,7 @@ from llmch.verbs.demo.build import DemoOptions, DemoResult, build_demo
 from llmch.verbs.demo.examples import Example, list_examples
 from llmch.verbs.demo.replies import recorded_models
 from shared.errors import LlmchError
-from shared.events import Emit, ignore
+from shared.events.event import Emit, ignore
 from shared.llm.client import Completion, LlmClient, Request, Role, Usage
 from shared.llm.record.clients import ReplayClient
 from shared.llm.record.origin import OriginKind, ReplyOrigin

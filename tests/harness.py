@@ -23,7 +23,8 @@ from factory.orders.options import RunOptions
 from factory.orders.reply_format import ReplyFormat
 from factory.run.one_order import run_order
 from factory.sandbox import Backend
-from shared.events import Event, StageStarted
+from shared.events.attempts import StageStarted
+from shared.events.event import Event
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.sandbox import SandboxSettings
 from shared.settings.settings import Settings

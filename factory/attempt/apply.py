@@ -15,7 +15,7 @@ from factory.orders.documents import FailureBrief
 from factory.orders.stages import AttemptStage, Stage
 from factory.proposal.scope import WriteRefusal, check_proposal
 from factory.proposal.shown import hashes_of
-from shared.events import WritesApplied
+from shared.events.attempts import WritesApplied
 from shared.files.atomic_io import write_json
 from shared.work_order.schemas import WorkOrder
 

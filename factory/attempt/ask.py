@@ -16,7 +16,7 @@ from factory.orders.documents import AskedAgain
 from factory.orders.retry import MAX_QUESTIONS, ask_again, first_asking
 from factory.orders.stages import Stage
 from factory.proposal.doubts import Doubt, DoubtKind
-from shared.events import ModelAskedAgain
+from shared.events.attempts import ModelAskedAgain
 from shared.llm.client import Completion, ReplyFailed, Request
 
 Complete = Callable[[Request], Completion]

@@ -16,7 +16,7 @@ from factory.record.attempts_on_record import REJECTED_PATCH
 from factory.record.summary import drift_warning
 from factory.workbench.patch import patch_of_proposal
 from shared.errors import CommandFailed
-from shared.events import Warned
+from shared.events.messages import Warned
 from shared.files.atomic_io import write_bytes, write_json
 
 

@@ -21,7 +21,7 @@ from factory.judging.failure.notes import notes_on
 from factory.orders.documents import FailureBrief
 from factory.orders.stages import AttemptStage, Stage
 from factory.record.summary import unjudged_warning
-from shared.events import Warned
+from shared.events.messages import Warned
 from shared.files.atomic_io import write_json
 from shared.git import trees
 from shared.work_order.hashing import sha256_bytes

@@ -25,7 +25,7 @@ from factory.proposal.shown import ShownFile
 from factory.record.progress import AttemptProgress
 from factory.workbench.workbench import Workbench
 from factory.workbench.workspace import Workspace
-from shared.events import Emit
+from shared.events.event import Emit
 from shared.files.atomic_io import make_folder
 from shared.llm.client import LlmClient
 from shared.work_order.schemas import WorkOrder

@@ -34,7 +34,9 @@ from factory.run.one_order import Commission, begin_run
 from factory.run.plan_forecast import announce_forecast
 from factory.run.session import Session, error_of
 from shared.errors import LlmchError
-from shared.events import BatchEnded, BatchStarted, Emit, Noted, OrderSkipped
+from shared.events.event import Emit
+from shared.events.messages import Noted
+from shared.events.orders import BatchEnded, BatchStarted, OrderSkipped
 from shared.files.atomic_io import write_json
 from shared.llm.cost.usage import usage_counted
 from shared.llm.stack import Mode, ModelSource

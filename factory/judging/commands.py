@@ -27,7 +27,9 @@ from factory.repo.path_names import name_paths
 from factory.sandbox import Cause, Ended, Sandbox
 from factory.workbench.tree import Tree
 from factory.workbench.workbench import Workbench
-from shared.events import CommandEnded, CommandStarted, Emit, Warned
+from shared.events.event import Emit
+from shared.events.messages import Warned
+from shared.events.order_commands import CommandEnded, CommandStarted
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.work_order.schemas import WorkOrder
 

@@ -22,7 +22,8 @@ from factory.orders.task import OrderTask
 from factory.record.progress import AnnouncedProgress
 from factory.workbench.tree import NotReadable, Tree
 from factory.workbench.workbench import Workbench
-from shared.events import CommandTried, Emit
+from shared.events.event import Emit
+from shared.events.order_commands import CommandTried
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.languages.registry import LANGUAGES, language_of
 

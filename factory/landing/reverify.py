@@ -20,7 +20,8 @@ from factory.repo.preflight import Repo
 from factory.workbench.pool import WorkbenchPool
 from factory.workbench.workbench import Workbench
 from shared.errors import EnvironmentFault
-from shared.events import Emit, Noted, Warned
+from shared.events.event import Emit
+from shared.events.messages import Noted, Warned
 from shared.files.atomic_io import make_folder, write_json
 from shared.git import commits, trees
 

@@ -18,7 +18,8 @@ from factory.orders.usage import UsageRecord
 from factory.record.journal import Journal
 from factory.record.journal_entries import FailedAttempt, FailureFacts, StageBegun
 from shared.errors import Interrupted
-from shared.events import AttemptFailed, AttemptStarted, Emit, StageStarted
+from shared.events.attempts import AttemptFailed, AttemptStarted, StageStarted
+from shared.events.event import Emit
 from shared.secrets.redaction import redact, secret_values
 
 _EXCERPT_LINES = 5

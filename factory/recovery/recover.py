@@ -29,7 +29,8 @@ from factory.recovery.interrupted_landing import (
 )
 from factory.workbench.side_workspaces import sweep_side_workspaces
 from factory.workbench.workspace import close_workspace, is_root_of
-from shared.events import Emit, Noted
+from shared.events.event import Emit
+from shared.events.messages import Noted
 from shared.files.atomic_io import remove_drafts, write_json
 from shared.git.client import Git
 from shared.llm.record.earlier_run import EarlierRun

@@ -20,7 +20,9 @@ from factory.sandbox import Cause, Ended
 from factory.workbench.pool import WorkbenchPool
 from factory.workbench.workbench import Workbench
 from shared.errors import PreflightRefused
-from shared.events import CommandEnded, CommandStarted, Emit, Noted
+from shared.events.event import Emit
+from shared.events.messages import Noted
+from shared.events.order_commands import CommandEnded, CommandStarted
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.git import trees
 

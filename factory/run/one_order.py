@@ -33,7 +33,8 @@ from factory.run.opening import open_session
 from factory.run.parts import RunParts
 from factory.run.session import Session
 from shared.errors import InterruptedRun, InvalidInput, LlmchError
-from shared.events import Emit, Warned
+from shared.events.event import Emit
+from shared.events.messages import Warned
 from shared.files.atomic_io import make_folder, write_json
 from shared.git import trees
 from shared.llm.record.earlier_run import EarlierRun

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from factory.orders.options import RunOptions
 from factory.record.journal import Journal
 from factory.repo.preflight import Repo
-from shared.events import Emit
+from shared.events.event import Emit
 from shared.llm.stack import Model
 from shared.run_record import RunFolder
 

@@ -15,7 +15,7 @@ from factory.run.order_sizes import measure_orders, size_orders
 from factory.run.past_usage import read_past_usage
 from factory.run.session import Session
 from shared.errors import LlmchError
-from shared.events import Noted
+from shared.events.messages import Noted
 from shared.git import refs
 from shared.settings.settings import Settings
 

@@ -30,7 +30,8 @@ from factory.workbench.side_workspaces import registered, sweep_side_workspaces
 from factory.workbench.tree import Tree
 from factory.workbench.workbench import Workbench
 from shared.errors import InvalidInput, PreflightRefused
-from shared.events import Emit, Warned
+from shared.events.event import Emit
+from shared.events.messages import Warned
 from shared.files.paths import PathProblem, check_path, is_git_path
 from shared.git import repos
 

@@ -30,7 +30,9 @@ from factory.run.execution import Execution
 from factory.run.parts import RunParts
 from factory.workbench.side_by_side import side_by_side
 from shared.errors import CommandFailed, Interrupted, LlmchError
-from shared.events import CommandFlagged, Noted, OrderEnded, OrderStarted, Warned
+from shared.events.messages import Noted, Warned
+from shared.events.order_commands import CommandFlagged
+from shared.events.orders import OrderEnded, OrderStarted
 from shared.files.atomic_io import make_folder, write_json
 from shared.git import commits, refs
 from shared.git.client import GitFailed

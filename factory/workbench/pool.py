@@ -25,7 +25,8 @@ from factory.workbench.workspace import (
     workspace_refused,
     workspaces_root,
 )
-from shared.events import Emit, Noted, Warned
+from shared.events.event import Emit
+from shared.events.messages import Noted, Warned
 
 
 class WorkspaceLog(Protocol):

@@ -7,28 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from llmch.console.narration.whole import PLAN
-from shared.events import (
-    AttemptFailed,
-    AttemptStarted,
-    BatchEnded,
-    BatchStarted,
-    CommandEnded,
-    CommandStarted,
-    Event,
+from shared.events.attempts import AttemptFailed, AttemptStarted, StageStarted
+from shared.events.event import Event
+from shared.events.model_calls import (
     ModelCallEnded,
     ModelCallStarted,
     ModelRetryScheduled,
     ModelTextArrived,
-    OrderEnded,
-    OrderSkipped,
-    OrderStarted,
-    PlanAttemptStarted,
-    PlanEnded,
-    PlanJudged,
-    PlanReviewed,
-    PlanStarted,
-    StageStarted,
 )
+from shared.events.order_commands import CommandEnded, CommandStarted
+from shared.events.orders import BatchEnded, BatchStarted, OrderEnded, OrderSkipped, OrderStarted
+from shared.events.plans import PlanAttemptStarted, PlanEnded, PlanJudged, PlanReviewed, PlanStarted
 
 _TAIL_CHARACTERS = 4000
 _CHARACTERS_PER_TOKEN = 4  # a common average; the true figure comes with the reply

@@ -22,7 +22,7 @@ from shared.errors import CommandFailed
 # Verbs without events, and errors, need not wait for the import of the code that renders events.
 if TYPE_CHECKING:
     from llmch.console.narration.narrator import Narrator
-    from shared.events import Event
+    from shared.events.event import Event
 
 
 class Color(StrEnum):

@@ -13,7 +13,7 @@ from llmch.console.ticker import Ticker
 
 if TYPE_CHECKING:
     from llmch.console.activity import Activity
-    from shared.events import Event
+    from shared.events.event import Event
 
 HEARTBEAT_SECONDS = 30.0
 """The time that a command or a call runs before a line says that it still does.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from llmch.console.line import Line
 
 if TYPE_CHECKING:
-    from shared.events import Event
+    from shared.events.event import Event
 
 
 class Printer(Protocol):

@@ -11,7 +11,7 @@ from factory.sandbox import Backend
 from llmch.console import Console
 from llmch.console.asking import agrees, someone_is_there
 from shared.errors import SandboxUnavailable
-from shared.events import Warned
+from shared.events.messages import Warned
 
 T = TypeVar("T")
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from shared.errors import InvalidInput, ModelUnavailable
-from shared.events import Emit, Warned
+from shared.events.event import Emit
+from shared.events.messages import Warned
 from shared.llm.client import LlmClient, Role
 from shared.llm.cost.bounds import Budget
 from shared.llm.cost.budget import ModelTables

@@ -14,7 +14,9 @@ from planner.compile.reviewer import Review
 from planner.compile.summary import errors_document, succeeded, summary_document
 from planner.plan.response import Reply
 from shared.errors import LlmchError
-from shared.events import Emit, PlanAttemptStarted, PlanJudged, PlanRepaired, PlanReviewed, Warned
+from shared.events.event import Emit
+from shared.events.messages import Warned
+from shared.events.plans import PlanAttemptStarted, PlanJudged, PlanRepaired, PlanReviewed
 from shared.files.atomic_io import write_json, write_text
 from shared.llm.client import Completion
 

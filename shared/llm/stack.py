@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
-from shared.events import Emit, Noted, Warned
+from shared.events.event import Emit
+from shared.events.messages import Noted, Warned
 from shared.llm.client import LlmClient
 from shared.llm.cost.bounds import Budget
 from shared.llm.cost.budget import KNOWN, CappedClient, ModelTables, SharedBudget

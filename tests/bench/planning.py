@@ -14,7 +14,7 @@ from planner.judging.validation import judge
 from planner.plan.plan import Plan
 from planner.plan.response import read_reply
 from planner.run import run_plan
-from shared.events import ignore
+from shared.events.event import ignore
 from shared.llm.stack import Mode, ModelSource
 from tests.bench.measure import counting, cpu_seconds_of, interleave, seconds_of
 from tests.bench.rows import Aim, Row, Section

@@ -17,7 +17,9 @@ from factory.orders.ladder import Rung
 from factory.orders.model_choice import ModelChoice
 from factory.orders.options import RunOptions
 from factory.sandbox import Backend
-from shared.events import CommandEnded, CommandTried, Event, OrderStarted
+from shared.events.event import Event
+from shared.events.order_commands import CommandEnded, CommandTried
+from shared.events.orders import OrderStarted
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.sandbox import SandboxSettings
 from shared.settings.settings import Settings

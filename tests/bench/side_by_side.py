@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from factory.attempt.graph import prepare_graph
 from factory.batch.coordinator import run_all
-from shared.events import ignore
+from shared.events.event import ignore
 from shared.llm.client import Completion, LlmClient, Request
 from shared.llm.stack import Mode, ModelSource
 from tests.bench.measure import Samples, interleave, seconds_of

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from shared.errors import ExitCode, InvalidInput, LlmchError
-from shared.events import ignore
+from shared.events.event import ignore
 from shared.llm.wire.access import check_access
 from shared.llm.wire.ask_again import SecondChanceClient
 from shared.llm.wire.live_client import LiveClient

@@ -22,7 +22,8 @@ from factory.orders.options import RunOptions
 from factory.orders.reply_format import ReplyFormat
 from factory.sandbox import Backend
 from shared.errors import LlmchError
-from shared.events import Event, Warned
+from shared.events.event import Event
+from shared.events.messages import Warned
 from shared.llm.client import Completion, Request, Usage
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.sandbox import SandboxSettings

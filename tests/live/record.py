@@ -18,7 +18,9 @@ from pathlib import Path
 from factory.orders.reply_format import ReplyFormat
 from llmch.verbs.demo.examples import Example, find_example
 from shared.errors import LlmchError
-from shared.events import AttemptFailed, AttemptStarted, Event, OrderEnded
+from shared.events.attempts import AttemptFailed, AttemptStarted
+from shared.events.event import Event
+from shared.events.orders import OrderEnded
 from shared.llm.record.origin import OriginKind, ReplyOrigin
 from shared.llm.wire.live_client import LiveClient
 from tests.authoring import build_example

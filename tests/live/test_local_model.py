@@ -25,7 +25,9 @@ from factory.orders.stages import Stage
 from factory.proposal.reply_schema import reply_schema
 from llmch.verbs.demo.build import make_repo
 from llmch.verbs.demo.examples import find_example
-from shared.events import Event, ModelTextArrived, Noted
+from shared.events.event import Event
+from shared.events.messages import Noted
+from shared.events.model_calls import ModelTextArrived
 from shared.llm.client import Api, CallPlace, ReplyCutShort, Request, Role
 from shared.llm.wire.live_client import LiveClient
 from shared.work_order.hashing import EMPTY_SHA256

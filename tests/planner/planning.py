@@ -15,7 +15,7 @@ from planner.judging.validation import Report, judge
 from planner.plan.plan import Plan
 from planner.plan.response import read_reply
 from planner.run import PlanResult, run_plan
-from shared.events import Event
+from shared.events.event import Event
 from shared.llm.stack import Mode, ModelSource
 from tests.fakes import Reply, ScriptedModel
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from shared.errors import CommandFailed, ExitCode, Interrupted, InvalidInput
-from shared.events import Event, Noted, Warned
+from shared.events.event import Event
+from shared.events.messages import Noted, Warned
 from shared.run_record import (
     EventLog,
     RunFolder,

@@ -10,7 +10,7 @@ from llmch.console.line import Line, Mark, Weight
 from llmch.console.narration.details import usage_text
 from llmch.console.narration.thoughts import Thoughts
 from llmch.console.narration.whole import MODEL, PLAN, Whole
-from shared.events import (
+from shared.events.model_calls import (
     Channel,
     ModelCallEnded,
     ModelCallStarted,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from llmch.console.figures import cost, count
 from llmch.console.line import Line, Mark
-from shared.events import UsageCounted
+from shared.events.model_calls import UsageCounted
 
 # The head of an excerpt shows what was being done, and the tail shows what went wrong.
 _EXCERPT_HEAD = 3

@@ -11,7 +11,9 @@ from llmch.console.narration.measure import Measure
 from llmch.console.narration.orders import OrderEvent, OrderNarrator
 from llmch.console.narration.plans import PlanEvent, PlanNarrator
 from llmch.console.narration.whole import Whole
-from shared.events import Event, ModelTextArrived, Noted, Warned
+from shared.events.event import Event
+from shared.events.messages import Noted, Warned
+from shared.events.model_calls import ModelTextArrived
 
 
 class Narrator:

@@ -10,22 +10,15 @@ from llmch.console.line import Line, Mark, Weight
 from llmch.console.narration.details import excerpt_lines, look_lines
 from llmch.console.narration.measure import MAX_REPEATED, Measure, attempt_text
 from llmch.console.narration.whole import BATCH, Whole
-from shared.events import (
+from shared.events.attempts import (
     AttemptFailed,
     AttemptStarted,
-    BatchEnded,
-    BatchStarted,
-    CommandEnded,
-    CommandFlagged,
-    CommandStarted,
-    CommandTried,
     ModelAskedAgain,
-    OrderEnded,
-    OrderSkipped,
-    OrderStarted,
     StageStarted,
     WritesApplied,
 )
+from shared.events.order_commands import CommandEnded, CommandFlagged, CommandStarted, CommandTried
+from shared.events.orders import BatchEnded, BatchStarted, OrderEnded, OrderSkipped, OrderStarted
 
 _CommandEvent = CommandStarted | CommandEnded | CommandTried | CommandFlagged
 _AttemptEvent = AttemptStarted | StageStarted | ModelAskedAgain | WritesApplied | AttemptFailed

@@ -9,7 +9,7 @@ from llmch.console.line import Line, Mark, Weight
 from llmch.console.narration.details import item_lines
 from llmch.console.narration.measure import Measure, attempt_text
 from llmch.console.narration.whole import PLAN, Whole
-from shared.events import (
+from shared.events.plans import (
     PlanAttemptStarted,
     PlanEnded,
     PlanJudged,

@@ -15,7 +15,7 @@ from llmch.console.stream import Stream
 from llmch.console.terminal.region import FRAMES_PER_SECOND, LiveRegion
 from llmch.console.terminal.text import folded
 from llmch.console.ticker import Ticker
-from shared.events import Event
+from shared.events.event import Event
 
 # The current line is erased first, and then everything below it. If everything were erased at
 # once from the top corner, tmux would take that for a cleared screen and keep a copy of the

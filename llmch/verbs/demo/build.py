@@ -16,7 +16,7 @@ from planner.compile.model import PlannerModel
 from planner.compile.options import PlanOptions
 from planner.run import PlanResult, run_plan
 from shared.errors import InvalidInput
-from shared.events import Emit
+from shared.events.event import Emit
 from shared.files.atomic_io import make_folder, write_bytes
 from shared.git.client import Git
 from shared.git.config import clean_environment

@@ -10,7 +10,7 @@ from pathlib import Path
 from factory.sandbox import Policy, open_sandbox
 from llmch.console import Console
 from llmch.verbs.demo.build import DemoOptions
-from shared.events import Warned
+from shared.events.messages import Warned
 from shared.git.client import Git
 
 _TIMEOUT_SECONDS = 60.0

@@ -92,7 +92,7 @@ def _build(args: argparse.Namespace, console: Console, name: str) -> Outcome:
     from llmch.verbs.demo.examples import find_example
     from llmch.verbs.demo.replies import demo_models, demo_source
     from llmch.verbs.demo.showing import show_program
-    from shared.events import Noted
+    from shared.events.messages import Noted
 
     example = find_example(name)
     settings = settings_for(args, console)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from shared.errors import BudgetReached, InvalidInput
-from shared.events import Emit, Noted, ignore
+from shared.events.event import Emit, ignore
+from shared.events.messages import Noted
 from shared.llm.client import CallPlace, Completion, LlmClient, ReplyFailed, Request, Usage
 from shared.llm.cost.bounds import Budget, CallBound, bound_call, output_left
 from shared.llm.cost.estimates import total_tokens

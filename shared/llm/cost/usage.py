@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
-from shared.events import Emit, ModelCallEnded, ModelCallStarted, UsageCounted, ignore
+from shared.events.event import Emit, ignore
+from shared.events.model_calls import ModelCallEnded, ModelCallStarted, UsageCounted
 from shared.llm.client import Completion, LlmClient, ReplyFailed, Request, Usage
 from shared.llm.cost.prices import KNOWN_PRICES, Prices, cost_of
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shared.events import Channel
+from shared.events.model_calls import Channel
 from shared.llm.client import ReplyBroken, Request, Usage
 from shared.llm.wire.quirks import Quirks, Structure, effective_limit, prompt_for
 from shared.llm.wire.reply_reading import (

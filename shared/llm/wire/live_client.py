@@ -13,7 +13,9 @@ from types import TracebackType
 from typing import Self
 
 from shared.errors import ModelUnavailable
-from shared.events import Channel, Emit, ModelTextArrived, Noted, ignore
+from shared.events.event import Emit, ignore
+from shared.events.messages import Noted
+from shared.events.model_calls import Channel, ModelTextArrived
 from shared.llm.client import Api, Completion, ReplyBroken, ReplyFailed, Request
 from shared.llm.wire.access import ModelAccess
 from shared.llm.wire.chat import chat_body, read_chat

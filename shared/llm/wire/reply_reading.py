@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shared.events import Channel
+from shared.events.model_calls import Channel
 from shared.llm.client import ReplyCutShort, ReplyFailed, Request, Usage
 from shared.llm.cost.estimates import estimate_tokens
 from shared.llm.wire.refusals import ErrorBody, Refused

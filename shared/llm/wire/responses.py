@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from shared.events import Channel
+from shared.events.model_calls import Channel
 from shared.llm.client import ReplyBroken, Request, Usage
 from shared.llm.wire.quirks import Quirks, Structure, effective_limit, prompt_for
 from shared.llm.wire.refusals import ErrorBody, Refused

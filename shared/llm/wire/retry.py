@@ -11,7 +11,8 @@ from datetime import UTC
 from typing import Protocol, TypeVar
 
 from shared.errors import ModelUnavailable
-from shared.events import Emit, ModelRetryScheduled, ignore
+from shared.events.event import Emit, ignore
+from shared.events.model_calls import ModelRetryScheduled
 from shared.llm.wire.refusals import Refused, Unreachable
 
 T = TypeVar("T")

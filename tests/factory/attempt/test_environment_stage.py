@@ -12,7 +12,7 @@ from factory.orders.documents import RunSummary
 from factory.orders.stages import Stage
 from factory.record.status import read_status, status_document
 from shared.errors import EnvironmentFault
-from shared.events import AttemptFailed
+from shared.events.attempts import AttemptFailed
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, commit_all, manifest, order, stages, writing
 

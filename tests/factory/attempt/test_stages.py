@@ -13,7 +13,8 @@ from factory.orders.documents import FailureBrief, RunSummary
 from factory.orders.stages import Stage
 from factory.sandbox import Backend, Found, Guarantee, Limits, find_backends
 from shared.errors import ModelUnavailable
-from shared.events import AttemptFailed, Event, StageStarted
+from shared.events.attempts import AttemptFailed, StageStarted
+from shared.events.event import Event
 from shared.llm.client import ReplyFailed, Request
 from shared.settings.sandbox import SandboxSettings
 from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes

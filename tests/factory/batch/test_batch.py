@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shared.errors import BudgetReached, CommandFailed, ModelUnavailable
-from shared.events import BatchEnded, BatchStarted, OrderSkipped, OrderStarted
+from shared.events.orders import BatchEnded, BatchStarted, OrderSkipped, OrderStarted
 from shared.llm.client import Request
 from tests.fakes import Reply, proposal, refused
 from tests.harness import Factory, Json, blob, git, manifest, order, write_plan, writing

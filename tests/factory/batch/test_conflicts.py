@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from shared.errors import CommandFailed
-from shared.events import Noted, OrderStarted
+from shared.events.messages import Noted
+from shared.events.orders import OrderStarted
 from shared.git import commits
 from shared.llm.client import Request
 from tests.factory.batch.batching import (

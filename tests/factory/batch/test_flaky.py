@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shared.events import CommandEnded, Warned
+from shared.events.messages import Warned
+from shared.events.order_commands import CommandEnded
 from tests.factory.batch.batching import counted, each_writes, states, step, wrote
 from tests.harness import Factory, Json, commit_all, manifest, stages
 

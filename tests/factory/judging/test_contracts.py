@@ -12,7 +12,10 @@ import pytest
 
 from factory.orders.documents import RunSummary
 from factory.orders.stages import Stage
-from shared.events import CommandStarted, Event, Noted, StageStarted, Warned
+from shared.events.attempts import StageStarted
+from shared.events.event import Event
+from shared.events.messages import Noted, Warned
+from shared.events.order_commands import CommandStarted
 from tests.fakes import proposal
 from tests.harness import Factory, Json, commit_all, manifest, stages, write_plan, writing
 

@@ -13,7 +13,9 @@ from factory.orders.ladder import parse_ladder
 from factory.orders.model_choice import ModelChoice
 from factory.record.status import read_status, status_document
 from shared.errors import BudgetReached, Interrupted, LlmchError, ModelUnavailable
-from shared.events import CommandStarted, Event, StageStarted
+from shared.events.attempts import StageStarted
+from shared.events.event import Event
+from shared.events.order_commands import CommandStarted
 from shared.llm.client import Request
 from shared.work_order.hashing import order_key
 from shared.work_order.schemas import WorkOrder

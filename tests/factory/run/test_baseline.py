@@ -13,7 +13,8 @@ import pytest
 from factory.orders.stages import Stage
 from factory.sandbox import Backend
 from shared.errors import PreflightRefused
-from shared.events import CommandEnded, CommandStarted, Noted
+from shared.events.messages import Noted
+from shared.events.order_commands import CommandEnded, CommandStarted
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.sandbox import SandboxSettings
 from tests.fakes import proposal

@@ -12,7 +12,9 @@ import pytest
 from factory.orders.documents import BatchSummary
 from factory.repo.preflight import BranchPolicy
 from shared.errors import BudgetReached, InterruptedRun, ModelUnavailable, PreflightRefused
-from shared.events import BatchEnded, Event, StageStarted
+from shared.events.attempts import StageStarted
+from shared.events.event import Event
+from shared.events.orders import BatchEnded
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, Json, git, manifest, writing
 

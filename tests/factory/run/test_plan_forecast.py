@@ -10,7 +10,8 @@ import pytest
 from factory.batch.coordinator import run_all
 from factory.run.plan_forecast import forecast_plan
 from shared.errors import BudgetReached
-from shared.events import Event, Noted
+from shared.events.event import Event
+from shared.events.messages import Noted
 from shared.llm.cost.bounds import Budget
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import Settings

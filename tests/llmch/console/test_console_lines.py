@@ -9,36 +9,32 @@ from dataclasses import replace
 import pytest
 
 from llmch.console import Color, Format, Verbosity, open_console
-from shared.events import (
+from shared.events.attempts import (
     AttemptFailed,
     AttemptStarted,
-    BatchEnded,
-    BatchStarted,
-    Channel,
-    CommandEnded,
-    CommandFlagged,
-    CommandStarted,
-    CommandTried,
-    Event,
     ModelAskedAgain,
+    StageStarted,
+    WritesApplied,
+)
+from shared.events.event import Event
+from shared.events.messages import Noted, Warned
+from shared.events.model_calls import (
+    Channel,
     ModelCallEnded,
     ModelCallStarted,
     ModelRetryScheduled,
     ModelTextArrived,
-    Noted,
-    OrderEnded,
-    OrderSkipped,
-    OrderStarted,
+    UsageCounted,
+)
+from shared.events.order_commands import CommandEnded, CommandFlagged, CommandStarted, CommandTried
+from shared.events.orders import BatchEnded, BatchStarted, OrderEnded, OrderSkipped, OrderStarted
+from shared.events.plans import (
     PlanAttemptStarted,
     PlanEnded,
     PlanJudged,
     PlanRepaired,
     PlanReviewed,
     PlanStarted,
-    StageStarted,
-    UsageCounted,
-    Warned,
-    WritesApplied,
 )
 
 BASE = "2686ac1e0327f513461580000000000000000000"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner.known_plans import BuildPlan, plan_once
-from shared.events import Noted
+from shared.events.messages import Noted
 from shared.llm.stack import Mode, ModelSource
 from tests.fakes import ScriptedModel
 from tests.planner.planning import SPEC, Planner

@@ -15,7 +15,8 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from shared.events import Event, ModelRetryScheduled, ModelTextArrived
+from shared.events.event import Event
+from shared.events.model_calls import ModelRetryScheduled, ModelTextArrived
 from shared.llm.client import Api, CallPlace, Completion, ReplySchema, Request, Role
 from shared.llm.wire.access import ModelAccess
 from shared.llm.wire.ask_again import SecondChanceClient

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.errors import BudgetReached
-from shared.events import Event, Noted
+from shared.events.event import Event
+from shared.events.messages import Noted
 from shared.llm.client import Completion, Request, Usage
 from shared.llm.cost.bounds import Budget, CallBound, bound_call, output_left
 from shared.llm.cost.budget import CappedClient, ModelTables, SharedBudget

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from shared.errors import BudgetReached
-from shared.events import Event, ModelRetryScheduled, Warned
+from shared.events.event import Event
+from shared.events.messages import Warned
+from shared.events.model_calls import ModelRetryScheduled
 from shared.llm.client import (
     Completion,
     LlmClient,

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from shared.events import ignore
+from shared.events.event import ignore
 from shared.llm.client import Completion, Request
 from shared.llm.wire.access import ModelAccess
 from shared.llm.wire.ask_again import SecondChanceClient

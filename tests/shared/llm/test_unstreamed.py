@@ -9,7 +9,8 @@ from typing import Any, Literal
 import pytest
 
 from shared.errors import BudgetReached, ModelUnavailable
-from shared.events import Event, Noted, ignore
+from shared.events.event import Event, ignore
+from shared.events.messages import Noted
 from shared.llm.client import Request, Usage
 from shared.llm.cost.bounds import Budget
 from shared.llm.cost.budget import ModelTables

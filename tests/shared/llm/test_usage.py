@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import BudgetReached, InvalidInput
-from shared.events import Event, ModelCallEnded, ModelCallStarted
+from shared.events.event import Event
+from shared.events.model_calls import ModelCallEnded, ModelCallStarted
 from shared.llm.client import CallPlace, Completion, ReplyFailed, Request, Role, Usage
 from shared.llm.cost.bounds import Budget
 from shared.llm.cost.budget import CappedClient, ModelTables, SharedBudget

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import ModelUnavailable
-from shared.events import Event, ModelRetryScheduled
+from shared.events.event import Event
+from shared.events.model_calls import ModelRetryScheduled
 from shared.llm.wire.refusals import ErrorBody, Refused, Unreachable, parse_error_body
 from shared.llm.wire.retry import RetryContext, RetryPolicy, parse_retry_after, with_retries
 from tests.shared.llm.edge import FakeClock
