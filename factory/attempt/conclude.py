@@ -35,7 +35,8 @@ def _pass(state: FactoryState, context: FactoryContext) -> StateUpdate:
         context.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
     context.red.learn(commit, attempt.red)
     record = attempt_record(attempt, context, drift=drift)
-    return {"records": (*state["records"], record), "verdict": Passed(commit, attempt.tree, files)}
+    passed = Passed(commit, attempt.tree, files, attempt.verified)
+    return {"records": (*state["records"], record), "verdict": passed}
 
 
 def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> StateUpdate:

@@ -52,6 +52,7 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
                 each.path: sha256_bytes(each.content.encode()) for each in attempt.proposed.writes
             },
             red=context.red.of(context.task.base),
+            staged=attempt.tree,
         )
     )
     failed = judgement.brief
@@ -60,6 +61,7 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
         verify=judgement.verify,
         acceptance=judgement.acceptance,
         red=judgement.red,
+        verified=judgement.verified,
         brief=_with_notes(failed, attempt, context) if failed else None,
     )
     return {"attempt": judged}

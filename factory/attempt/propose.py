@@ -9,8 +9,11 @@ from langgraph.runtime import Runtime
 
 from factory.attempt.ask import ask
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
-from factory.judging.brief import brief_of
+from factory.judging.brief import brief_of, brief_of_fault
+from factory.judging.environment import missing_command
 from factory.judging.evidence import Evidence, Gathering, beside
+from factory.judging.programs import BRINGING, may_come, programs_not_found
+from factory.judging.surroundings import surroundings_of
 from factory.orders.documents import FailureBrief
 from factory.orders.limits import MAX_CONTEXT_BYTES, MAX_EDITED_BYTES
 from factory.orders.past_attempt import PastAttempt
@@ -48,6 +51,8 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdat
         attempt = replace(attempt, shown=shown)
     except _Refused as refused:
         return _ended(attempt, brief_of(Stage.PREFLIGHT, order, str(refused)))
+    if attempt.number == 1 and (missing := _missing_program(context)):
+        return _ended(attempt, missing)
     gathering = Gathering(
         context.task, options, context.bench, context.emit, context.progress.cancelled.is_set
     )
@@ -87,6 +92,28 @@ def _proves_nothing(commands: Sequence[str]) -> str:
         f"{listed}\nWith strict acceptance such an order is not begun: it has to assert what the "
         "interfaces are for. The plan is wrong, not the code."
     )
+
+
+def _missing_program(context: FactoryContext) -> FailureBrief | None:
+    """Return the brief of an acceptance command whose program is not there, if there is one.
+
+    Such an order ends in the environment whatever the model replies, so the model is not asked.
+    """
+    order, task, bench = context.order, context.task, context.bench
+    unfound = programs_not_found(order.acceptance_commands, bench.sandbox.has_program)
+    if not unfound:
+        return None
+    git = context.workspace.git
+    files = git.files_of(task.base)
+    texts = [(git.content_of(task.base, path) or b"").decode(errors="replace") for path in BRINGING]
+    for each in unfound:
+        if may_come(each.program, files, order.allowed_files, texts):
+            continue
+        around = surroundings_of(bench, context.options, task.base)
+        if fault := missing_command(each.program, around):
+            account = f"The acceptance command `{each.command}` cannot run, so no model was asked."
+            return brief_of_fault(fault, brief_of(Stage.ENVIRONMENT, order, account))
+    return None
 
 
 def check_preconditions(order: WorkOrder, tree: Tree) -> None:

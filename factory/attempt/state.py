@@ -58,6 +58,8 @@ class Attempt:
     acceptance: tuple[CmdResult, ...] = ()
     red: KnownRed = NOTHING_RED
     """The checks that failed and were allowed to, because they failed before the order."""
+    verified: str = ""
+    """The key of the verification that the tree passed; empty where it did not pass all of it."""
     brief: FailureBrief | None = None
 
     @property

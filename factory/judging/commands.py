@@ -17,6 +17,7 @@ from factory.judging.failure.account import account_of
 from factory.judging.known_red import NOTHING_RED, KnownRed, RedCheck, more_failures
 from factory.judging.surroundings import surroundings_of
 from factory.judging.verification import Check, parse_check, verification_of
+from factory.judging.verification_key import verification_key
 from factory.orders.documents import CmdResult, FailureBrief, SandboxRecord
 from factory.orders.options import RunOptions
 from factory.orders.stages import AttemptStage, Stage
@@ -42,7 +43,8 @@ class Judging:
     """Hold what it takes to judge a workbench's tree: task, options, and where the records go.
 
     `folder` gets results and logs. `written` maps each file that no command may change to its
-    hash. `attempt` is 0 outside an attempt. `red` is what failed before the order began.
+    hash. `attempt` is 0 outside an attempt. `red` is what failed before the order began. `staged`
+    is the tree as git names it; empty where it cannot become a commit.
     """
 
     task: OrderTask
@@ -54,6 +56,7 @@ class Judging:
     attempt: int = 0
     written: Mapping[str, str] = field(default_factory=dict)
     red: KnownRed = NOTHING_RED
+    staged: str = ""
 
     @property
     def order(self) -> WorkOrder:
@@ -80,13 +83,15 @@ class Judging:
 class Judgement:
     """Hold the results of the commands; `brief` says what failed, if anything did.
 
-    `red` holds the checks that failed and were allowed to.
+    `red` holds the checks that failed and were allowed to. `verified` is the key of the
+    verification; empty where not all of it ran and passed.
     """
 
     verify: tuple[CmdResult, ...]
     acceptance: tuple[CmdResult, ...]
     brief: FailureBrief | None
     red: KnownRed = NOTHING_RED
+    verified: str = ""
 
 
 @dataclass(slots=True)
@@ -107,7 +112,9 @@ class _Phase:
 def run_checks(judging: Judging) -> Judgement:
     """Run every check up to the first that fails. Raises `CommandFailed` if a log is refused."""
     verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY, judging.red)
-    _run_phase(verify, verification_of(judging.tree, exempt=judging.task.exempt), judging)
+    checks = verification_of(judging.tree, exempt=judging.task.exempt)
+    key = _verification_key(checks, judging)  # before a command can change what it depends on
+    _run_phase(verify, checks, judging)
     _record(judging, "verify_result.json", verify.results)
     if verify.brief:
         return Judgement(tuple(verify.results), (), verify.brief)
@@ -122,8 +129,20 @@ def run_checks(judging: Judging) -> Judgement:
         commands = tuple(parse_check(each) for each in judging.order.acceptance_commands)
         _run_phase(acceptance, commands, judging)
     _record(judging, "acceptance_result.json", acceptance.results)
-    red = KnownRed(verify.red)
-    return Judgement(tuple(verify.results), tuple(acceptance.results), acceptance.brief, red)
+    return Judgement(
+        verify=tuple(verify.results),
+        acceptance=tuple(acceptance.results),
+        brief=acceptance.brief,
+        red=KnownRed(verify.red),
+        verified="" if verify.red else key,
+    )
+
+
+def _verification_key(checks: Sequence[Check], judging: Judging) -> str:
+    """Return the key of the verification; "" where its success would not be worth keeping."""
+    if judging.task.exempt or not judging.staged:
+        return ""
+    return verification_key(judging.staged, checks, judging.bench, judging.options)
 
 
 def try_acceptance(judging: Judging) -> Iterator[tuple[str, CmdResult]]:

@@ -89,7 +89,7 @@ def find_fault(ended: Ended, around: Surroundings) -> Fault | None:
     """Return the fault of the environment that made a command fail; `None` if there is none."""
     output = _COLOUR.sub("", f"{ended.stdout.text}\n{ended.stderr.text}")
     if ended.cause is Cause.NOT_FOUND:
-        return _missing_command(ended.argv[0], around)
+        return missing_command(ended.argv[0], around)
     if ended.cause is not Cause.EXITED or ended.exit_code == 0:
         return None
     return (
@@ -101,17 +101,23 @@ def find_fault(ended: Ended, around: Surroundings) -> Fault | None:
     )
 
 
-def _missing_command(program: str, around: Surroundings) -> Fault | None:
-    # A path with a slash is a file of the project, which the order may have to write.
-    return None if "/" in program else _no_program(program, around)
+def missing_command(program: str, around: Surroundings) -> Fault | None:
+    """Return the fault of a command whose program was not found; `None` for a program by its path.
+
+    A path is a file of the project, which the order may have to write.
+    """
+    if "/" in program:
+        return None
+    # npx looks into node_modules, which is not on the PATH.
+    return _no_program(program, around, f"write `npx {program}` if a package of the repo has it")
 
 
-def _no_program(program: str, around: Surroundings) -> Fault:
+def _no_program(program: str, around: Surroundings, node_remedy: str) -> Fault:
     ways = [f"install {program} where commands find it, such as /usr/bin"]
     if around.environments:
         ways.append(f"pass --python {around.environments[0]} if that environment has it")
     if around.node_packages:
-        ways.append(_NODE_REMEDY)
+        ways.append(node_remedy)
     return Fault(f"There is no program {program!r} here.", ", or ".join(ways))
 
 
@@ -137,7 +143,7 @@ def _missing_program(output: str, exit_code: int, around: Surroundings) -> Fault
     programs = [found[found.lastgroup or 0] for found in _MISSING_PROGRAM.finditer(output)]
     if not programs or "/" in programs[-1] or around.brought(programs[-1]):
         return None
-    return _no_program(programs[-1], around)
+    return _no_program(programs[-1], around, _NODE_REMEDY)
 
 
 def _missing_module(output: str, around: Surroundings) -> Fault | None:

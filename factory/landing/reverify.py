@@ -28,10 +28,11 @@ from shared.git import commits, trees
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Hold a commit on the tip that was verified there, and its tree."""
+    """Hold a commit on the tip that was verified there, its tree, and the verification's key."""
 
     commit: str
     tree: str
+    verified: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +88,13 @@ class Merging:
                 folder,
                 written=written,
                 red=self.red.of(tip),
+                staged=tree,
             )
             judgement = run_checks(judging)
         if judgement.brief:
             return _sent_back(judgement.brief)
         self.red.learn(commit, judgement.red)
-        return Merged(commit, tree)
+        return Merged(commit, tree, judgement.verified)
 
     def _violation(
         self, task: OrderTask, passed: Passed, merged: str, bench: Workbench, folder: Path

@@ -72,9 +72,10 @@ STAGE_TEXTS: Final = (
         Stage.ENVIRONMENT,
         "The environment lacks what a command needs: a program, a package that the repo declares, "
         "the network, or room on the disk.",
-        "No other proposal could provide it, so the order ends.",
-        "Do what the remedy says, then run the command again. The reply is on record and not paid "
-        "for again.",
+        "No other proposal could provide it, so the order ends. A missing program that an "
+        "acceptance command names is found before the model is asked.",
+        "Do what the remedy says, then run the command again. A reply that came is on record and "
+        "not paid for again.",
     ),
     StageText(
         Stage.WRITE_FAILED,

@@ -10,11 +10,15 @@ from shared.errors import LlmchError
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Hold a verified commit in the workspace, which is not on the branch yet."""
+    """Hold a verified commit in the workspace, which is not on the branch yet.
+
+    `verified` is the key of the verification; empty where the commit did not pass all of it.
+    """
 
     commit: str
     tree: str
     files: tuple[str, ...]
+    verified: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ from factory.judging.excerpt import stable_excerpt
 from factory.judging.known_red import KnownRed, RedCheck, RedCommits
 from factory.judging.surroundings import surroundings_of
 from factory.judging.verification import Check, verification_of
+from factory.judging.verification_key import verification_key
 from factory.orders.options import RunOptions
 from factory.orders.stages import AttemptStage
 from factory.repo.preflight import Repo
-from factory.run.kept_bases import KeptBases, base_key
+from factory.run.kept_bases import KeptBases
 from factory.sandbox import Cause, Ended
 from factory.workbench.pool import WorkbenchPool
 from factory.workbench.workbench import Workbench
@@ -50,7 +51,8 @@ class Baseline:
         """
         with self.pool.lend(commit) as bench:
             checks = verification_of(bench.workspace.tree, exempt=exempt)
-            key = base_key(trees.tree_of(self.repo.git, commit), checks, bench, self.options)
+            tree = trees.tree_of(self.repo.git, commit)
+            key = verification_key(tree, checks, bench, self.options)
             kept = KeptBases.of(self.repo.common_dir)
             if key in kept:
                 self.emit(Noted(f"the base {commit[:10]} has passed its verification before"))

@@ -48,8 +48,8 @@ def forecast_document(forecast: Forecast) -> ForecastDocument:
     }
 
 
-def forecast_lines(forecast: Forecast) -> tuple[str, str]:
-    """Return what running the plan probably takes, and what it takes at most: a line each."""
+def forecast_lines(forecast: Forecast, what: str = "the plan") -> tuple[str, str]:
+    """Return what running `what` probably takes, and what it takes at most: a line each."""
     models, rate = ", ".join(forecast.models), f"{forecast.calls_per_order:.1f} calls an order"
     basis = (
         f"{rate}, as in {_count(forecast.past.orders, 'order')} of earlier runs"
@@ -59,7 +59,7 @@ def forecast_lines(forecast: Forecast) -> tuple[str, str]:
     )
     times = f"{_count(forecast.orders, 'order')} x {_count(forecast.attempts, 'attempt')}"
     return (
-        f"expected cost of running the plan: {_figures(forecast.expected)} with {models} ({basis})",
+        f"expected cost of running {what}: {_figures(forecast.expected)} with {models} ({basis})",
         f"worst case: {_figures(forecast.worst)} ({times} x {QUESTIONS} questions; broken replies "
         "and orders made again come on top); --max-tokens and --max-cost cap it",
     )

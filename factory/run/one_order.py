@@ -31,6 +31,7 @@ from factory.repo.preflight import (
 from factory.run.going_on import Standing, after_interruption
 from factory.run.opening import open_session
 from factory.run.parts import RunParts
+from factory.run.plan_forecast import announce_forecast
 from factory.run.session import Session
 from shared.errors import InterruptedRun, InvalidInput, LlmchError
 from shared.events.event import Emit
@@ -113,6 +114,8 @@ def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) 
     with begin_run(Commission("run", path, (loaded,), options, source, emit)) as run:
         session, recording = run.session, run.recording
         run.verify_base(0)
+        if source.mode is Mode.LIVE:
+            announce_forecast((loaded,), session, f"order {loaded.order.id}")
         task = OrderTask(loaded, run.exempt[0], session.tip, session.date, recording.folder.path)
         summary, error = session.execute(task)
         recording.results["summary"] = public_json(summary)

@@ -1,4 +1,4 @@
-"""Makes the forecast of a plan from the repo as it is and from the records of earlier runs."""
+"""Makes a forecast of orders from the repo as it is and from the records of earlier runs."""
 
 from __future__ import annotations
 
@@ -37,11 +37,16 @@ def forecast_plan(folder: Path, repo: Path | None, settings: Settings) -> Foreca
     return foresee(size_orders(orders, {}), settings)
 
 
-def announce_forecast(orders: Sequence[LoadedOrder], session: Session) -> None:
-    """Report what `orders` cost on the session's tip, before the first of them is begun."""
+def announce_forecast(
+    orders: Sequence[LoadedOrder], session: Session, what: str = "the plan"
+) -> None:
+    """Report what `orders` cost on the session's tip, before the first of them is begun.
+
+    `what` is what the message calls them.
+    """
     options = session.parts.options
     past = read_past_usage(options.settings.artifacts_dir, options.repo, options.models.model(1))
     sizes = measure_orders(orders, session.parts.repo.git, session.tip)
     forecast = foresee(sizes, options.settings, past)
-    for line in forecast_lines(forecast):
+    for line in forecast_lines(forecast, what):
         session.parts.emit(Noted(line))

@@ -27,6 +27,7 @@ from factory.record.summary import Circumstances, summarise_order, summarise_sto
 from factory.recovery.signals import deferring_signals
 from factory.run.baseline import Baseline
 from factory.run.execution import Execution
+from factory.run.kept_bases import KeptBases
 from factory.run.parts import RunParts
 from factory.workbench.side_by_side import side_by_side
 from shared.errors import CommandFailed, Interrupted, LlmchError
@@ -90,7 +91,9 @@ class Session:
                     return replace(result, verdict=Errored(error.message, error))
                 if isinstance(merged, SentBack):
                     return merged
-                return replace(result, verdict=Passed(merged.commit, merged.tree, files))
+                return replace(
+                    result, verdict=Passed(merged.commit, merged.tree, files, merged.verified)
+                )
             case Errored():
                 return result
 
@@ -108,6 +111,8 @@ class Session:
             return replace(result, verdict=Errored(error.message, error))
         with contextlib.suppress(CommandFailed):  # the branch itself shows that it landed
             self.parts.journal.record(OrderLanded(task.name, passed.commit))
+        if passed.verified:
+            KeptBases.of(self.parts.repo.common_dir).add(passed.verified)
         return result
 
     def conclude(self, task: OrderTask, result: OrderResult, parent: str) -> RunSummary:

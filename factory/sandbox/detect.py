@@ -52,6 +52,9 @@ class Sandbox(Protocol):
     def describe(self) -> str:
         """Return one line that says what holds and what does not."""
 
+    def has_program(self, name: str) -> bool:
+        """Return whether a command that begins with `name` can be started."""
+
     def run(
         self, argv: Sequence[str], *, timeout_seconds: float, log: Path, show: Show | None = None
     ) -> Ended:

@@ -88,6 +88,10 @@ class Runner:
         name += f" ({self._instead})" if self._instead else ""
         return f"sandbox {name}: {render(self.guarantees)}"
 
+    def has_program(self, name: str) -> bool:
+        """Return whether a command that begins with `name` can be started."""
+        return self._find(name) is not None
+
     def run(
         self, argv: Sequence[str], *, timeout_seconds: float, log: Path, show: Show | None = None
     ) -> Ended:

@@ -12,7 +12,7 @@ import pytest
 
 from factory.orders.stages import Stage
 from factory.sandbox import Backend
-from shared.errors import PreflightRefused
+from shared.errors import CommandFailed, PreflightRefused
 from shared.events.messages import Noted
 from shared.events.order_commands import CommandEnded, CommandStarted
 from shared.llm.stack import Mode, ModelSource
@@ -214,7 +214,7 @@ def test_garbage_in_the_list_of_verified_trees_counts_as_nothing(
     kept(factory).write_bytes(garbage)
     factory.run(order(), [GOOD])
     assert base_commands(factory) == [SCRIPT]
-    assert len(json.loads(kept(factory).read_text())["verified"]) == 1
+    assert len(json.loads(kept(factory).read_text())["verified"]) == 2, "the base, what landed"
 
 
 def test_no_link_and_no_fifo_is_read_as_the_list(factory: Factory) -> None:
@@ -230,7 +230,81 @@ def test_the_list_of_verified_trees_stays_short(factory: Factory) -> None:
     factory.run(order(), [GOOD])
     keys = json.loads(kept(factory).read_text())["verified"]
     assert len(keys) == 200
-    assert keys[-2] == f"{499:064x}"
+    assert keys[-3] == f"{499:064x}"
+
+
+# What landed was verified, so it is not verified again as a base
+
+
+NEXT = writing("next.txt", 2)
+
+
+def test_what_landed_is_not_verified_again_as_a_base(factory: Factory) -> None:
+    factory.run(order(), [GOOD])
+    next_reply = proposal({"next.txt": "next\n"})
+    assert factory.run(NEXT, [next_reply]).verdict == "PASS"
+    assert base_commands(factory) == []
+    tip = factory.tip()[:10]
+    factory.run(writing("third.txt", 3), [proposal({"third.txt": "x\n"})])
+    assert base_commands(factory) == []
+    assert f"the base {tip} has passed" in said_of_the_base(factory)
+
+
+def test_a_plan_that_goes_on_does_not_verify_what_it_landed(factory: Factory) -> None:
+    plan = manifest([writing("1.txt", 1), writing("2.txt", 2)])
+    one, two, bad = (proposal({f"{name}.txt": "x\n"}) for name in ("1", "2", "3"))
+    factory.run_all(plan, {"WO-01": [one], "WO-02": [bad]}, max_attempts=1)
+    assert factory.run_all(plan, {"WO-02": [two]}).verdict == "PASS"
+    assert base_commands(factory) == []
+
+
+def test_what_was_merged_on_the_tip_is_not_verified_again(factory: Factory) -> None:
+    plan = manifest([writing("1.txt", 1), writing("2.txt", 2)])
+    replies = {f"WO-0{n}": [proposal({f"{n}.txt": "x\n"})] for n in (1, 2)}
+    assert factory.run_all(plan, replies, jobs=2).verdict == "PASS"
+    assert factory.run(writing("3.txt", 3), [proposal({"3.txt": "x\n"})]).verdict == "PASS"
+    assert base_commands(factory) == []
+
+
+def test_in_another_environment_what_landed_is_verified(factory: Factory) -> None:
+    factory.run(order(), [GOOD])
+    factory.run(NEXT, [proposal({"next.txt": "next\n"})], timeout_seconds=599.0)
+    assert base_commands(factory) == [SCRIPT]
+
+
+def test_what_landed_on_a_red_base_is_verified_again(factory: Factory) -> None:
+    verified_by(factory, "exit 3\n")
+    factory.run(order(), [GOOD], allow_red=True)
+    assert not kept(factory).exists()
+    with pytest.raises(PreflightRefused):
+        factory.run(NEXT, [])
+
+
+def test_what_an_order_made_green_counts_as_verified(factory: Factory) -> None:
+    verified_by(factory, "test -e hello.txt\n")
+    factory.run(order(), [GOOD], allow_red=True)
+    assert factory.run(NEXT, [proposal({"next.txt": "next\n"})]).verdict == "PASS"
+    assert base_commands(factory) == []
+
+
+def test_what_was_only_compiled_is_verified_as_a_base(factory: Factory) -> None:
+    git(factory.repo, "rm", "--quiet", "scripts/verify.sh")
+    commit_all(factory.repo)
+    plan = manifest([writing("1.txt", 1, verify_exempt=True), writing("2.txt", 2)])
+    one, two, bad = (proposal({f"{name}.txt": "x\n"}) for name in ("1", "2", "3"))
+    factory.run_all(plan, {"WO-01": [one], "WO-02": [bad]}, max_attempts=1)
+    factory.run_all(plan, {"WO-02": [two]})
+    assert base_commands(factory)[-1] == "python -m pytest -q"
+
+
+def test_a_commit_that_did_not_land_is_not_kept(factory: Factory) -> None:
+    """Someone else moves the branch while the order is made."""
+    factory.run(order(), [GOOD])
+    keys = kept(factory).read_bytes()
+    factory.at_stage("commit", lambda workspace: git(factory.repo, "branch", "-f", "work", "main"))
+    with pytest.raises(CommandFailed):
+        factory.run(NEXT, [proposal({"next.txt": "next\n"})])
+    assert kept(factory).read_bytes() == keys
 
 
 # With --allow-red

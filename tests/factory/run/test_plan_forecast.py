@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from factory.batch.coordinator import run_all
+from factory.run.one_order import run_order
 from factory.run.plan_forecast import forecast_plan
 from shared.errors import BudgetReached
 from shared.events.event import Event
@@ -50,6 +51,25 @@ def test_a_run_with_nothing_left_to_do_tells_no_cost(factory: Factory) -> None:
     factory.run_all(plan, each_writes(1))
     factory.run_all(plan, {})
     assert forecasts(factory) == []
+
+
+def test_a_single_order_begins_with_what_it_costs(factory: Factory) -> None:
+    factory.run(step(1), each_writes(1)["WO-01"])
+    expected, worst = forecasts(factory)
+    assert expected.startswith("expected cost of running order WO-01: 2 calls, ")
+    assert worst.startswith("worst case: 15 calls, ")
+    factory.run(step(2), each_writes(2)["WO-02"])
+    expected, _ = forecasts(factory)
+    assert "(1.0 calls an order, as in 1 order of earlier runs)" in expected
+
+
+def test_a_replay_of_an_order_costs_nothing(factory: Factory) -> None:
+    factory.run(step(1), each_writes(1)["WO-01"])
+    events: list[Event] = []
+    source = ModelSource(Mode.REPLAY, transcript=factory.run_folder / "transcript.jsonl")
+    run_order(factory.save(step(1)), factory.options(branch="again"), source, events.append)
+    assert any(isinstance(each, Noted) for each in events)
+    assert not any(each.message.startswith(WORDS) for each in events if isinstance(each, Noted))
 
 
 def test_a_replay_costs_nothing(factory: Factory) -> None:
