@@ -36,16 +36,24 @@ def plan_once(options: PlanOptions, common_dir: Path, source: ModelSource, emit:
     which inputs count. Raises as `planner.run.run_plan` does.
     """
     identity = plan_identity(options)
-    known = _read(_path(common_dir)).get(identity)
-    if known and (Path(known) / MANIFEST_NAME).is_file():
+    known = _known(identity, common_dir)
+    if known is not None:
         emit(Noted(f"continuing with the plan in {known}"))
-        return BuildPlan(Path(known))
+        return BuildPlan(known)
     result = run_plan(options, source, emit)
     if result.output_dir is not None:
         make_folder(_path(common_dir).parent)
         plans = {**_read(_path(common_dir)), identity: str(result.output_dir)}
         write_json(_path(common_dir), plans)
     return BuildPlan(result.output_dir, result)
+
+
+def known_plan(options: PlanOptions, common_dir: Path) -> Path | None:
+    """Return the folder of the plan that this repo was built from before for these inputs.
+
+    Raises `InvalidInput` where the spec or the template cannot be used.
+    """
+    return _known(plan_identity(options), common_dir)
 
 
 def plan_identity(options: PlanOptions) -> str:
@@ -66,6 +74,11 @@ def plan_identity(options: PlanOptions) -> str:
             }
         )
     )
+
+
+def _known(identity: str, common_dir: Path) -> Path | None:
+    known = _read(_path(common_dir)).get(identity)
+    return Path(known) if known and (Path(known) / MANIFEST_NAME).is_file() else None
 
 
 def _path(common_dir: Path) -> Path:

@@ -159,7 +159,7 @@ def choose_target(
             f"branch {branch!r} cannot be made: {in_the_way[0]} is in its way",
             "name another branch with --branch",
         )
-    begin = _start_commit(repo, start)
+    begin = start_commit(repo, start)
     if tip and start and tip != begin:
         raise PreflightRefused(
             f"branch {branch!r} is at {tip[:12]}, not at {begin[:12]} as --commit-hash says",
@@ -182,7 +182,11 @@ def _refuse_missing_checkout(git: Git, branch: str) -> None:
         )
 
 
-def _start_commit(repo: Repo, start: str | None) -> str:
+def start_commit(repo: Repo, start: str | None) -> str:
+    """Return the commit that a new branch starts from: `start`, or HEAD without one.
+
+    Raises `PreflightRefused` if `start` names no commit.
+    """
     if start is None:
         return repo.head
     commit = refs.commit_of(repo.git, start)

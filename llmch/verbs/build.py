@@ -11,7 +11,6 @@ from pathlib import Path
 
 from factory.cli import add_batch_arguments, add_run_arguments, run_options
 from factory.orders.options import RunOptions
-from factory.repo.preflight import RepoPlace
 from llmch.answers.plan import PlanDocument
 from llmch.console import Console
 from llmch.console.document import Outcome
@@ -44,9 +43,10 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         reviews_plan,
         settings_for,
     )
-    from planner.known_plans import plan_once
+    from planner.known_plans import known_plan, plan_once
     from planner.spec.read import read_spec
     from shared.llm.cost.budget import SharedBudget
+    from shared.llm.stack import Mode
 
     settings = settings_for(args, console, repo=args.repo, spec=args.spec)
     review = reviews_plan(args)
@@ -55,10 +55,11 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         factory_source = model_source(args, settings, settings.factory)
     purse = SharedBudget(planner_source.budget)  # planner and factory share one budget
     place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
-    options = run_options(args, settings)
-    _refuse_early(place, options)
+    planning = compile_options(args, settings, review=review)
+    paid = planner_source.mode is Mode.LIVE and known_plan(planning, place.common_dir) is None
+    options = _check_first(run_options(args, settings), console, verify=paid)
     plan = plan_once(
-        compile_options(args, settings, review=review),
+        planning,
         place.common_dir,
         replace(planner_source, purse=purse),
         console,
@@ -74,14 +75,16 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     )
 
 
-def _refuse_early(place: RepoPlace, options: RunOptions) -> None:
-    """Raise the refusals that the orders would meet, before planning is paid for."""
-    from factory.repo.preflight import choose_target, inspect_repo
-    from factory.run.one_order import prepare_export
+def _check_first(options: RunOptions, console: Console, *, verify: bool) -> RunOptions:
+    """Raise the refusals that the orders would meet, before planning is paid for.
 
-    repo = inspect_repo(place)
-    prepare_export(repo, options.out, "--out")
-    if options.branch is not None:
-        choose_target(
-            repo, options.branch, options.policy, options.settings.protected_branches, options.start
-        )
+    Return the options to run the orders with: the user may have agreed to do without a sandbox.
+    """
+    from factory.run.before_plan import check_before_plan
+    from llmch.entry.consent import with_consent
+
+    def check(each: RunOptions) -> RunOptions:
+        check_before_plan(each, console, verify=verify)
+        return each
+
+    return with_consent(check, options, console)

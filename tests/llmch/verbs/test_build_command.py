@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from factory.repo.lock import hold
 from tests.harness import commit_all, git
 from tests.llmch.command_line import Said, Say, model_server, plan_reply, snapshot, write_reply
 from tests.planner.plans import creating, exists, plan
@@ -156,4 +158,121 @@ def test_an_export_into_the_repo_is_refused_before_planning_is_paid_for(
     with model_server(monkeypatch, PLAN) as server:
         said = build("--out", repo / "out", "--json")
     assert said.code == 2
+    assert server.received == []
+
+
+# The base is verified before planning is paid for
+
+
+@pytest.fixture
+def verified(repo: Path) -> Callable[[], list[str]]:
+    """Returns the files at the root of each tree that the repo's script has verified."""
+    seen = repo.parent / "verified"
+    script = f"echo $(ls) >> {seen}\n"
+    commit_all(repo, {"scripts/verify.sh": script})
+    return lambda: seen.read_text().splitlines()
+
+
+BASE = "README.md scripts src"
+
+
+def test_a_red_base_is_refused_before_planning_is_paid_for(
+    build: Build, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit_all(repo, {"scripts/verify.sh": "echo 'two is not three' >&2; exit 3\n"})
+    before = snapshot(repo)
+    with model_server(monkeypatch) as server:
+        said = build("--json")
+    assert (said.code, said.error["name"]) == (5, "PREFLIGHT")
+    assert "before any order: `bash scripts/verify.sh` ended with exit code 3" in said.out
+    assert "two is not three" in said.error["message"]
+    assert "--allow-red" in said.error["hint"]
+    assert (server.received, snapshot(repo), list(cwd.iterdir())) == ([], before, [])
+    assert list(Path(os.environ["LLMCH_WORKSPACES"]).glob("*/*")) == []
+
+
+def test_the_base_is_verified_once_for_plan_and_orders(
+    build: Build, verified: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, PLAN, ONE, TWO):
+        assert build().code == 0
+    assert verified()[0] == BASE
+    assert verified().count(BASE) == 1
+
+
+def test_a_base_that_may_be_red_is_left_to_the_orders(
+    build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit_all(repo, {"scripts/verify.sh": "exit 3\n"})
+    with model_server(monkeypatch, PLAN, ONE, TWO):
+        said = build("--allow-red", "--json")
+    assert (said.code, said.document["verdict"]) == (0, "PASS")
+
+
+def test_the_base_is_that_of_the_branch_that_is_named(
+    build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(repo, "switch", "--quiet", "--create", "red")
+    commit_all(repo, {"scripts/verify.sh": "exit 3\n"})
+    git(repo, "switch", "--quiet", "main")
+    with model_server(monkeypatch) as server:
+        assert build("--branch", "red").code == 5
+    assert server.received == []
+    with model_server(monkeypatch, PLAN, ONE, TWO):
+        assert build("--branch", "green").code == 0
+
+
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [
+        ({}, 0),
+        ({"main.go": "package main\n"}, 0),
+        ({"src/app.py": "x = 1\n"}, 0),
+        ({"src/app.py": "def (:\n"}, 5),
+        ({"test_app.py": "def test_no():\n    assert False\n"}, 5),
+    ],
+)
+def test_a_repo_without_a_verification_of_its_own_may_be_planned_for(
+    build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], code: int
+) -> None:
+    git(repo, "rm", "--quiet", "-r", ".")
+    commit_all(repo, files)
+    with model_server(monkeypatch, PLAN, ONE, TWO) as server:
+        assert build().code == code
+    assert len(server.received) == (0 if code else 3)
+
+
+def test_a_plan_on_file_has_its_base_verified_by_the_orders(
+    build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, PLAN, STRAY, STRAY):
+        assert build().code == 1
+    commit_all(repo, {"scripts/verify.sh": "exit 3\n"})
+    with model_server(monkeypatch) as server:
+        said = build("--json")
+    assert (said.code, server.received) == (5, [])
+    assert "continuing with the plan" in said.err
+
+
+def test_a_replayed_plan_verifies_no_base(
+    build: Build,
+    repo: Path,
+    tmp_path: Path,
+    verified: Callable[[], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    transcript = tmp_path / "transcript.jsonl"
+    with model_server(monkeypatch, PLAN, ONE, TWO):
+        assert build("--transcript", transcript).code == 0
+    (repo / ".git/llmch/plans.json").unlink()
+    (repo / ".git/llmch/verified.json").unlink()
+    said = build("--llm", "replay", "--transcript", transcript, "--branch", "again")
+    assert (said.code, verified().count(BASE)) == (0, 1)
+
+
+def test_a_repo_in_use_is_refused_before_planning_is_paid_for(
+    build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hold(repo / ".git"), model_server(monkeypatch) as server:
+        assert build("--json").code == 8
     assert server.received == []
