@@ -46,7 +46,10 @@ _TOOLS: Final = frozenset({"pip", "pytest"})  # what verification runs, declared
 _NO_NETWORK = re.compile(
     r"Temporary failure in name resolution|Name or service not known|Could not resolve host"
     r"|Network is unreachable|nodename nor servname provided"
-    r"|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)|\bENETUNREACH\b|dial tcp: lookup",
+    r"|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)|\bENETUNREACH\b|dial tcp: lookup"
+    # The seccomp filter of Landlock refuses a socket with EACCES; no file is involved here.
+    r"|(?:urlopen error|new connection:) \[Errno 13\]"
+    r"|in create_connection\n(?:[ \t].*\n){1,12}PermissionError: \[Errno 13\]",
 )
 _HOST = re.compile(
     r"(?:Could not resolve host: |getaddrinfo (?:ENOTFOUND|EAI_AGAIN) |dial tcp: lookup "

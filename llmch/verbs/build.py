@@ -17,7 +17,7 @@ from llmch.console.document import Outcome
 from llmch.entry.arguments import add_model_arguments, add_record_arguments
 from llmch.entry.execution import run_all_with_consent
 from planner.cli import add_acceptance_arguments, add_planner_flags, compile_options
-from shared.errors import ExitCode
+from shared.errors import ExitCode, InterruptedRun
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,9 +70,16 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
             raise plan.result.error
         return Outcome(PlanDocument(plan.result), ExitCode.INVALID)
     folder, source = plan.folder, replace(factory_source, purse=purse)
-    return run_all_with_consent(
-        lambda each: run_all(folder, each, source, console), options, console
-    )
+    try:
+        return run_all_with_consent(
+            lambda each: run_all(folder, each, source, console), options, console
+        )
+    except InterruptedRun:
+        raise
+    except KeyboardInterrupt as interrupt:  # before the run of the orders had begun
+        raise InterruptedRun(
+            "the plan is kept: the same command again begins with its orders"
+        ) from interrupt
 
 
 def _check_first(options: RunOptions, console: Console, *, verify: bool) -> RunOptions:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -20,12 +20,13 @@ from tests.llmch.command_line import (
     Words,
     own_environment,
     plan_reply,
+    run,
     snapshot,
     start,
     write_reply,
 )
 from tests.planner.plans import creating, plan
-from tests.shared.llm.scripted_server import Silence, scripted_server
+from tests.shared.llm.scripted_server import Act, Silence, scripted_server
 
 GOOD = write_reply({"hello.txt": "hello\n"})
 both_signals = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -226,6 +227,66 @@ def test_an_interrupted_plan_with_a_transcript_goes_on_from_its_replies(cwd: Pat
                 read_until(process.stdout, seen)
                 _, err = interrupt(process, signal.SIGINT)
             assert "goes on from the last one" in err
+
+
+# `llmch build`: what is said of going on is true in each phase
+
+
+BUILD: Words = ["build", "--spec", "spec.md", "--sandbox", "off", "--no-review"]
+BUILD += ["--reply-format", "json", "--repo", "../repo"]
+PLAN = plan_reply(plan(creating(1, "1.txt"), creating(2, "2.txt")))
+ONE, TWO = (write_reply({f"{number}.txt": "text\n"}) for number in (1, 2))
+
+
+def said_where_build_is_interrupted(cwd: Path, words: Sequence[str], *acts: Act) -> str:
+    """Interrupt where the last of these words has come, each after the one before."""
+    (cwd / "spec.md").write_text("# Two files\n")
+    with (
+        scripted_server(*acts) as server,
+        start(*BUILD, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process,
+    ):
+        for each in words:
+            read_until(process.stdout, each)
+        return interrupt(process, signal.SIGINT)[1]
+
+
+def calls_of_build(cwd: Path, *acts: Act) -> int:
+    """Build to the end, and return how often the model was asked."""
+    with scripted_server(*acts) as server:
+        said = run(*BUILD, cwd=cwd, OPENAI_BASE_URL=server.base_url)
+        assert said.code == 0, said.err
+        return len(server.received)
+
+
+def test_a_build_that_is_interrupted_before_its_plan_starts_again(repo: Path, cwd: Path) -> None:
+    commit_all(repo, {"scripts/verify.sh": f"test -e {cwd}/go || sleep 300\n"})
+    said = said_where_build_is_interrupted(cwd, ["$ bash scripts/verify.sh"])
+    assert "the same command starts again from the beginning" in said
+    assert list(Path(os.environ["LLMCH_WORKSPACES"]).glob("*/*")) == []
+    (cwd / "go").touch()
+    assert calls_of_build(cwd, PLAN, ONE, TWO) == 3
+
+
+def test_a_build_that_is_interrupted_while_it_plans_starts_again(repo: Path, cwd: Path) -> None:
+    said = said_where_build_is_interrupted(cwd, ["ask"], Silence())
+    assert "the same command starts again from the beginning" in said
+    assert calls_of_build(cwd, PLAN, ONE, TWO) == 3
+
+
+def test_a_build_that_is_interrupted_after_its_plan_does_not_plan_again(
+    repo: Path, cwd: Path
+) -> None:
+    """The second line on the sandbox comes where the orders are about to begin."""
+    said = said_where_build_is_interrupted(cwd, ["sandbox off", "sandbox off"], PLAN, Silence())
+    assert "the same command again" in said
+    assert calls_of_build(cwd, ONE, TWO) == 2
+
+
+def test_a_build_that_is_interrupted_at_an_order_goes_on_there(repo: Path, cwd: Path) -> None:
+    seen = ["orders on factory/", "PASS", "WO-02"]
+    said = said_where_build_is_interrupted(cwd, seen, PLAN, ONE, Silence())
+    assert "the state is kept: the same command again goes on from here" in said
+    assert calls_of_build(cwd, TWO) == 1
 
 
 # A full disk: a file system of some kilobytes that only the command itself sees
