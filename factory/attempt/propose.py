@@ -24,6 +24,7 @@ from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState
 from factory.proposal.shown import ShownFile
 from factory.workbench.tree import NotReadable, Tree
 from shared.files.atomic_io import write_json
+from shared.git import trees
 from shared.llm.client import Completion, Request
 from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 from shared.work_order.schemas import WorkOrder
@@ -104,8 +105,9 @@ def _missing_program(context: FactoryContext) -> FailureBrief | None:
     if not unfound:
         return None
     git = context.workspace.git
-    files = git.files_of(task.base)
-    texts = [(git.content_of(task.base, path) or b"").decode(errors="replace") for path in BRINGING]
+    files = trees.files_of(git, task.base)
+    contents = [trees.content_of(git, task.base, path) or b"" for path in BRINGING]
+    texts = [each.decode(errors="replace") for each in contents]
     for each in unfound:
         if may_come(each.program, files, order.allowed_files, texts):
             continue

@@ -13,7 +13,8 @@ from factory.run.baseline import Baseline
 from factory.run.one_order import hold_repo, prepare_export
 from factory.workbench.pool import WorkbenchPool
 from factory.workbench.side_workspaces import registered
-from shared.events import Emit
+from shared.events.event import Emit
+from shared.git import trees
 from shared.languages.python.files import is_test_file
 from shared.work_order.schemas import VERIFY_SCRIPT
 
@@ -60,7 +61,7 @@ def _has_verification(repo: Repo, base: str) -> bool:
 
     Where it has none, the first orders of the plan may make one, and are then only compiled.
     """
-    files = repo.git.files_of(base)
+    files = trees.files_of(repo.git, base)
     return VERIFY_SCRIPT in files or any(
         path.endswith(".py") and is_test_file(path) for path in files
     )

@@ -13,7 +13,9 @@ from factory.orders.stages import AttemptStage, Stage
 from factory.repo.preflight import BranchPolicy
 from factory.run.kept_bases import KeptBases
 from shared.errors import BudgetReached, InterruptedRun, ModelUnavailable
-from shared.events import AttemptFailed, CommandStarted, Event, StageStarted
+from shared.events.attempts import AttemptFailed, StageStarted
+from shared.events.event import Event
+from shared.events.order_commands import CommandStarted
 from shared.llm.client import Request
 from tests.fakes import proposal
 from tests.harness import Factory, Json, git, manifest, order, stages, write_plan
