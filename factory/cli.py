@@ -62,6 +62,7 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
         keep_going=getattr(args, "keep_going", False),
         allow_verify_exempt=args.allow_verify_exempt,
         allow_red=args.allow_red,
+        allow_dirty=args.allow_dirty,
         allow_repo_filters=args.allow_repo_filters,
         push=args.push,
         out=args.out,
@@ -74,6 +75,10 @@ def _add_branch_arguments(group: argparse._ArgumentGroup) -> None:
     either.add_argument("--create-branch", action="store_true", help="the branch must be new")
     either.add_argument("--reuse-branch", action="store_true", help="the branch must exist")
     group.add_argument("--commit-hash", metavar="C", help="start the branch here (default: HEAD)")
+    group.add_argument(
+        "--allow-dirty", action="store_true",
+        help="work from HEAD although tracked files have uncommitted changes",
+    )  # fmt: skip
     group.add_argument(
         "--push", action=argparse.BooleanOptionalAction, default=False,
         help="push the branch to origin at the end (default: no)",

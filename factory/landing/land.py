@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from factory.landing.heads import surely_not_checked_out
+from factory.repo.in_the_way import untracked_in_the_way
+from factory.repo.path_names import name_paths
 from factory.repo.preflight import checkout_of
 from shared.errors import CommandFailed
-from shared.git import index, refs, worktrees
+from shared.git import index, patches, refs, worktrees
 from shared.git.answers import Checkout
 from shared.git.client import Git, GitFailed
 
@@ -68,8 +70,8 @@ class Landing:
             return False
         if tip == old and self._checkout() != checkout:
             return False
-        said = done.stderr.decode(errors="replace").strip()
-        raise self._keep_aside(new, f"{checkout.path} could not follow: {said}")
+        reason = _own_files_at_risk(place, old, new) or done.stderr.decode(errors="replace").strip()
+        raise self._keep_aside(new, f"{checkout.path} could not follow: {reason}")
 
     def _move_back(self, place: Git, new: str) -> None:
         """Move the branch that was moved by mistake back; local changes stay as they are."""
@@ -107,3 +109,13 @@ class Landing:
             f"branch {self.branch!r} was left as it is: {reason}",
             f"the verified commit is kept: `git merge {kept}`, or `git cherry-pick {kept}`",
         )
+
+
+def _own_files_at_risk(place: Git, old: str, new: str) -> str:
+    """Return which of the person's files in the tree a fast-forward would overwrite; "" if none."""
+    written = patches.files_between(place, old, new)
+    if changed := sorted(written.intersection(worktrees.changes(place).changed)):
+        return f"it has uncommitted changes in {name_paths(changed)}"
+    if untracked := untracked_in_the_way(place, written):
+        return f"it has untracked files where the commit writes: {name_paths(untracked)}"
+    return ""

@@ -28,6 +28,8 @@ class RunOptions:
     allow_verify_exempt: bool = False
     allow_red: bool = False
     """Whether orders may begin on a base whose verification fails; then none may make more fail."""
+    allow_dirty: bool = False
+    """Whether a run may begin from HEAD beside uncommitted changes, which it does not see."""
     patience_seconds: float = 10.0
     """How long to wait, once a model's reply has arrived, for trials started beside the call.
     The default is about the time that a model takes itself; a replay must not wait longer."""

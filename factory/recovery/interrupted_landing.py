@@ -55,7 +55,8 @@ def _restore_checkout(git: Git, landing: LandingBegun, *, torn: bool, begun: int
     files = patches.files_between(git, old, new)
     if begun:
         _remove_new_folders(git.folder, files, begun)
-    reported = {*changes.changed, *changes.untracked}
+    # Untracked files that the landing does not write are the person's and stay as they are.
+    reported = {*changes.changed, *files.intersection(changes.untracked)}
     if not files >= reported:
         return
     added = files.difference(trees.entries_of(git, old, sorted(files)))

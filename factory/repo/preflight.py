@@ -51,7 +51,8 @@ class RepoPlace:
 class Repo:
     """Describe the user's checkout as it was found.
 
-    A run reads the checkout, and later fast-forwards it at most.
+    A run reads the checkout, and later fast-forwards it at most. `changed` are the tracked files
+    whose changes are not committed: a run does not see these changes.
     """
 
     git: Git
@@ -61,6 +62,7 @@ class Repo:
     head: str
     branch: str
     ignored_filters: tuple[str, ...]
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +102,20 @@ def find_repo(folder: Path, *, allow_repo_filters: bool = False) -> RepoPlace:
     return RepoPlace(git, tree, git_dir, common, _filters_in_use(tree, entries))
 
 
-def inspect_repo(place: RepoPlace) -> Repo:
+def inspect_repo(place: RepoPlace, *, allow_dirty: bool = False) -> Repo:
     """Return the repo as it is, without changing anything.
 
-    Raises `PreflightRefused` with the reason if a run cannot start from this state.
+    Untracked files do not matter here: a run works on committed files only. Raises
+    `PreflightRefused` with the reason if a run cannot start from this state, which is also that
+    tracked files have changed, unless `allow_dirty` is set.
     """
     changes = worktrees.changes(place.git)
     _refuse_unready(place.tree, place.git_dir, changes)
+    if changes.changed and not allow_dirty:
+        raise PreflightRefused(
+            f"{place.tree} has uncommitted changes: {name_paths(changes.changed)}",
+            "commit or undo these changes, or work from HEAD without them by --allow-dirty",
+        )
     return Repo(
         git=place.git,
         tree=place.tree,
@@ -115,6 +124,7 @@ def inspect_repo(place: RepoPlace) -> Repo:
         head=changes.head,
         branch=changes.branch,
         ignored_filters=place.ignored_filters,
+        changed=changes.changed,
     )
 
 
@@ -128,18 +138,10 @@ def choose_target(
     """Return the branch to work on; a new one will start from `start`, HEAD by default.
 
     Raises `PreflightRefused` if the branch is protected, if its name or its checkout cannot be
-    used, if it exists or is missing against `policy`, or if it is not at `start`.
+    used, if it exists or is missing against `policy`, if it is not at `start`, or if it is checked
+    out with uncommitted changes.
     """
-    if branch in protected:
-        raise PreflightRefused(
-            f"branch {branch!r} is protected: llmch never commits to it",
-            "name another branch with --branch, and merge it yourself after review",
-        )
-    if not refs.branch_name_allowed(repo.git, branch):
-        raise PreflightRefused(
-            f"git refuses {branch!r} as the name of a branch",
-            "`git help check-ref-format` lists the rules for a branch name",
-        )
+    _refuse_branch(repo, branch, protected)
     ref = f"refs/heads/{branch}"
     tip = refs.commit_of(repo.git, ref)
     if tip and policy is BranchPolicy.CREATE:
@@ -171,6 +173,26 @@ def choose_target(
 def checkout_of(branch: str, checkouts: Collection[Checkout]) -> Checkout | None:
     """Return the working tree that has `branch` checked out, if any."""
     return next((each for each in checkouts if each.branch == branch), None)
+
+
+def _refuse_branch(repo: Repo, branch: str, protected: Collection[str]) -> None:
+    if branch in protected:
+        raise PreflightRefused(
+            f"branch {branch!r} is protected: llmch never commits to it",
+            "name another branch with --branch, and merge it yourself after review",
+        )
+    if not refs.branch_name_allowed(repo.git, branch):
+        raise PreflightRefused(
+            f"git refuses {branch!r} as the name of a branch",
+            "`git help check-ref-format` lists the rules for a branch name",
+        )
+    if branch == repo.branch and repo.changed:
+        # A landing that was cut off could not be told from the person's own changes.
+        raise PreflightRefused(
+            f"branch {branch!r} is checked out in {repo.tree}, with uncommitted changes: "
+            f"{name_paths(repo.changed)}",
+            "commit or undo these changes, or name another branch with --branch",
+        )
 
 
 def _refuse_missing_checkout(git: Git, branch: str) -> None:
@@ -222,11 +244,6 @@ def _refuse_unready(tree: Path, git_dir: Path, changes: Changes) -> None:
     if not changes.branch:
         raise PreflightRefused(
             f"HEAD of {tree} is detached", "check out a branch: `git switch BRANCH`"
-        )
-    if not changes.clean:
-        raise PreflightRefused(
-            f"{tree} has uncommitted changes: {name_paths((*changes.changed, *changes.untracked))}",
-            "commit or stash the changes (`git stash -u`), or add untracked files to .gitignore",
         )
 
 

@@ -21,6 +21,7 @@ from factory.record.status import StateFile
 from factory.record.summary import public_json
 from factory.recovery.recover import recover
 from factory.repo.lock import hold
+from factory.repo.path_names import name_paths
 from factory.repo.preflight import (
     Repo,
     TargetBranch,
@@ -31,6 +32,7 @@ from factory.repo.preflight import (
 from factory.run.going_on import Standing, after_interruption
 from factory.run.opening import open_session
 from factory.run.parts import RunParts
+from factory.run.persons_files import refuse_files_in_the_way
 from factory.run.plan_forecast import announce_forecast
 from factory.run.session import Session
 from shared.errors import InterruptedRun, InvalidInput, LlmchError
@@ -144,7 +146,7 @@ def hold_repo(options: RunOptions, emit: Emit) -> Iterator[HeldRepo]:
     with hold(place.common_dir) as lock:
         place = replace(place, git=place.git.holding(lock))
         earlier = recover(place.git, place.common_dir, emit)
-        yield HeldRepo(inspect_repo(place), earlier)
+        yield HeldRepo(inspect_repo(place, allow_dirty=options.allow_dirty), earlier)
 
 
 @contextlib.contextmanager
@@ -162,6 +164,8 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
         target = choose_target(
             held.repo, branch, options.policy, options.settings.protected_branches, options.start
         )
+        skip_landed = commission.command == "run-all"
+        refuse_files_in_the_way(held.repo, target, orders, skip_landed=skip_landed)
         folder = new_run_folder(options.settings.artifacts_dir, "factory", run_id)
         watch = StateFile(held.repo.common_dir)
         journal = opened.enter_context(open_journal(held.repo.common_dir, watch))
@@ -174,15 +178,8 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
         session = opened.enter_context(
             open_session(RunParts(options, held.repo, model, folder, journal, emit), target)
         )
-        if held.repo.ignored_filters:
-            names = ", ".join(held.repo.ignored_filters)
-            emit(
-                Warned(
-                    f"filters of the repo's own config do not run here: {names} "
-                    "(--allow-repo-filters runs them)"
-                )
-            )
         for text in (
+            *_warnings_about(held.repo),
             *(text for each in orders for text in each.warnings),
             *(warning for _, warning in exemptions if warning),
         ):
@@ -193,6 +190,18 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
             yield run
         except KeyboardInterrupt as interrupt:
             raise InterruptedRun(after_interruption(run.standing)) from interrupt
+
+
+def _warnings_about(repo: Repo) -> Iterator[str]:
+    """Yield what a run leaves out of the repo as its owner sees it."""
+    if repo.ignored_filters:
+        names = ", ".join(repo.ignored_filters)
+        yield (
+            f"filters of the repo's own config do not run here: {names} "
+            "(--allow-repo-filters runs them)"
+        )
+    if repo.changed:
+        yield f"uncommitted changes are not part of this run: {name_paths(repo.changed)}"
 
 
 def _run_begun(

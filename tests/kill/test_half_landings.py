@@ -28,7 +28,8 @@ LANDING = {
     "top.txt": "top\n" * 50,
     "built.log": "ignored by the user, and landed all the same\n",
 }
-AT_OLD = "!! .env\n!! cache.log"
+OWN = "?? a/\n?? notes.txt"
+AT_OLD = f"{OWN}\n!! .env\n!! cache.log"
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,9 @@ class Following:
         git(repo, "reset", "--quiet", "--hard", old)
         (repo / ".env").write_text("SECRET=1\n")
         (repo / "cache.log").write_text("top\n")
+        for path in ("notes.txt", "a/notes.txt"):
+            (repo / path).parent.mkdir(exist_ok=True)
+            (repo / path).write_text("untracked\n")
         return cls(repo, old, new, fingerprint(repo))
 
     def recover(self) -> None:
@@ -295,5 +299,5 @@ def test_git_is_killed_at_a_random_moment_of_a_fast_forward(repo: Path, seed: in
     if git(repo, "rev-parse", "work") == following.old:
         following.assert_as_before()
     else:
-        assert git(repo, "status", "--porcelain") == ""
+        assert git(repo, "status", "--porcelain") == OWN
         assert set(fingerprint(repo)) >= set(files)

@@ -141,9 +141,17 @@ def leave_folder(repo: Path) -> None:
     (repo / "hello.txt/mine").write_text("mine\n")
 
 
-@pytest.mark.parametrize("leave", [leave_untracked, leave_staged, leave_ignored, leave_folder])
+@pytest.mark.parametrize(
+    ("leave", "reason"),
+    [
+        (leave_untracked, "it has untracked files where the commit writes: hello.txt"),
+        (leave_staged, "it has uncommitted changes in hello.txt"),
+        (leave_ignored, "it has untracked files where the commit writes: hello.txt"),
+        (leave_folder, "it has untracked files where the commit writes: hello.txt/"),
+    ],
+)
 def test_edits_in_the_way_are_kept_and_the_commit_too(
-    checked_out: Factory, leave: Callable[[Path], None]
+    checked_out: Factory, leave: Callable[[Path], None], reason: str
 ) -> None:
     repo, tip = checked_out.repo, checked_out.tip()
     left: list[object] = []
@@ -153,7 +161,7 @@ def test_edits_in_the_way_are_kept_and_the_commit_too(
         left.append(fingerprint(repo))
 
     _, message = kept_aside(checked_out, while_asked(edit))
-    assert f"{repo} could not follow" in message
+    assert message.endswith(f"{repo} could not follow: {reason}")
     assert fingerprint(repo) == left[0]
     assert checked_out.tip() == tip == git(repo, "rev-parse", "HEAD")
 

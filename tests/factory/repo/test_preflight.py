@@ -11,6 +11,7 @@ import pytest
 
 from factory.repo.preflight import BranchPolicy, find_repo, inspect_repo
 from shared.errors import CommandFailed, ExitCode, InvalidInput, LlmchError, PreflightRefused
+from shared.events import Warned
 from tests.fakes import proposal
 from tests.harness import (
     Factory,
@@ -84,19 +85,17 @@ def test_a_detached_head(factory: Factory) -> None:
 
 
 def touch(path: Path) -> Path:
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
     return path
 
 
 DIRT: dict[str, Callable[[Path], object]] = {
     "src/app.py": lambda repo: (repo / "src/app.py").write_text("changed"),
-    "new.txt": lambda repo: (repo / "new.txt").write_text("new"),
-    "new/": lambda repo: touch(repo / "new/file"),
     "README.md": lambda repo: (repo / "README.md").unlink(),
     "scripts/verify.sh": lambda repo: (repo / "scripts/verify.sh").chmod(0o755),
     "staged": lambda repo: (touch(repo / "staged"), git(repo, "add", "staged")),
-    "'\\udcff\\n'": lambda repo: (repo / "\udcff\n").touch(),
+    "'\\udcff\\n'": lambda repo: (touch(repo / "\udcff\n"), git(repo, "add", ".")),
 }
 
 
@@ -109,6 +108,7 @@ def test_uncommitted_changes_of_any_kind(factory: Factory, path: str) -> None:
 def test_many_uncommitted_changes_are_counted(factory: Factory) -> None:
     for number in range(8):
         (factory.repo / f"new{number}").touch()
+    git(factory.repo, "add", ".")
     message = refused(factory)
     assert "new0, new1, new2, new3, new4 and 3 more" in message
 
@@ -158,6 +158,37 @@ def test_a_machine_without_git(factory: Factory, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", str(factory.scratch))
     with pytest.raises(PreflightRefused, match="cannot run git"):
         find_repo(factory.repo)
+
+
+@pytest.mark.parametrize("path", DIRT)
+def test_uncommitted_changes_beside_which_a_run_may_work(factory: Factory, path: str) -> None:
+    DIRT[path](factory.repo)
+    before = fingerprint(factory.repo), git(factory.repo, "diff", "--cached")
+    summary = factory.run(order(), [GOOD], allow_dirty=True)
+    assert summary.verdict == "PASS"
+    assert summary.parent == git(factory.repo, "rev-parse", "main")
+    assert git(factory.repo, "diff", "--name-only", "main", "work") == "hello.txt"
+    assert (fingerprint(factory.repo), git(factory.repo, "diff", "--cached")) == before
+    assert f"uncommitted changes are not part of this run: {path}" in [
+        each.message for each in factory.seen(Warned)
+    ]
+
+
+def test_uncommitted_changes_where_the_branch_is_checked_out(factory: Factory) -> None:
+    git(factory.repo, "switch", "--quiet", "--create", "work")
+    (factory.repo / "README.md").write_text("changed")
+    message = refused(factory, allow_dirty=True)
+    assert message.endswith("with uncommitted changes: README.md")
+    assert "branch 'work' is checked out in" in message
+
+
+def test_no_refusal_proposes_to_stash(factory: Factory) -> None:
+    touch(factory.repo / ".venv/bin/python")
+    (factory.repo / "README.md").write_text("changed")
+    with pytest.raises(PreflightRefused) as error:
+        factory.run(order(), [])
+    assert ".venv" not in error.value.message
+    assert "stash" not in error.value.hint
 
 
 # What looks odd and is fine
@@ -342,9 +373,9 @@ def test_a_date_for_commits_that_is_none(factory: Factory, monkeypatch: pytest.M
 
 
 def test_a_workdir_is_refused_as_early_as_an_order(factory: Factory) -> None:
-    (factory.repo / "dirt").touch()
+    (factory.repo / "README.md").write_text("dirt")
     plan = write_plan(factory.scratch / "plan", manifest([order()]))
-    with pytest.raises(PreflightRefused, match="uncommitted changes: dirt"):
+    with pytest.raises(PreflightRefused, match=r"uncommitted changes: README.md"):
         factory.run_all(plan, {})
     with pytest.raises(InvalidInput, match="is not a directory"):
         factory.run_all(factory.scratch / "none", {})

@@ -276,7 +276,7 @@ def _dirty(repo: Path) -> None:
 
 
 def _untracked(repo: Path) -> None:
-    (repo / "new.txt").write_text("new\n")
+    (repo / "hello.txt").write_text("mine\n")
 
 
 def _detached(repo: Path) -> None:
@@ -291,7 +291,7 @@ REPOS: dict[str, tuple[Callable[[Path], None], str]] = {
     "merging": (_merging, "a merge is under way"),
     "bare": (_bare, "is a bare repo"),
     "dirty": (_dirty, "uncommitted changes: README.md"),
-    "untracked": (_untracked, "uncommitted changes: new.txt"),
+    "untracked": (_untracked, "untracked files where orders would write: hello.txt"),
     "detached": (_detached, "is detached"),
     "unborn": (_unborn, "no commits yet"),
 }
