@@ -128,6 +128,13 @@ def write_plan(folder: Path, document: Json) -> Path:
     return folder
 
 
+def factory_branch(repo: Path) -> str:
+    """Return the one branch that a run chose the name of."""
+    name = git(repo, "for-each-ref", "--format=%(refname:short)", "refs/heads/factory")
+    assert name.startswith("factory/") and "\n" not in name, name
+    return name
+
+
 def fingerprint(folder: Path) -> dict[str, tuple[str, int, str]]:
     """Return kind, mode and content of everything below `folder`, git's own folder left out."""
     found = {}

@@ -1,8 +1,7 @@
 """Says how a run that is not done goes on: by which command, and what has to be done before. Pure.
 
 Only what is true is said. The same command does not go on where it demanded a new branch that now
-exists, where it named the commit of a branch that has moved since, or where each run has a branch
-of its own.
+exists, or where it named the commit of a branch that has moved since.
 """
 
 from __future__ import annotations
@@ -20,14 +19,9 @@ from shared.errors import LlmchError
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Hold what decides how a run goes on: its branch, and whether that branch has moved.
-
-    `planned` says that the orders are a plan's, so that each run of them has the same branch.
-    """
+    """Hold what decides how a run goes on: its options, and whether its branch has moved."""
 
     options: RunOptions
-    branch: str
-    planned: bool
     moved: bool
 
     @property
@@ -38,8 +32,6 @@ class Standing:
             changes.append("with --reuse-branch instead of --create-branch")
         if self.moved and self.options.start is not None:
             changes.append("without --commit-hash")
-        if self.moved and self.options.branch is None and not self.planned:
-            changes.append(f"with --branch {self.branch}")
         return f"the same command {' and '.join(changes) or 'again'}"
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from factory.orders.branch_name import branch_of_earlier_versions, default_branch
 from factory.orders.command_settings import command_settings
 from factory.orders.documents import RunSummary
 from factory.orders.options import RunOptions
@@ -42,7 +43,6 @@ from shared.files.atomic_io import make_folder, write_json
 from shared.git import trees
 from shared.llm.record.earlier_run import EarlierRun
 from shared.llm.stack import Mode, ModelSource, open_model, transcript_of
-from shared.plan_folder.read import PlanFacts
 from shared.run_record import (
     ModelSettings,
     Recording,
@@ -85,9 +85,8 @@ class OpenRun:
     def standing(self) -> Standing:
         """Return where the run stands now, as far as it decides how the run goes on."""
         commission, session = self.commission, self.session
-        planned = commission.orders[0].plan is not None
         moved = session.tip != self.target.tip or self.target.exists != session.branch_exists
-        return Standing(commission.options, session.branch, planned, moved)
+        return Standing(commission.options, moved)
 
     def verify_base(self, first: int) -> None:
         """Verify the commit that the run starts from, as its order at `first` is verified.
@@ -160,7 +159,7 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
         prepare_export(held.repo, options.out, "--out")
         exemptions = [decide_exempt(each, allow=options.allow_verify_exempt) for each in orders]
         run_id = new_run_id()
-        branch = options.branch or default_branch(orders[0].plan, run_id)
+        branch = options.branch or choose_branch(held.repo, orders)
         target = choose_target(
             held.repo, branch, options.policy, options.settings.protected_branches, options.start
         )
@@ -235,9 +234,14 @@ def _ensure_summary(folder: RunFolder) -> Iterator[None]:
         raise
 
 
-def default_branch(plan: PlanFacts | None, run_id: str) -> str:
-    """Return the branch for the orders of a plan, or for an order without a plan."""
-    return f"factory/{plan.planner_run_id}" if plan else f"factory/adhoc/{run_id}"
+def choose_branch(repo: Repo, orders: Sequence[LoadedOrder]) -> str:
+    """Return the branch for orders that no branch is named for.
+
+    A plan that was begun on the branch of an earlier version goes on there.
+    """
+    branch, before = default_branch(orders), branch_of_earlier_versions(orders)
+    begun = before and repo.git.commit_of(f"refs/heads/{before}")
+    return before if begun and not repo.git.commit_of(f"refs/heads/{branch}") else branch
 
 
 def describe_run(commission: Commission, target: TargetBranch) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def _going_on(orders: list[dict[str, Any]], branch: str) -> str:
         return ""
     if not landed:
         return "; the same command again goes on from there"
-    if branch.startswith("factory/adhoc/"):  # the next run would choose another branch
+    if branch.startswith("factory/adhoc/"):  # of an earlier version; now it has another name
         return f"; the same command with --branch {branch} goes on from there"
     return (
         "; the same command again goes on from there "

@@ -30,10 +30,14 @@ class FileMalformed(InvalidInput):
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """Hold the identity of a plan, as its manifest states it and as its hash confirms it."""
+    """Hold the identity of a plan, as its manifest states it and as its hash confirms it.
+
+    `title` says what the plan is about, in words of the plan; it may be long, or empty.
+    """
 
     manifest_sha256: str
     planner_run_id: str
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +77,20 @@ class StoredManifest:
         """Return the plan's identity; `None` where the manifest states no hash or a wrong one."""
         match self.document:
             case {"provenance": {"manifest_sha256": str(claimed), "planner_run_id": str(run_id)}}:
-                return PlanFacts(claimed, run_id) if self._hash() == claimed else None
+                if self._hash() != claimed:
+                    return None
+                return PlanFacts(claimed, run_id, self._title())
             case _:
                 return None
+
+    def _title(self) -> str:
+        match self.document:
+            case {"system_overview": str(overview) | [str(overview), *_]} if overview.strip():
+                return overview
+            case {"work_orders": [{"title": str(title)}, *_]}:
+                return title
+            case _:
+                return ""
 
     def _hash(self) -> str | None:
         assert isinstance(self.document, dict), "a document with a provenance is an object"

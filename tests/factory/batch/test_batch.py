@@ -11,7 +11,17 @@ from shared.errors import BudgetReached, CommandFailed, ModelUnavailable
 from shared.events.orders import BatchEnded, BatchStarted, OrderSkipped, OrderStarted
 from shared.llm.client import Request
 from tests.fakes import Reply, proposal, refused
-from tests.harness import Factory, Json, blob, git, manifest, order, write_plan, writing
+from tests.harness import (
+    Factory,
+    Json,
+    blob,
+    factory_branch,
+    git,
+    manifest,
+    order,
+    write_plan,
+    writing,
+)
 
 
 def step(number: int, **changes: object) -> Json:
@@ -50,7 +60,7 @@ def test_orders_land_one_on_the_other(factory: Factory) -> None:
 
 def test_a_plans_branch_is_named_after_it(factory: Factory) -> None:
     summary = factory.run_all(plan(1), replies(1), branch=None)
-    assert summary.branch == "factory/01PLANNERRUN"
+    assert summary.branch == factory_branch(factory.repo)
 
 
 def test_each_order_is_shown_what_the_one_before_wrote(factory: Factory) -> None:

@@ -219,7 +219,7 @@ def test_a_subfolder_stands_for_its_repo(factory: Factory) -> None:
 
 def test_starting_from_a_protected_branch_is_normal(factory: Factory) -> None:
     summary = factory.run(order(), [GOOD], branch=None)
-    assert summary.branch == f"factory/adhoc/{summary.run_id}"
+    assert summary.branch.startswith("factory/say-hello-")
     assert summary.parent == git(factory.repo, "rev-parse", "main")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import commit_all, git, manifest, write_plan, writing
+from tests.harness import commit_all, factory_branch, git, manifest, write_plan, writing
 from tests.llmch.command_line import (
     Say,
     Words,
@@ -52,7 +52,7 @@ def test_the_status_of_a_run_that_is_over(say: Say, half_done: Path) -> None:
     said = say("status", "--repo", half_done)
     assert said.code == 0
     one, two = (line for line in said.out.splitlines() if line.startswith("WO-"))
-    assert git(half_done, "rev-parse", "factory/01PLANNERRUN")[:10] in one
+    assert git(half_done, "rev-parse", factory_branch(half_done))[:10] in one
     assert "write_scope_violation" in two
     why = said.out.partition("last failure of WO-02 (attempt 1): ")[2].splitlines()
     assert why[0] == "write_scope_violation"
@@ -75,7 +75,7 @@ def test_the_status_names_what_looks_into_a_failure(say: Say, half_done: Path) -
 
 def test_the_status_for_programs(say: Say, half_done: Path) -> None:
     document = say("status", "--repo", half_done, "--json").document
-    assert (document["state"], document["branch"]) == ("ended", "factory/01PLANNERRUN")
+    assert (document["state"], document["branch"]) == ("ended", factory_branch(half_done))
     assert [each["id"] for each in document["orders"]] == ["WO-01", "WO-02"]
     assert document["usage"]["calls"] == 2
 
@@ -125,7 +125,7 @@ def test_watching_begins_before_anything_has_run(
     if form:
         assert [each["state"] for each in json.loads(out)["orders"]] == ["SUCCESS", "SUCCESS"]
     else:
-        assert "factory/01PLANNERRUN: ended" in out
+        assert f"{factory_branch(repo)}: ended" in out
 
 
 def test_an_interrupted_run_is_told_from_one_that_ended(

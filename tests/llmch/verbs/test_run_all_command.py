@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness import git, manifest, write_plan, writing
+from tests.harness import factory_branch, git, manifest, write_plan, writing
 from tests.llmch.command_line import Said, Say, model_server, snapshot, write_reply
 
 KEYS = {"verdict", "branch", "base", "tip", "orders", "usage"}
@@ -55,12 +55,12 @@ def test_all_orders_land_on_the_plans_branch(
     with model_server(monkeypatch, ONE, TWO, THREE):
         said = run_all()
     assert (said.code, said.err) == (0, "")
-    assert [each[:5] for each in subjects(repo, "factory/01PLANNERRUN")] == [
+    assert [each[:5] for each in subjects(repo, factory_branch(repo))] == [
         "WO-01",
         "WO-02",
         "WO-03",
     ]
-    assert "3 of 3 orders on factory/01PLANNERRUN" in said.out
+    assert f"3 of 3 orders on {factory_branch(repo)}" in said.out
     assert git(repo, "branch", "--show-current") == "main"
 
 
@@ -103,7 +103,7 @@ def test_a_failure_stops_the_run_and_the_next_call_goes_on_from_there(
     assert again.code == 0
     assert states(again) == ["skipped", "landed", "landed"]
     assert again.document["base"] == landed
-    assert len(subjects(repo, "factory/01PLANNERRUN")) == 3
+    assert len(subjects(repo, factory_branch(repo))) == 3
 
 
 def test_a_plan_that_has_landed_asks_for_nothing_more(

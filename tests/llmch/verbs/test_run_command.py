@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -131,7 +132,7 @@ def test_without_a_branch_the_order_gets_one_of_its_own(
     run: Run, repo: Path, server: ScriptedServer
 ) -> None:
     document = run("--json").document
-    assert document["branch"] == f"factory/adhoc/{document['run_id']}"
+    assert re.fullmatch("factory/say-hello-[0-9a-f]{8}", document["branch"])
     assert git(repo, "rev-parse", document["branch"]) == document["commit"]
 
 
@@ -139,7 +140,8 @@ def test_an_order_of_a_plan_goes_to_the_plans_branch(
     run: Run, order_file: Path, server: ScriptedServer
 ) -> None:
     write_plan(order_file.parent, manifest([order()]))
-    assert run("--json").document["branch"] == "factory/01PLANNERRUN"
+    digest = manifest([order()])["provenance"]["manifest_sha256"]
+    assert run("--json").document["branch"] == f"factory/say-hello-{digest[:8]}"
 
 
 def test_an_order_that_fails_leaves_the_repo_as_it_was(
