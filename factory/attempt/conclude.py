@@ -30,12 +30,13 @@ def _pass(state: FactoryState, context: FactoryContext) -> StateUpdate:
     attempt, order = state["attempt"], context.order
     context.progress.begin_stage(attempt.number, AttemptStage.COMMIT)
     files = tuple(sorted(attempt.proposed.paths))
-    commit, drift = context.workspace.commit(attempt.tree, files, context.task.commit_facts)
+    facts = context.task.commit_facts(attempt.proposed.summary)
+    commit, drift = context.workspace.commit(attempt.tree, files, facts)
     if drift:
         context.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
     context.red.learn(commit, attempt.red)
     record = attempt_record(attempt, context, drift=drift)
-    passed = Passed(commit, attempt.tree, files, attempt.verified)
+    passed = Passed(commit, attempt.tree, files, attempt.proposed.summary, attempt.verified)
     return {"records": (*state["records"], record), "verdict": passed}
 
 

@@ -29,8 +29,9 @@ from factory.record.summary import (
     usage_record,
 )
 from factory.recovery.signals import deferring_signals
+from factory.run.commission import Commission
 from factory.run.going_on import after_the_orders
-from factory.run.one_order import Commission, begin_run
+from factory.run.one_order import begin_run
 from factory.run.plan_forecast import announce_forecast
 from factory.run.session import Session, error_of
 from shared.errors import LlmchError
@@ -195,7 +196,7 @@ class _Batch:
     def _task(self, position: int, base: str) -> OrderTask:
         loaded = self._orders[position]
         folder = self._root / loaded.order.id
-        return OrderTask(loaded, self._exempt[position], base, self._session.date, folder)
+        return OrderTask(loaded, self._exempt[position], base, self._session.terms, folder)
 
     def _begin(self, position: int, base: str) -> OrderTask:
         task = self._task(position, base)

@@ -71,7 +71,7 @@ class Merging:
         ]
         if unmet:
             return SentBack(f"a precondition no longer holds: {', '.join(unmet)}")
-        commit = commits.write(git, tree, tip, task.commit_facts)
+        commit = commits.write(git, tree, tip, task.commit_facts(passed.summary))
         self.emit(Noted(f"{order.id}: was made on an older state, is verified again on the tip"))
         folder = make_folder(task.folder / "landing")
         with self.pool.lend(commit) as bench:

@@ -1,21 +1,14 @@
-"""Writes the message of an order's commit, and recognises such commits later. Pure."""
+"""Identifies an order in the trailers of its commit, and recognises such commits later. Pure."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from shared.git.commits import CommitFacts
 from shared.work_order.hashing import order_key
 from shared.work_order.schemas import WorkOrder
 
-AUTHOR = "llmch"
-EMAIL = "llmch@localhost"
 NOTES_REF = "refs/notes/llmch"
-_SUBJECT_CHARACTERS = 100
-# Spelled out, because `str.isprintable` depends on the Python version and a commit must not.
-_BLANKS_AND_CONTROLS = re.compile("[\x00-\x20\x7f-\xa0\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +31,6 @@ class OrderIdentity:
 def identify(order: WorkOrder, plan: str) -> OrderIdentity:
     """Return the identity of `order`; `plan` is the hash of its manifest, "" if it has none."""
     return OrderIdentity(order.id, order_key(order), plan)
-
-
-def describe_commit(order: WorkOrder, identity: OrderIdentity, date: str) -> CommitFacts:
-    """Return message, author and date of the commit. Runs on equal input give equal values."""
-    # The title comes from a model: as one plain line it can't forge a trailer.
-    title = _BLANKS_AND_CONTROLS.sub(" ", order.title).strip()
-    subject = f"{order.id}: {title}" if title else order.id
-    if len(subject) > _SUBJECT_CHARACTERS:
-        subject = subject[: _SUBJECT_CHARACTERS - 3] + "..."
-    covers = ", ".join(dict.fromkeys(order.covers))
-    trailers = identity.trailers() + (f"\nLlmch-Covers: {covers}" if covers else "")
-    return CommitFacts(f"{subject}\n\n{trailers}\n", AUTHOR, EMAIL, date)
 
 
 def landed_orders(messages: Iterable[tuple[str, str]]) -> Mapping[OrderIdentity, str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from factory.orders.commit_message import CommitTerms, describe_commit
 from factory.orders.documents import AttemptRecord, CommandFlag
-from factory.orders.identity import OrderIdentity, describe_commit, identify
+from factory.orders.identity import OrderIdentity, identify
 from factory.orders.read import LoadedOrder
 from factory.orders.verdict import Verdict
 from shared.git.commits import CommitFacts
@@ -17,13 +18,13 @@ from shared.work_order.schemas import WorkOrder
 class OrderTask:
     """Hold an order to be made on the commit `base`, with everything its result depends on.
 
-    Records go to `folder`. `date` is the date of the order's commit, as git spells dates.
+    Records go to `folder`.
     """
 
     loaded: LoadedOrder
     exempt: bool
     base: str
-    date: str
+    terms: CommitTerms
     folder: Path
 
     @property
@@ -40,10 +41,9 @@ class OrderTask:
         plan = self.loaded.plan
         return identify(self.order, plan.manifest_sha256 if plan else "")
 
-    @property
-    def commit_facts(self) -> CommitFacts:
-        """Return message, author and date of the order's commit."""
-        return describe_commit(self.order, self.identity, self.date)
+    def commit_facts(self, summary: str) -> CommitFacts:
+        """Return message, author and date of the order's commit; a model wrote `summary`."""
+        return describe_commit(self.order, self.identity, self.terms, summary)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,14 @@ from shared.errors import LlmchError
 class Passed:
     """Hold a verified commit in the workspace, which is not on the branch yet.
 
-    `verified` is the key of the verification; empty where the commit did not pass all of it.
+    `summary` is what the model says of its change. `verified` is the key of the verification; it is
+    empty where the commit did not pass all of it.
     """
 
     commit: str
     tree: str
     files: tuple[str, ...]
+    summary: str
     verified: str = ""
 
 

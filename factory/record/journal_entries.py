@@ -58,7 +58,8 @@ class FailureFacts:
 class RunBegun:
     """Record that a run holds the repo's lock and has its folder.
 
-    `earlier` are the earlier runs whose transcripts the run may use.
+    `earlier` are the earlier runs whose transcripts the run may use. `author` and `date` are those
+    of the run's commits; they are empty in the journal of an older version.
     """
 
     step: ClassVar[JournalStep] = JournalStep.RUN_BEGUN
@@ -71,6 +72,8 @@ class RunBegun:
     base: str
     transcript: Path
     earlier: tuple[EarlierRun, ...] = ()
+    author: str = ""
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)

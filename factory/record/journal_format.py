@@ -163,6 +163,8 @@ def _run_begun(facts: _Facts) -> RunBegun:
         earlier=tuple(
             _earlier(_Facts(each)) for each in facts.optional("earlier", facts.items) or ()
         ),
+        author=facts.optional("author", facts.text) or "",
+        date=facts.optional("date", facts.text) or "",
     )
 
 

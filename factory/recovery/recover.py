@@ -20,6 +20,7 @@ from factory.record.journal_entries import (
     OrderConcluded,
     OrderLanded,
     RunBegun,
+    RunConcluded,
     WorkspaceOpening,
 )
 from factory.recovery.interrupted_landing import (
@@ -29,6 +30,7 @@ from factory.recovery.interrupted_landing import (
 )
 from factory.workbench.side_workspaces import sweep_side_workspaces
 from factory.workbench.workspace import close_workspace, is_root_of
+from shared.ending import Ending
 from shared.events.event import Emit
 from shared.events.messages import Noted
 from shared.files.atomic_io import remove_drafts, write_json
@@ -80,6 +82,16 @@ def recover(git: Git, common_dir: Path, emit: Emit) -> tuple[EarlierRun, ...]:
         undo_half_landing(git, common_dir, last.half_landing)
     _finish_records(last)
     return tuple(each for each in last.earlier if each.transcript.is_file())
+
+
+def run_that_was_cut_off(common_dir: Path) -> RunBegun | None:
+    """Return how the latest run began, if it was killed or interrupted."""
+    entries = read_journal(journal_path(common_dir))
+    match entries[-1:]:
+        case () | (RunConcluded(ending=None | Ending.COMPLETED | Ending.ERROR),):
+            return None
+        case _:
+            return _begun(entries)
 
 
 def workspaces_of(entries: Sequence[Entry]) -> Iterator[Path]:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
 
 from factory.orders.branch_name import branch_of_earlier_versions, default_branch
-from factory.orders.command_settings import command_settings
+from factory.orders.commit_message import CommitTerms
 from factory.orders.documents import RunSummary
 from factory.orders.options import RunOptions
 from factory.orders.order_state import OrderState
 from factory.orders.read import LoadedOrder, decide_exempt, read_order
 from factory.orders.task import OrderTask
 from factory.record.journal import open_journal
-from factory.record.journal_entries import ListedOrder, RunBegun
+from factory.record.journal_entries import RunBegun
 from factory.record.status import StateFile
 from factory.record.summary import public_json
-from factory.recovery.recover import recover
+from factory.recovery.recover import recover, run_that_was_cut_off
 from factory.repo.lock import hold
 from factory.repo.path_names import name_paths
 from factory.repo.preflight import (
@@ -30,6 +28,8 @@ from factory.repo.preflight import (
     find_repo,
     inspect_repo,
 )
+from factory.run.authorship import commit_terms
+from factory.run.commission import Commission, describe_run, run_begun
 from factory.run.going_on import Standing, after_interruption
 from factory.run.opening import open_session
 from factory.run.parts import RunParts
@@ -40,34 +40,17 @@ from shared.errors import InterruptedRun, InvalidInput, LlmchError
 from shared.events.event import Emit
 from shared.events.messages import Warned
 from shared.files.atomic_io import make_folder, write_json
-from shared.git import trees
+from shared.git import refs, trees
 from shared.llm.record.earlier_run import EarlierRun
-from shared.llm.stack import Mode, ModelSource, open_model, transcript_of
+from shared.llm.stack import Mode, ModelSource, open_model
 from shared.run_record import (
-    ModelSettings,
     Recording,
     RunFolder,
     new_run_folder,
     new_run_id,
     recorded_run,
 )
-from shared.work_order.hashing import order_key
 from shared.work_order.schemas import VERIFY_SCRIPT
-
-
-@dataclass(frozen=True, slots=True)
-class Commission:
-    """Hold what one command asks for: which orders to run, how, and who replies.
-
-    `path` is the file or folder that the orders were read from.
-    """
-
-    command: Literal["run", "run-all"]
-    path: Path
-    orders: tuple[LoadedOrder, ...]
-    options: RunOptions
-    source: ModelSource
-    emit: Emit
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +100,7 @@ def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) 
         run.verify_base(0)
         if source.mode is Mode.LIVE:
             announce_forecast((loaded,), session, f"order {loaded.order.id}")
-        task = OrderTask(loaded, run.exempt[0], session.tip, session.date, recording.folder.path)
+        task = OrderTask(loaded, run.exempt[0], session.tip, session.terms, recording.folder.path)
         summary, error = session.execute(task)
         recording.results["summary"] = public_json(summary)
         if error:
@@ -132,10 +115,14 @@ def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) 
 
 @dataclass(frozen=True, slots=True)
 class HeldRepo:
-    """Hold a repo that no other run can take, with what the run before left for this one."""
+    """Hold a repo that no other run can take, with what the run before left for this one.
+
+    `cut_off` says how the run before began, if it was killed or interrupted.
+    """
 
     repo: Repo
     earlier: tuple[EarlierRun, ...]
+    cut_off: RunBegun | None
 
 
 @contextlib.contextmanager
@@ -145,7 +132,8 @@ def hold_repo(options: RunOptions, emit: Emit) -> Iterator[HeldRepo]:
     with hold(place.common_dir) as lock:
         place = replace(place, git=place.git.holding(lock))
         earlier = recover(place.git, place.common_dir, emit)
-        yield HeldRepo(inspect_repo(place, allow_dirty=options.allow_dirty), earlier)
+        cut_off = run_that_was_cut_off(place.common_dir)
+        yield HeldRepo(inspect_repo(place, allow_dirty=options.allow_dirty), earlier, cut_off)
 
 
 @contextlib.contextmanager
@@ -165,17 +153,18 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
         )
         skip_landed = commission.command == "run-all"
         refuse_files_in_the_way(held.repo, target, orders, skip_landed=skip_landed)
+        terms = _terms(commission, held, target)
         folder = new_run_folder(options.settings.artifacts_dir, "factory", run_id)
         watch = StateFile(held.repo.common_dir)
         journal = opened.enter_context(open_journal(held.repo.common_dir, watch))
-        journal.record(_run_begun(commission, folder, target, held.earlier))
-        head = describe_run(commission, target)
+        journal.record(run_begun(commission, folder, target, held.earlier, terms))
+        head = describe_run(commission, target, terms)
         recording = opened.enter_context(recorded_run(folder, head, commission.emit))
         opened.enter_context(_ensure_summary(folder))
         emit = recording.emit
         model = opened.enter_context(open_model(commission.source, folder.path, emit, held.earlier))
         session = opened.enter_context(
-            open_session(RunParts(options, held.repo, model, folder, journal, emit), target)
+            open_session(RunParts(options, held.repo, model, folder, journal, emit), target, terms)
         )
         for text in (
             *_warnings_about(held.repo),
@@ -203,23 +192,6 @@ def _warnings_about(repo: Repo) -> Iterator[str]:
         yield f"uncommitted changes are not part of this run: {name_paths(repo.changed)}"
 
 
-def _run_begun(
-    commission: Commission, folder: RunFolder, target: TargetBranch, earlier: tuple[EarlierRun, ...]
-) -> RunBegun:
-    orders = (each.order for each in commission.orders)
-    return RunBegun(
-        run_id=folder.run_id,
-        pid=os.getpid(),
-        started=folder.started.isoformat(timespec="milliseconds"),
-        folder=folder.path,
-        orders=tuple(ListedOrder(each.id, each.title) for each in orders),
-        branch=target.branch,
-        base=target.tip,
-        transcript=transcript_of(commission.source, folder.path),
-        earlier=earlier,
-    )
-
-
 @contextlib.contextmanager
 def _ensure_summary(folder: RunFolder) -> Iterator[None]:
     """Write a summary even where the run ends before an order has one."""
@@ -234,49 +206,21 @@ def _ensure_summary(folder: RunFolder) -> Iterator[None]:
         raise
 
 
+def _terms(commission: Commission, held: HeldRepo, target: TargetBranch) -> CommitTerms:
+    before = held.cut_off
+    if before and (before.branch, before.orders) != (target.branch, commission.listed):
+        before = None  # this run does other work
+    return commit_terms(held.repo.git, commission.options.settings.commit, before)
+
+
 def choose_branch(repo: Repo, orders: Sequence[LoadedOrder]) -> str:
     """Return the branch for orders that no branch is named for.
 
     A plan that was begun on the branch of an earlier version goes on there.
     """
     branch, before = default_branch(orders), branch_of_earlier_versions(orders)
-    begun = before and repo.git.commit_of(f"refs/heads/{before}")
-    return before if begun and not repo.git.commit_of(f"refs/heads/{branch}") else branch
-
-
-def describe_run(commission: Commission, target: TargetBranch) -> dict[str, Any]:
-    """Return what `run.json` says about the request for a run."""
-    options, orders = commission.options, commission.orders
-    plan = orders[0].plan
-    return {
-        "command": commission.command,
-        ("work_order" if commission.command == "run" else "workdir"): str(commission.path),
-        "manifest_sha256": plan.manifest_sha256 if plan else None,
-        "orders": [{"id": each.order.id, "order_key": order_key(each.order)} for each in orders],
-        "repo": str(options.repo.resolve()),
-        "branch": target.branch,
-        "base": target.tip,
-        "model": options.models.model(1),
-        "temperature": options.models.temperature,
-        "model_settings": _model_settings(commission).to_json(),
-        "max_attempts": options.settings.factory_attempts,
-        "timeout_seconds": options.settings.timeout_seconds,
-        "sandbox": options.settings.sandbox.backend,
-        "python": str(options.python),
-        "commands": command_settings(options).model_dump(mode="json"),
-    }
-
-
-def _model_settings(commission: Commission) -> ModelSettings:
-    models, attempts = commission.options.models, commission.options.settings.factory_attempts
-    return ModelSettings(
-        models=tuple(models.model(attempt) for attempt in range(1, attempts + 1)),
-        temperature=models.temperature,
-        max_output_tokens=models.max_output_tokens,
-        reasoning_effort=models.reasoning_effort,
-        replies=commission.source.mode,
-        base_url=commission.source.base_url,
-    )
+    begun = before and refs.commit_of(repo.git, f"refs/heads/{before}")
+    return before if begun and not refs.commit_of(repo.git, f"refs/heads/{branch}") else branch
 
 
 def prepare_export(repo: Repo, folder: Path | None, flag: str) -> None:

@@ -10,6 +10,7 @@ from factory.judging.known_red import RedCommits
 from factory.judging.warm_checker import WarmChecker
 from factory.landing.land import Landing
 from factory.landing.reverify import Merging
+from factory.orders.commit_message import CommitTerms
 from factory.recovery.signals import deferring_signals
 from factory.repo.preflight import TargetBranch
 from factory.run.baseline import Baseline
@@ -18,18 +19,16 @@ from factory.run.parts import RunParts
 from factory.run.session import Session
 from factory.workbench.pool import WorkbenchPool
 from shared.languages.python.language import PYTHON
-from shared.run_record import commit_date
 
 
 @contextlib.contextmanager
-def open_session(parts: RunParts, target: TargetBranch) -> Iterator[Session]:
+def open_session(parts: RunParts, target: TargetBranch, terms: CommitTerms) -> Iterator[Session]:
     """Open the workbenches and all that works on them, for as long as the block runs.
 
     The first workbench is opened at once, so that a missing sandbox is reported before anything
     else. Raises `SandboxUnavailable` then.
     """
     _import_ahead()
-    date = commit_date(parts.folder.started)
     options, repo, folder, emit = parts.options, parts.repo, parts.folder, parts.emit
     pool = WorkbenchPool(options, repo, parts.journal, folder.run_id, emit)
     checker, red = WarmChecker(PYTHON), RedCommits()
@@ -41,7 +40,7 @@ def open_session(parts: RunParts, target: TargetBranch) -> Iterator[Session]:
             landing=Landing(repo.git, repo.common_dir, target.branch, folder.run_id),
             execution=Execution(parts, pool, checker, red),
             merging=Merging(options, repo, pool, checker, red, emit),
-            date=date,
+            terms=terms,
             tip=target.tip,
             branch_exists=target.exists,
         )

@@ -10,8 +10,9 @@ from typing import Literal
 
 from factory.landing.land import Landing
 from factory.landing.reverify import Merging, SentBack
+from factory.orders.commit_message import CommitTerms
 from factory.orders.documents import CommandFlag, RunSummary
-from factory.orders.identity import NOTES_REF, describe_commit, identify
+from factory.orders.identity import NOTES_REF
 from factory.orders.task import OrderResult, OrderTask
 from factory.orders.verdict import Errored, Failed, Passed, Verdict
 from factory.record.journal_entries import (
@@ -51,7 +52,7 @@ class Session:
     landing: Landing
     execution: Execution
     merging: Merging
-    date: str
+    terms: CommitTerms
     tip: str
     """The commit the branch stands at (or will start from)."""
     branch_exists: bool
@@ -84,16 +85,17 @@ class Session:
         match verdict:
             case Failed(brief):
                 return SentBack(f"{brief.stage} on an older state")
-            case Passed(files=files):
+            case Passed():
                 try:
                     merged = self.merging.onto(self.tip, task, verdict)
                 except LlmchError as error:
                     return replace(result, verdict=Errored(error.message, error))
                 if isinstance(merged, SentBack):
                     return merged
-                return replace(
-                    result, verdict=Passed(merged.commit, merged.tree, files, merged.verified)
+                on_tip = replace(
+                    verdict, commit=merged.commit, tree=merged.tree, verified=merged.verified
                 )
+                return replace(result, verdict=on_tip)
             case Errored():
                 return result
 
@@ -200,9 +202,8 @@ class Session:
         commit = result.verdict.commit
         model = result.records[-1].model or "unknown"
         note = f"run: {self.parts.folder.run_id}\nmodel: {model}\nattempts: {len(result.records)}\n"
-        facts = describe_commit(task.loaded.order, identify(task.loaded.order, ""), self.date)
         try:
-            commits.add_note(self.parts.repo.git, NOTES_REF, commit, note, facts)
+            commits.add_note(self.parts.repo.git, NOTES_REF, commit, note, task.commit_facts(""))
         except GitFailed as failed:
             self.parts.emit(Warned(f"no note was added to {commit[:12]}: {failed.message}"))
 

@@ -1,8 +1,8 @@
 """Declares every setting, each once: type, name, reader, default, meaning, flag.
 
 The flags of the verbs, the `LLMCH_*` variables and the table in `docs/settings.md` come from these
-declarations. A new setting is one field here and its use; `roles` and `sandbox` beside this file
-declare the tables of those names.
+declarations. A new setting is one field here and its use; `roles`, `sandbox` and `commit` beside
+this file declare the tables of those names.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from shared.llm.cost.prices import KNOWN_PRICES, Prices, extend_prices
 from shared.llm.cost.windows import KNOWN_WINDOWS, Windows, extend_windows
+from shared.settings.commit import CommitSettings
 from shared.settings.declaration import Flag, FlagGroup, FlagKind, Keys, keys_of, setting, table
 from shared.settings.package_folders import PACKAGE_FOLDERS
 from shared.settings.roles import FactorySettings, PlannerSettings, ReviewerSettings
@@ -153,6 +154,7 @@ class Settings:
         flag=Flag("--max-attempts", FlagGroup.ATTEMPTS, "N"),
     )
     sandbox: SandboxSettings = table(SandboxSettings)
+    commit: CommitSettings = table(CommitSettings)
 
 
 KEYS: Keys = {key.name: key for key in keys_of(Settings)}

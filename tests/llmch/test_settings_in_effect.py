@@ -14,7 +14,7 @@ import pytest
 
 from factory.sandbox import find_backends
 from shared.settings.settings import KEYS
-from tests.harness import commit_all, order
+from tests.harness import commit_all, git, order
 from tests.llmch.command_line import Said, Say, model_server, plan_reply, write_reply
 from tests.planner import plans
 from tests.shared.llm.scripted_server import Act, ScriptedServer, scripted_server
@@ -238,6 +238,16 @@ def cost(world: World) -> object:
     return world.run().document["usage"]["cost_usd"] == 0
 
 
+def commit_said(form: str) -> Callable[[World], object]:
+    """Observe a commit, as `git log` shows it in this form."""
+
+    def observe(world: World) -> object:
+        commit = world.run("test -f hello.txt").document["commit"]
+        return git(world.repo, "log", "-1", f"--format={form}", commit)
+
+    return observe
+
+
 def room(world: World) -> object:
     """Observe the room for a reply under a cap."""
     world.monkeypatch.setenv("LLMCH_MAX_TOKENS", "1000000")
@@ -274,6 +284,15 @@ CASES = {
     "sandbox.read": Case("{scratch}/outside", reads, False, True, (contained,)),
     "sandbox.write": Case("{scratch}/outside", writes, False, True, (contained,)),
     "sandbox.env": Case("MY_COLOUR", sees_colour, False, True),
+    "commit.author": Case(
+        "Grace <grace@example.org>",
+        commit_said("%an %ae %cn"),
+        "llmch llmch@localhost llmch",
+        "Grace grace@example.org Grace",
+    ),
+    "commit.subject": Case(
+        "conventional", commit_said("%s"), "WO-01: Say hello", "feat: say hello"
+    ),
     "protected_branches": Case("work", lambda world: world.run().code, 0, 5),
     "strict_acceptance": Case("true", hollow, "PASS", "FAIL"),
     "link": Case("none", linked, True, False),

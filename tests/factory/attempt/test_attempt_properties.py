@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from factory.attempt.staging import write_files
 from factory.judging.excerpt import cut, stable_excerpt
+from factory.orders.commit_message import CommitTerms, describe_commit
 from factory.orders.documents import FileWrite, WriteProposal
-from factory.orders.identity import OrderIdentity, describe_commit, identify, landed_orders
+from factory.orders.identity import OrderIdentity, identify, landed_orders
 from factory.orders.limits import MAX_EXCERPT_CHARACTERS
 from factory.proposal.scope import check_proposal
 from factory.repo.path_names import name_paths, printable
@@ -22,6 +23,7 @@ from factory.workbench.tree import Tree
 from shared.git import commits
 from shared.git.client import Git
 from shared.git.commits import CommitFacts
+from shared.git.identity import Identity
 from shared.work_order.hashing import EMPTY_SHA256
 from shared.work_order.schemas import WorkOrder, parse_document
 from tests.harness import fingerprint, git, order
@@ -250,12 +252,15 @@ titles = st.one_of(
 )
 
 
+TERMS = CommitTerms(Identity("Ada", "ada@example.org"), "@1 +0000")
+
+
 def described(title: str, plan: str) -> tuple[OrderIdentity, CommitFacts]:
     work_order = parse_document(WorkOrder, order()).model_copy(update={"title": title})
     identity = identify(
         parse_document(WorkOrder, order(intent="x")), plan
     )  # of the title nothing may depend
-    return identity, describe_commit(work_order, identity, "@1 +0000")
+    return identity, describe_commit(work_order, identity, TERMS, "")
 
 
 @EXAMPLES

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from factory.orders.branch_name import LONGEST_SLUG, default_branch, slug
 from factory.orders.read import read_order, read_workdir
 from shared.git.client import Git
+from shared.git.refs import branch_name_allowed
 from tests.fakes import proposal
 from tests.harness import Factory, Json, git, hashed, manifest, order, write_plan, writing
 
@@ -56,7 +57,7 @@ def test_git_takes_every_name(tmp_path_factory: pytest.TempPathFactory, title: s
     (folder / "WO-01.json").write_text(json.dumps(order(title=title)))
     name = default_branch([read_order(folder / "WO-01.json")])
     assert re.fullmatch(r"factory/[a-z0-9-]+-[0-9a-f]{8}", name)
-    assert Git(folder).branch_name_allowed(name)
+    assert branch_name_allowed(Git(folder), name)
 
 
 def test_a_plan_has_one_branch_whoever_planned_it_and_whichever_order_runs(tmp_path: Path) -> None:

@@ -430,7 +430,7 @@ def test_without_a_target_repo_a_file_that_came_with_a_clone_does_not_decide(
         ("max_cots = 1", "max_cots", "did you mean max_cost?"),
         ("[sandbox]\nnetwork = 1", "sandbox.network", "did you mean sandbox.net?"),
         ("[planer]\nmodel = 'x'", "planer", "did you mean planner"),
-        ("zzzzz = 1", "zzzzz", "the settings are artifacts_dir, dependencies"),
+        ("zzzzz = 1", "zzzzz", "the settings are artifacts_dir, commit.author, commit.subject"),
         ('"sandbox.net" = "host"', "sandbox.net", "did you mean sandbox.net?"),
     ],
 )
