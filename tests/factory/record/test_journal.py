@@ -73,6 +73,8 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         branch=texts,
         base=texts,
         transcript=paths,
+        author=texts,
+        date=texts,
         earlier=st.lists(earlier, max_size=3).map(tuple),
     ),
     st.builds(WorkspaceOpening, paths),
