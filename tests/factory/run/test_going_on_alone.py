@@ -18,7 +18,7 @@ from shared.events.event import Event
 from shared.events.order_commands import CommandStarted
 from shared.llm.client import Request
 from tests.fakes import proposal
-from tests.harness import Factory, Json, git, manifest, order, stages, write_plan
+from tests.harness import Factory, Json, factory_branch, git, manifest, order, stages, write_plan
 
 GOOD = proposal({"hello.txt": "hello\n"})
 BAD = proposal({"stray.txt": "x\n"})
@@ -66,7 +66,7 @@ def test_after_an_interrupt_an_order_of_a_plan_goes_on_on_its_branch(factory: Fa
 
     interrupted(factory, {"branch": None}, AttemptStage.VERIFY, path)
     again = factory.run(path, [], branch=None)
-    assert (again.verdict, again.branch) == ("PASS", "factory/01PLANNERRUN")
+    assert (again.verdict, again.branch) == ("PASS", factory_branch(factory.repo))
 
 
 @pytest.mark.parametrize("name", OPTIONS)
