@@ -25,7 +25,7 @@ from factory.dependencies.node.locks import (
     unsynchronised,
 )
 from factory.dependencies.store import kept
-from factory.sandbox.linked import Linked
+from factory.sandbox.linked import Linked, linked_modules
 
 _MANIFEST: Final = "package.json"
 _MODULES: Final = "node_modules"
@@ -168,4 +168,4 @@ def _modules_below(folder: Path, files: Iterable[str]) -> Iterable[Linked]:
         above, _, name = path.rpartition("/")
         modules = folder / above / _MODULES
         if name == _MANIFEST and modules.is_dir() and not modules.is_symlink():
-            yield Linked(posixpath.join(above, _MODULES), modules)
+            yield linked_modules(posixpath.join(above, _MODULES), modules)
