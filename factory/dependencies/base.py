@@ -26,6 +26,17 @@ _PASSED_ON = re.compile(
 )
 
 
+_UNREACHABLE: Final = re.compile(
+    r"NewConnectionError|Failed to establish a new connection|Temporary failure in name resolution"
+    r"|ECONNREFUSED|ECONNRESET|ENOTFOUND|ETIMEDOUT|EAI_AGAIN|Could not resolve host|dial tcp"
+    r"|error sending request|Failed to connect|Couldn't connect to server|Network is unreachable"
+)
+
+
+class RegistryUnreachable(EnvironmentFault):
+    """Say that an installer could not reach a registry, so that no other manifest would help."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """Hold what commands get of what was prepared.
@@ -86,9 +97,14 @@ def run_installer(
         raise EnvironmentFault(str(error), remedy) from error
     if done.timed_out or done.exit_code != 0:
         said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-2000:]
-        reason = f"no end after {INSTALL_SECONDS:g} s" if done.timed_out else said
         name = Path(argv[0]).name
+        if done.timed_out or _UNREACHABLE.search(said):
+            reason = f"no end after {INSTALL_SECONDS:g} s" if done.timed_out else said
+            raise RegistryUnreachable(
+                f"{name} could not reach the registry of the target's dependencies: {reason}",
+                f"look at the network and at the settings of {name}, or {remedy}",
+            )
         raise EnvironmentFault(
-            f"the target's dependencies could not be installed ({name}): {reason}", remedy
+            f"the target's dependencies could not be installed ({name}): {said}", remedy
         )
     return done

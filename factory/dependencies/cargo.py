@@ -177,7 +177,8 @@ def _vendor(
     (place / "Cargo.toml").write_text(manifest, encoding="utf-8")
     if lock:
         (place / "Cargo.lock").write_text(lock, encoding="utf-8")
-    argv = [cargo, "vendor", "--quiet", "--versioned-dirs", str(crates)]
+    argv = [cargo, "vendor", "--quiet", "--versioned-dirs", "--respect-source-config"]
+    argv.append(str(crates))
     run_installer(argv, place, variables, remedy=_REMEDY)
     config = (
         '[source.crates-io]\nreplace-with = "prepared"\n'

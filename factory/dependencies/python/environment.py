@@ -16,7 +16,7 @@ from factory.dependencies.manifests import Manifests
 from factory.dependencies.python.requirements import REQUIREMENT
 from factory.dependencies.python.wishes import Wishes, read_wishes
 from factory.dependencies.store import kept
-from factory.sandbox.visible.interpreter import interpreter_of
+from factory.sandbox.visible.interpreter import interpreter_of, virtual_root
 
 _REMEDY: Final = "prepare an environment and pass --python, or leave out --deps auto"
 
@@ -28,7 +28,7 @@ def prepare_python(files: Manifests, workshop: Workshop) -> Prepared:
     not added. Raises `InvalidInput` as `read_wishes` does, and `EnvironmentFault` with the
     installer's own words.
     """
-    base = interpreter_of(workshop.python.absolute())
+    base = interpreter_of(_base_of(workshop.python.absolute()))
     wishes = read_wishes(files, _markers_of(base.tag))
     wanted = wishes.lines
     if not wanted:
@@ -43,6 +43,11 @@ def prepare_python(files: Manifests, workshop: Workshop) -> Prepared:
     key = json.dumps([wishes.key, str(base.executable), base.tag])
     folder = kept(workshop.cache, key, make)
     return Prepared(python=folder / "bin" / "python", notes=wishes.notes)
+
+
+def _base_of(python: Path) -> Path:
+    """Return the Python below a virtual environment, whose installed packages may run at start."""
+    return python.resolve() if virtual_root(python) else python
 
 
 def _is_pytest(requirement: str) -> bool:
