@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
-import sys
 from pathlib import Path
 
+from factory.dependencies.own_environment import choose_python
 from factory.orders.ladder import parse_ladder
 from factory.orders.model_choice import ModelChoice
 from factory.orders.options import RunOptions
 from factory.orders.reply_format import ReplyFormat
 from factory.repo.preflight import BranchPolicy
-from shared.errors import InvalidInput
 from shared.llm.wire.access import is_openai
 from shared.settings.declaration import FlagGroup
 from shared.settings.flags import add_setting_flags
@@ -48,11 +46,13 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
     Raises `InvalidInput` if the interpreter for commands does not exist.
     """
     forced = None if args.reply_format == _AUTO else ReplyFormat(args.reply_format)
+    chosen = choose_python(settings.python, args.repo)
     return RunOptions(
         repo=args.repo,
         settings=settings,
         models=model_choice(settings, forced),
-        python=find_interpreter(settings.python),
+        python=chosen.python,
+        python_why=chosen.why,
         branch=args.branch,
         policy=_policy(args),
         start=args.commit_hash,
@@ -113,8 +113,8 @@ def _add_sandbox_arguments(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     group.add_argument(
         "--deps", choices=("off", "auto"), default="off",
-        help="auto: install the packages that the target declares, wheels only, in a cached "
-        "environment (off)",
+        help="auto: install what the target's manifests and locks declare, without running any of "
+        "its code, in a cached folder (off)",
     )  # fmt: skip
     add_setting_flags(group, FlagGroup.SANDBOX)
     group.add_argument(
@@ -141,22 +141,6 @@ def model_choice(settings: Settings, forced: ReplyFormat | None = None) -> Model
         trusted_schemas=is_openai(os.environ, role.base_url),
         reply_format=forced,
     )
-
-
-def find_interpreter(named: str | None) -> Path:
-    """Return the interpreter that commands get as `python`.
-
-    It is the program `named`, or the interpreter that runs llmch if `named` is `None`. Raises
-    `InvalidInput` if there is no such program.
-    """
-    if named is None:
-        return Path(sys.executable)
-    found = shutil.which(named)
-    if found is None:
-        raise InvalidInput(
-            f"--python {named}: the program does not exist", "give the path of an interpreter"
-        )
-    return Path(found).absolute()
 
 
 def _whole(text: str) -> int:

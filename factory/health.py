@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from factory.dependencies.own_environment import choose_python
 from factory.recovery.reset import find_run_leftovers
 from factory.repo.lock import holder
 from factory.repo.preflight import RepoPlace, find_repo, inspect_repo
 from factory.sandbox import find_backends
 from factory.workbench.workspace import workspaces_root
-from shared.errors import LlmchError
+from shared.errors import InvalidInput, LlmchError
 from shared.health import Checkup, Health, check_folder
 
 
-def check_interpreter(named: str | None) -> Checkup:
-    """Return whether there is an interpreter for commands: the `named` program, else our own."""
-    if named is not None and shutil.which(named) is None:
+def check_interpreter(named: str | None, repo: Path | None = None) -> Checkup:
+    """Return which interpreter commands get, and why; the one `named` may not exist."""
+    try:
+        chosen = choose_python(named, repo)
+    except InvalidInput:
         detail = f"{named} was not found"
         return Checkup("python", Health.BROKEN, detail, "correct --python or the setting `python`")
     own = ".".join(map(str, sys.version_info[:3]))
-    return Checkup("python", Health.WELL, f"{own}; commands get {named or sys.executable}")
+    detail = f"{own}; commands get {chosen.python}: {chosen.why}"
+    return Checkup("python", Health.WELL, detail)
 
 
 def check_sandboxes() -> Iterator[Checkup]:

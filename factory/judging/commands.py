@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
-from factory.judging.brief import brief_of, brief_of_fault
+from factory.judging.brief import brief_of, brief_of_fault, with_facts
+from factory.judging.declared import follow_manifests, not_installed
 from factory.judging.environment import find_fault
 from factory.judging.excerpt import cut, stable_excerpt, stable_text
 from factory.judging.failure.account import account_of
@@ -111,6 +112,8 @@ class _Phase:
 
 def run_checks(judging: Judging) -> Judgement:
     """Run every check up to the first that fails. Raises `CommandFailed` if a log is refused."""
+    if refused := follow_manifests(judging.bench, judging.order):
+        return Judgement((), (), refused)
     verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY, judging.red)
     checks = verification_of(judging.tree, exempt=judging.task.exempt)
     key = _verification_key(checks, judging)  # before a command can change what it depends on
@@ -151,6 +154,7 @@ def try_acceptance(judging: Judging) -> Iterator[tuple[str, CmdResult]]:
     No event is emitted, because such a run is not a step of an attempt. Raises as `run_checks`
     does.
     """
+    judging.bench.follow_manifests()
     for number, text in enumerate(dict.fromkeys(judging.order.acceptance_commands), 1):
         check = parse_check(text)
         yield text, _result(_execute(check, judging, f"accept_{number}"), judging, "")
@@ -193,7 +197,11 @@ def _billed(brief: FailureBrief, ended: Ended, judging: Judging) -> FailureBrief
     """Return the brief as a fault of the environment, if that is what made the command fail."""
     around = surroundings_of(judging.bench, judging.options, judging.task.base, judging.written)
     fault = find_fault(ended, around)
-    return brief if fault is None else brief_of_fault(fault, brief)
+    if fault is not None:
+        return brief_of_fault(fault, brief)
+    if judging.options.install_dependencies:
+        return brief
+    return with_facts(brief, not_installed(ended, judging.tree, tuple(judging.written)))
 
 
 def _run_with_retries(

@@ -35,6 +35,7 @@ def verification_key(
         "variables": {name: os.environ.get(name) for name in settings.sandbox.env},
         "python": _describe(interpreter_of(bench.python)),
         "linked": [(each.path, str(each.source), _changed(each.source)) for each in bench.linked],
+        "prepared": sorted(bench.supplies.prepared.environment.items()),
         "timeout_seconds": settings.timeout_seconds,
     }
     return sha256_bytes(json.dumps(document, sort_keys=True).encode())

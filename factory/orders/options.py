@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from factory.orders.model_choice import ModelChoice
@@ -18,6 +18,8 @@ class RunOptions:
     settings: Settings
     models: ModelChoice
     python: Path
+    python_why: str = field(default="", kw_only=True)
+    """Why commands get this interpreter, in a few words for the first lines of a run."""
     branch: str | None = None
     policy: BranchPolicy = BranchPolicy.EITHER
     start: str | None = None

@@ -128,6 +128,7 @@ def rejected_tree(
             pool.prepare(baseline)
             with pool.lend(baseline) as bench:
                 _put(bench, proposal, attempt)
+                bench.follow_manifests()
                 yield bench
         finally:
             with deferring_signals():

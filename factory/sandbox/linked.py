@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Sequence
@@ -18,17 +19,49 @@ _COPY_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """Map the real folder `source` to the `path` in the workspace where commands find it."""
+    """Map the real folder `source` to the `path` in the workspace where commands find it.
+
+    `leads_back` says that it holds links to folders beside it, such as the packages of the same
+    repo. In the workspace they must lead to the workspace's folders.
+    """
 
     path: str
     source: Path
+    leads_back: bool = False
+
+
+def package_links(folder: Path) -> tuple[Path, ...]:
+    """Return the packages in `node_modules` that are links.
+
+    Package managers put them at the top of the folder, or one deeper for a scope (`@scope/x`).
+    """
+    with contextlib.suppress(OSError):
+        scopes = [each for each in sorted(folder.iterdir()) if each.name.startswith("@")]
+        entries = [*sorted(folder.iterdir())]
+        for scope in scopes:
+            if not scope.is_symlink() and scope.is_dir():
+                entries.extend(sorted(scope.iterdir()))
+        return tuple(each for each in entries if each.is_symlink())
+    return ()
+
+
+def target_of(link: Path) -> Path:
+    """Return where a link leads, without following it any further."""
+    return Path(os.path.normpath(link.parent / link.readlink()))
+
+
+def linked_modules(path: str, source: Path) -> Linked:
+    """Return `node_modules` at `source` as the folder that commands find at `path`."""
+    leads_back = any(not target_of(each).is_relative_to(source) for each in package_links(source))
+    return Linked(path, source, leads_back)
 
 
 class Placement(StrEnum):
     """Say how a backend shows a folder at another place."""
 
     MOUNT = "mount"  # the sandbox mounts it, read-only, on an empty folder
-    SYMLINK = "symlink"  # the kernel refuses writes to what the link leads to
+    SYMLINK = "symlink"  # the kernel refuses writes to what the link leads to; a folder that leads
+    # back is copied, because its links would lead to folders beside the original
     COPY = "copy"  # nothing would refuse a write, so commands get a copy without write permission
 
 
@@ -72,7 +105,10 @@ class LinkedFolders:
             folder = folder / parent
             _make_folder(folder, self._aside)
         place = folder / name
-        match self._placement:
+        placement = self._placement
+        if placement is Placement.SYMLINK and linked.leads_back:
+            placement = Placement.COPY
+        match placement:
             case Placement.MOUNT:
                 if not _is_empty_folder(place):
                     _clear(place, self._aside)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from factory.proposal.scope import FileState
 from factory.repo.preflight import Repo
-from factory.sandbox.linked import Linked
+from factory.sandbox.linked import Linked, linked_modules, package_links, target_of
 from factory.workbench.tree import Tree
 from factory.workbench.workspace import Workspace
 from shared.errors import PreflightRefused
@@ -19,6 +21,12 @@ from shared.settings.package_folders import PACKAGE_FOLDERS, PackageFolder
 from shared.settings.values.paths import Links
 
 _Files = Mapping[str, FileState]
+
+_MOST_PLACES: Final = 500
+_PATTERNS: Final = {name for each in PACKAGE_FOLDERS for name in (*each.locks, *each.manifests)}
+_MANIFEST_NAMES: Final = re.compile(
+    r"(?:.*/)?(?:" + "|".join(fnmatch.translate(each) for each in sorted(_PATTERNS)) + ")"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +87,47 @@ def find_links(wanted: Links, repo: Repo) -> Linking:
 
 
 def _installed_packages(repo: Repo) -> Linking:
-    found = [each for each in PACKAGE_FOLDERS if (repo.tree / each.name).is_dir()]
-    ignored = _ignored(repo, [each.name for each in found]) if found else frozenset()
+    found = _package_folders(repo)
+    ignored = _ignored(repo, list(found)) if found else frozenset()
     candidates, warnings = [], []
     tree = Tree(repo.tree)
-    for each in found:
-        if each.name not in ignored:
+    for path, folder in found.items():
+        if path not in ignored:
             continue  # the folder belongs to the project
-        if problem := _problem_with(each.name, repo.tree):
-            warnings.append(f"{each.name} is not shown to commands: {problem}")
+        described = _described(tree, path, folder)
+        if folder.needs_files and not described:
             continue
-        described_by = each, _described(tree, each)
-        candidates.append(_Candidate(_linked(each.name, repo), described_by))
+        if problem := _problem_with(path, repo.tree):
+            warnings.append(f"{path} is not shown to commands: {problem}")
+            continue
+        warnings.extend(_leading_out(path, repo.tree))
+        candidates.append(_Candidate(_linked(path, repo), (folder, described)))
     return Linking(tuple(candidates), tuple(warnings))
+
+
+def _package_folders(repo: Repo) -> dict[str, PackageFolder]:
+    """Return the package folders of the checkout by path: at the root, and beside manifests."""
+    tracked = index.tracked_files(repo.git)
+    names = _MANIFEST_NAMES
+    beside = {path.rpartition("/")[0] for path in tracked if names.fullmatch(path)}
+    places = sorted(beside | {""}, key=lambda place: (place.count("/"), place))[:_MOST_PLACES]
+    found = {}
+    for place in places:
+        for folder in PACKAGE_FOLDERS:
+            path = f"{place}/{folder.name}" if place else folder.name
+            if (repo.tree / path).is_dir():
+                found[path] = folder
+    return found
+
+
+def _leading_out(path: str, root: Path) -> Iterator[str]:
+    """Yield warnings about packages that are links to places outside of the repo."""
+    if not path.endswith("node_modules"):
+        return  # the links of a virtual environment lead to its Python, which is shown
+    for link in package_links(root / path):
+        if not target_of(link).is_relative_to(root):
+            name = link.relative_to(root)
+            yield f"{name} is a link that leads out of the repo: commands cannot follow it"
 
 
 def _cannot_show(path: str, problem: str) -> PreflightRefused:
@@ -102,7 +138,8 @@ def _cannot_show(path: str, problem: str) -> PreflightRefused:
 
 
 def _linked(path: str, repo: Repo) -> Linked:
-    return Linked(path, (repo.tree / path).resolve())
+    source = (repo.tree / path).resolve()
+    return linked_modules(path, source) if path.endswith("node_modules") else Linked(path, source)
 
 
 def _problem_with(path: str, root: Path) -> str:
@@ -145,7 +182,7 @@ def _reason_against(candidate: _Candidate, workspace: Workspace) -> str:
     if candidate.described_by is None:
         return ""
     folder, before = candidate.described_by
-    now = _described(workspace.tree, folder)
+    now = _described(workspace.tree, path, folder)
     differing = sorted(each for each in {*before, *now} if before.get(each) != now.get(each))
     if not differing:
         return ""
@@ -155,17 +192,34 @@ def _reason_against(candidate: _Candidate, workspace: Workspace) -> str:
     )
 
 
-def _described(tree: Tree, folder: PackageFolder) -> _Files:
-    """Return the states of the files that say what belongs in `folder`, which is at the root.
+def _described(tree: Tree, path: str, folder: PackageFolder) -> _Files:
+    """Return the states of the files that say what belongs in the package folder at `path`.
 
-    Those files are its lock files; without any lock file, its manifests.
+    Those files are the nearest lock files, beside the folder or above it, and beside it the
+    manifests if the lock is above. Without any lock file they are the manifests beside the folder.
     """
-    names = sorted(entry.name for entry in tree.root.iterdir())
-    for patterns in (folder.locks, folder.manifests):
-        found = {name: tree.state_of(name) for name in _matching(names, patterns)}
-        if found:
-            return found
-    return {}
+    beside = path.rpartition("/")[0]
+    manifests = _states(tree, beside, folder.manifests)
+    above = beside
+    while True:
+        if locks := _states(tree, above, folder.locks):
+            return locks if above == beside else {**locks, **manifests}
+        if not above:
+            return manifests
+        above = above.rpartition("/")[0]
+
+
+def _states(tree: Tree, place: str, patterns: Sequence[str]) -> _Files:
+    here = tree.root / place
+    if any(each.is_symlink() for each in (here, *here.parents) if each.is_relative_to(tree.root)):
+        return {}
+    try:
+        names = sorted(entry.name for entry in here.iterdir())
+    except OSError:
+        return {}
+    prefix = f"{place}/" if place else ""
+    found = (f"{prefix}{name}" for name in _matching(names, patterns))
+    return {path: tree.state_of(path) for path in found}
 
 
 def _matching(names: Sequence[str], patterns: Sequence[str]) -> Iterator[str]:

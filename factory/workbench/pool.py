@@ -13,20 +13,18 @@ from factory.orders.options import RunOptions
 from factory.record.journal_entries import WorkspaceOpened, WorkspaceOpening
 from factory.repo.preflight import Repo
 from factory.sandbox import Policy, Sandbox, open_sandbox
-from factory.sandbox.linked import Linked
-from factory.sandbox.visible.dependencies import prepare_dependencies
-from factory.workbench.linking import Linking, find_links
+from factory.workbench.linking import find_links
+from factory.workbench.supplies import Supplier, Supplies
 from factory.workbench.workbench import Workbench
 from factory.workbench.workspace import (
     Workspace,
     close_workspace,
-    dependencies_root,
     open_workspace,
     workspace_refused,
     workspaces_root,
 )
 from shared.events.event import Emit
-from shared.events.messages import Noted, Warned
+from shared.events.messages import Noted
 
 
 class WorkspaceLog(Protocol):
@@ -49,10 +47,8 @@ class WorkbenchPool:
         self._repo = repo
         self._journal = journal
         self._root = workspaces_root() / run_id
-        self._python: Path | None = None
         self._emit = emit
-        self._linking = Linking()
-        self._warned: set[str] = set()
+        self._supplier = Supplier(options, emit)
         self._lock = threading.Lock()
         self._idle: list[Workbench] = []
         self._roots: list[Path] = []
@@ -62,7 +58,10 @@ class WorkbenchPool:
 
         Raises `PreflightRefused` if the setting `link` names a folder that cannot be shown.
         """
-        self._linking = find_links(self._options.settings.link, self._repo)
+        options = self._options
+        self._supplier.linking = find_links(options.settings.link, self._repo)
+        if options.python_why:
+            self._emit(Noted(f"python is {options.python}: {options.python_why}"))
         self._idle.append(self._open(commit))
 
     @contextlib.contextmanager
@@ -78,7 +77,10 @@ class WorkbenchPool:
         elif bench.used or bench.workspace.baseline != commit:
             bench.workspace.baseline = commit
             bench.reset()
-            self._relink(bench)
+            linked = bench.linked
+            self._supply_again(bench)
+            if bench.linked != linked:  # the branch may have files in the place of a folder
+                bench.workspace.reset()
         bench.used = True
         try:
             yield bench
@@ -101,33 +103,25 @@ class WorkbenchPool:
             self._journal.record(WorkspaceOpening(root))
             workspace = open_workspace(self._repo.git, root, commit)
             self._journal.record(WorkspaceOpened(root))
-            if self._python is None:
-                self._python = self._interpreter(workspace)
-            linked = self._choose_links(workspace)
-            workspace.link(frozenset(each.path for each in linked))
-            policy = self._policy(workspace, self._python, linked)
+            supplies = self._supplier.supplies_of(workspace)
+            workspace.link(frozenset(each.path for each in supplies.linked))
+            policy = self._policy(workspace, supplies)
             sandbox = self._sandbox(policy)
             if len(self._roots) == 1:
                 self._emit(Noted(sandbox.describe()))
-            return Workbench(workspace, sandbox, self._python, policy.temporary, linked)
+            python, temporary = policy.python, policy.temporary
+            supply = self._supply_again if self._options.install_dependencies else None
+            return Workbench(workspace, sandbox, python, temporary, supplies, supply)
 
-    def _relink(self, bench: Workbench) -> None:
-        """Choose the linked folders for the new baseline; if they changed, open a new sandbox."""
-        linked = self._choose_links(bench.workspace)
-        if linked == bench.linked:
+    def _supply_again(self, bench: Workbench) -> None:
+        """Give a workbench what its tree asks for now; if that changed, open a new sandbox."""
+        supplies = self._supplier.supplies_of(bench.workspace, bench.supplies)
+        if supplies == bench.supplies:
             return
-        bench.workspace.link(frozenset(each.path for each in linked))
-        bench.workspace.reset()
-        bench.linked = linked
-        bench.sandbox = self._sandbox(self._policy(bench.workspace, bench.python, linked))
-
-    def _choose_links(self, workspace: Workspace) -> tuple[Linked, ...]:
-        chosen = self._linking.choose(workspace)
-        for warning in chosen.warnings:
-            if warning not in self._warned:
-                self._warned.add(warning)
-                self._emit(Warned(warning))
-        return chosen.linked
+        bench.workspace.relink(frozenset(each.path for each in supplies.linked))
+        policy = self._policy(bench.workspace, supplies)
+        bench.supplies, bench.python = supplies, policy.python
+        bench.sandbox = self._sandbox(policy)
 
     def _sandbox(self, policy: Policy) -> Sandbox:
         try:
@@ -135,29 +129,17 @@ class WorkbenchPool:
         except OSError as error:
             raise workspace_refused(policy.private.parent, error) from error
 
-    def _interpreter(self, workspace: Workspace) -> Path:
-        """Return the interpreter that commands find as `python`.
-
-        If the caller asked for the target's dependencies, the interpreter has those that the run's
-        first commit declares. A dependency that an order adds is installed from the next run on.
-        """
-        options = self._options
-        if not options.install_dependencies:
-            return options.python
-        self._emit(Noted("preparing the target's dependencies"))
-        return prepare_dependencies(workspace.root, options.python, dependencies_root())
-
-    def _policy(self, workspace: Workspace, python: Path, linked: tuple[Linked, ...]) -> Policy:
+    def _policy(self, workspace: Workspace, supplies: Supplies) -> Policy:
         chosen = self._options.settings.sandbox
         named = {name: os.environ[name] for name in chosen.env if name in os.environ}
         return Policy(
             workspace=workspace.root,
             git_dir=self._repo.common_dir,
             private=workspace.private,
-            python=python,
+            python=self._supplier.python_of(supplies),
             network=chosen.net,
-            read=chosen.read,
+            read=(*chosen.read, *supplies.prepared.read),
             write=chosen.write,
-            environment=named,
-            linked=linked,
+            environment={**supplies.prepared.environment, **named},
+            linked=supplies.linked,
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from factory.sandbox import Sandbox
 from factory.sandbox.linked import Linked
 from factory.sandbox.visible.interpreter import interpreter_of, python_paths
+from factory.workbench.supplies import Supplies
 from factory.workbench.workspace import Workspace, workspace_refused
 
 
@@ -17,17 +18,32 @@ from factory.workbench.workspace import Workspace, workspace_refused
 class Workbench:
     """Hold a workspace, its sandbox, and the interpreter that commands find as `python`.
 
-    `temporary` is the folder of the host that commands see as /tmp and HOME. `linked` are the
-    folders of the user's checkout that commands find in the tree. `used` is true once an order has
-    worked on the tree.
+    `temporary` is the folder of the host that commands see as /tmp and HOME. `supplies` are what
+    commands find beside the tree; `supply` looks for them again where they follow the manifests.
+    `used` is true once an order has worked on the tree.
     """
 
     workspace: Workspace
     sandbox: Sandbox
     python: Path
     temporary: Path
-    linked: tuple[Linked, ...] = ()
+    supplies: Supplies
+    supply: Callable[[Workbench], None] | None = None
     used: bool = False
+
+    @property
+    def linked(self) -> tuple[Linked, ...]:
+        """Return the folders that commands find in the tree and that do not belong to it."""
+        return self.supplies.linked
+
+    def follow_manifests(self) -> None:
+        """Have commands find what the manifests in the tree declare now, with `--deps auto`.
+
+        No command may be running. Raises `InvalidInput` for a manifest that cannot be followed, and
+        `EnvironmentFault` where an installer fails; the supplies then stay as they were.
+        """
+        if self.supply:
+            self.supply(self)
 
     def reset(self) -> None:
         """Restore the state before any command: the tree is its baseline, and /tmp is empty.
@@ -67,5 +83,6 @@ class Workbench:
             str(self.temporary): "/tmp",  # noqa: S108  # as the sandbox shows it
             str(workspace.private): "<private>",
             **{str(each.source): each.path for each in self.linked},
+            **{str(each): "<dependencies>" for each in self.supplies.prepared.read},
             **python_paths(self.python),
         }

@@ -77,6 +77,21 @@ class Workspace:
         self.linked = paths
         self._seen = None
 
+    def relink(self, paths: frozenset[str]) -> None:
+        """Leave `paths` to the sandbox instead of those before, of which nothing stays.
+
+        No command may be running. Raises `CommandFailed` where the disk refuses.
+        """
+        before = [self.root / each for each in self.linked - paths]
+        with self._refusals_reported():
+            discard([each for each in before if os.path.lexists(each)], beside=self.root.parent)
+        self.link(paths)
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Return the paths of the baseline's files."""
+        return self._look_up(self.baseline).listing.files
+
     def tracks(self, path: str) -> bool:
         """Return whether the baseline has a file at `path` or below it."""
         listing = self._look_up(self.baseline).listing

@@ -77,7 +77,7 @@ def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator
     from shared.llm.wire.health import check_model
 
     yield check_git()
-    yield factory_health.check_interpreter(settings.python)
+    yield factory_health.check_interpreter(settings.python, repo)
     yield from factory_health.check_sandboxes()
     for name, role in _roles(settings).items():
         yield check_model(name, role.model, role.base_url, online=online)

@@ -101,7 +101,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     The exit code is 0 where the command passes now or the shell has ended, and 1 where the command
     fails again.
     """
-    from factory.cli import find_interpreter, model_choice
+    from factory.cli import model_choice
+    from factory.dependencies.own_environment import choose_python
     from factory.orders.options import RunOptions
     from factory.repo.preflight import find_repo
     from factory.run.repro import recorded_options
@@ -110,7 +111,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     settings = settings_for(args, console, repo=args.repo)
     place = find_repo(args.repo)
     attempt = attempt_asked_for(args, settings, place)
-    python = find_interpreter(settings.python)
+    python = choose_python(settings.python, args.repo).python
     options = RunOptions(args.repo, settings, model_choice(settings), python)
     options = recorded_options(attempt, options, place, console)
     place = find_repo(args.repo, allow_repo_filters=options.allow_repo_filters)

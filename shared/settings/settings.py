@@ -91,7 +91,7 @@ class Settings:
         None,
         "the interpreter that `python` means to commands",
         name="python",
-        default_words="the one that runs llmch",
+        default_words="the repo's environment, else the one that runs llmch",
         guarded=True,
         flag=Flag("--python", FlagGroup.COMMANDS, "EXE"),
     )

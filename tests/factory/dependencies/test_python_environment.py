@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import sys
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.sandbox.visible.dependencies import _REQUIREMENT, prepare_dependencies, wanted_by
-from shared.errors import CommandFailed, InvalidInput
+from factory.dependencies.base import Prepared, RegistryUnreachable, Workshop
+from factory.dependencies.manifests import Manifests
+from factory.dependencies.python.environment import prepare_python
+from factory.dependencies.python.requirements import REQUIREMENT
+from factory.dependencies.python.wishes import Wishes, read_wishes
+from shared.errors import EnvironmentFault, InvalidInput
 from shared.process import run_tool
 
+PYTHON = Path(sys.executable)
 WHEEL = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
@@ -27,6 +34,27 @@ def wheel(folder: Path, name: str, code: str = "") -> None:
         archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         archive.writestr(f"{info}/WHEEL", WHEEL)
         archive.writestr(f"{info}/RECORD", "")
+
+
+def prepared(tree: Path, cache: Path, environ: Mapping[str, str]) -> Prepared:
+    tracked = [str(each.relative_to(tree)) for each in tree.rglob("*")]
+    return prepare_python(Manifests.of(tree, tracked), Workshop(cache, PYTHON, environ))
+
+
+def python_of(tree: Path, cache: Path, environ: Mapping[str, str]) -> Path:
+    python = prepared(tree, cache, environ).python
+    assert python is not None
+    return python
+
+
+def wishes(tree: Path, **markers: str) -> Wishes:
+    tracked = [str(each.relative_to(tree)) for each in tree.rglob("*")]
+    environment = {"python_version": "3.11", "sys_platform": "linux", **markers}
+    return read_wishes(Manifests.of(tree, tracked), environment)
+
+
+def lines(tree: Path) -> list[str]:
+    return [re.sub(r"\s+", " ", each) for each in wishes(tree).lines]
 
 
 @pytest.fixture
@@ -43,13 +71,13 @@ def test_what_is_declared_is_installed_once(tmp_path: Path, environ: dict[str, s
     tree, cache = tmp_path / "tree", tmp_path / "cache"
     tree.mkdir()
     (tree / "requirements.txt").write_text("lib>=1  # the answer\n")
-    python = prepare_dependencies(tree, Path(sys.executable), cache, environ)
+    python = python_of(tree, cache, environ)
     answer = [str(python), "-c", "import lib, pytest, sys; print(lib.answer, sys.prefix)"]
     done = run_tool(answer, cwd=tmp_path, env={}, timeout_seconds=120)
     assert done.stdout.decode().split() == ["42", str(python.parent.parent)], done.stderr
     assert python.is_relative_to(cache)
     without_index = {"PATH": os.defpath, "PIP_NO_INDEX": "1"}
-    assert prepare_dependencies(tree, Path(sys.executable), cache, without_index) == python
+    assert python_of(tree, cache, without_index) == python
 
 
 def test_the_installer_s_own_words_are_passed_on_and_nothing_half_made_is_used(
@@ -61,15 +89,25 @@ def test_the_installer_s_own_words_are_passed_on_and_nothing_half_made_is_used(
     uv.chmod(0o755)
     (tmp_path / "requirements.txt").write_text("lib\n")
     for _ in range(2):
-        with pytest.raises(CommandFailed, match="no such package"):
-            prepare_dependencies(
-                tmp_path, Path(sys.executable), tmp_path / "cache", {"PATH": str(uv.parent)}
-            )
+        with pytest.raises(EnvironmentFault, match="no such package") as refused:
+            prepared(tmp_path, tmp_path / "cache", {"PATH": str(uv.parent)})
+        assert refused.value.exit_code == 5
+
+
+def test_an_index_that_cannot_be_reached_is_said_in_words(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("lib\n")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
+        index = f"http://127.0.0.1:{closed.getsockname()[1]}/simple"
+        environ = {"PATH": os.defpath, "PIP_INDEX_URL": index, "PIP_RETRIES": "1"}
+        with pytest.raises(RegistryUnreachable, match="could not reach the registry") as refused:
+            prepared(tmp_path, tmp_path / "cache", environ)
+    assert refused.value.exit_code == 5
+    assert "network" in refused.value.hint
 
 
 def test_a_target_that_declares_nothing_keeps_its_interpreter(tmp_path: Path) -> None:
-    python = Path(sys.executable)
-    assert prepare_dependencies(tmp_path, python, tmp_path / "cache") == python
+    assert prepared(tmp_path, tmp_path / "cache", {}) == Prepared()
     assert not (tmp_path / "cache").exists()
 
 
@@ -87,8 +125,7 @@ def test_all_places_of_a_declaration_are_read(tmp_path: Path) -> None:
         "# pinned\nrich>=13,<15\nPyYAML[x] ~= 6.0 ; python_version < '4'\n"
         f"six==1.16.0 \\\n    --hash=sha256:{'0' * 64}\n"
     )
-    wanted = [re.sub(r"\s+", " ", each) for each in wanted_by(tmp_path)]
-    assert wanted == [
+    assert lines(tmp_path) == [
         "PyYAML[x] ~= 6.0 ; python_version < '4'",
         "attrs",
         "hypothesis",
@@ -108,7 +145,8 @@ def test_all_places_of_a_declaration_are_read(tmp_path: Path) -> None:
         "../evil.whl",
         "/etc/passwd",
         "file:///etc/passwd",
-        "-e .",
+        "-e ..",
+        "-e ./part",
         "--index-url https://example.com",
         "-r /etc/passwd",
         "lib --config-settings=x",
@@ -121,32 +159,32 @@ def test_all_places_of_a_declaration_are_read(tmp_path: Path) -> None:
 def test_anything_but_names_and_versions_is_refused(tmp_path: Path, line: str) -> None:
     (tmp_path / "requirements.txt").write_text(f"fine\n{line}\n")
     with pytest.raises(InvalidInput, match=r"requirements\.txt:2"):
-        wanted_by(tmp_path)
+        wishes(tmp_path)
 
 
-@pytest.mark.parametrize("text", [b"\xff", b"[project", b"a = 1\n" * 300_000])
+@pytest.mark.parametrize("text", [b"\xff", b"[project", b"a = 1\n" * 3_000_000])
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "pyproject.toml").write_bytes(text)
     with pytest.raises(InvalidInput, match=r"pyproject\.toml"):
-        wanted_by(tmp_path)
+        wishes(tmp_path)
 
 
 @pytest.mark.parametrize("document", ["project = 1", "[project]\ndependencies = {}", "[[project]]"])
 def test_a_document_of_another_shape_declares_nothing(tmp_path: Path, document: str) -> None:
     (tmp_path / "pyproject.toml").write_text(document)
-    assert wanted_by(tmp_path) == ()
+    assert wishes(tmp_path).lines == ()
 
 
 def test_links_and_pipes_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("the-secret\n")
     (tmp_path / "requirements.txt").symlink_to("secret")
     os.mkfifo(tmp_path / "pyproject.toml")
-    assert wanted_by(tmp_path) == ()
+    assert wishes(tmp_path).lines == ()
 
 
 @given(st.text(alphabet="ab-@/:+ .=<>;[]#'\\-_~!,()", max_size=40))
 def test_no_address_and_no_option_ever_passes(line: str) -> None:
-    match = _REQUIREMENT.fullmatch(line)
+    match = REQUIREMENT.fullmatch(line)
     if match:
         assert "@" not in line
         assert "/" not in line
