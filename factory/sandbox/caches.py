@@ -1,7 +1,7 @@
 """Gives commands a private build cache that begins with known content in each attempt.
 
-A cache of Go is addressed by what went into each entry, but nothing keeps a command from writing a
-false entry: a later `go test` would believe it. So an attempt begins with the seed and nothing else.
+A cache of Go is addressed by what went into each entry, but nothing keeps a command from writing
+a false entry, which a later `go test` would believe. So an attempt begins with the seed alone.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SeededCache:
             elif name in self._copied and _facts_of(entry.path) == self._copied[name]:
                 kept.add(name)
             else:
-                os.unlink(entry.path)
+                Path(entry.path).unlink()
         return kept
 
     def _copy(self, name: str, source: str) -> None:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from factory.sandbox.linked import Linked
-from factory.sandbox.toolchains.found import Toolchains
+from factory.sandbox.toolchains.found import NO_TOOLCHAINS, Toolchains
 from shared.settings.sandbox import SandboxBackend, SandboxNet
 
 GIB = 1024**3
@@ -55,7 +55,7 @@ class Policy:
     write: tuple[Path, ...] = ()
     linked: tuple[Linked, ...] = ()
     """Folders of the user's checkout that commands find in the workspace and cannot write to."""
-    toolchains: Toolchains = Toolchains()
+    toolchains: Toolchains = NO_TOOLCHAINS
     """What commands see of the toolchains on the user's PATH."""
     go_seed: Path | None = None
     """What the private build cache of Go begins with."""

@@ -26,6 +26,7 @@ SEED_SECONDS = 600.0
 _ALWAYS: Final = frozenset(("errors", "fmt", "os", "strings", "testing"))
 _IMPORTS: Final = re.compile(r"^import\s*(?:\(([^)]*)\)|([^\n(]*))", re.MULTILINE)
 _QUOTED: Final = re.compile(r'"([a-z][a-z0-9]*(?:/[a-z0-9]+)*)"')
+_SEED: Final = re.compile("[0-9a-f]{16}-[0-9a-f]{16}")
 _MOST_KEPT: Final = 6
 """How many seeds are kept, each of up to 150 MB."""
 
@@ -121,8 +122,8 @@ def _most_alike(folder: Path) -> list[Path]:
 
 
 def _prune(kept: Path) -> None:
-    """Remove the seeds that were not used for longest. A run that copies one takes what is left."""
-    seeds = [each for each in kept.iterdir() if re.fullmatch("[0-9a-f]{16}-[0-9a-f]{16}", each.name)]
+    """Remove the seeds that were not used for longest."""
+    seeds = [each for each in kept.iterdir() if _SEED.fullmatch(each.name)]
     seeds.sort(key=lambda each: each.stat().st_mtime)
     for each in seeds[: -_MOST_KEPT + 1]:
         shutil.rmtree(each, ignore_errors=True)

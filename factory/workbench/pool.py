@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from factory.sandbox import Policy, Sandbox, open_sandbox
 from factory.sandbox.linked import Linked
 from factory.sandbox.visible.dependencies import prepare_dependencies
 from factory.workbench.linking import Linking, find_links
+from factory.workbench.toolset import Toolset, find_toolset
 from factory.workbench.workbench import Workbench
 from factory.workbench.workspace import (
     Workspace,
@@ -51,6 +52,7 @@ class WorkbenchPool:
         self._root = workspaces_root() / run_id
         self._python: Path | None = None
         self._emit = emit
+        self._toolset: Toolset | None = None
         self._linking = Linking()
         self._warned: set[str] = set()
         self._lock = threading.Lock()
@@ -105,11 +107,15 @@ class WorkbenchPool:
                 self._python = self._interpreter(workspace)
             linked = self._choose_links(workspace)
             workspace.link(frozenset(each.path for each in linked))
+            if self._toolset is None:
+                self._toolset = self._find_toolset(workspace)
             policy = self._policy(workspace, self._python, linked)
             sandbox = self._sandbox(policy)
             if len(self._roots) == 1:
                 self._emit(Noted(sandbox.describe()))
-            return Workbench(workspace, sandbox, self._python, policy.temporary, linked)
+            return Workbench(
+                workspace, sandbox, self._python, policy.temporary, linked, policy.toolchains
+            )
 
     def _relink(self, bench: Workbench) -> None:
         """Choose the linked folders for the new baseline; if they changed, open a new sandbox."""
@@ -123,11 +129,21 @@ class WorkbenchPool:
 
     def _choose_links(self, workspace: Workspace) -> tuple[Linked, ...]:
         chosen = self._linking.choose(workspace)
-        for warning in chosen.warnings:
+        self._warn(chosen.warnings)
+        return chosen.linked
+
+    def _find_toolset(self, workspace: Workspace) -> Toolset:
+        """Return what commands need beside files. The run's first commit says which versions."""
+        sandbox = self._options.settings.sandbox
+        toolset = find_toolset(workspace, self._repo.tree, sandbox, self._emit)
+        self._warn(toolset.toolchains.warnings)
+        return toolset
+
+    def _warn(self, warnings: Iterable[str]) -> None:
+        for warning in warnings:
             if warning not in self._warned:
                 self._warned.add(warning)
                 self._emit(Warned(warning))
-        return chosen.linked
 
     def _sandbox(self, policy: Policy) -> Sandbox:
         try:
@@ -150,6 +166,7 @@ class WorkbenchPool:
     def _policy(self, workspace: Workspace, python: Path, linked: tuple[Linked, ...]) -> Policy:
         chosen = self._options.settings.sandbox
         named = {name: os.environ[name] for name in chosen.env if name in os.environ}
+        toolset = self._toolset or Toolset()
         return Policy(
             workspace=workspace.root,
             git_dir=self._repo.common_dir,
@@ -160,4 +177,6 @@ class WorkbenchPool:
             write=chosen.write,
             environment=named,
             linked=linked,
+            toolchains=toolset.toolchains,
+            go_seed=toolset.go_seed,
         )

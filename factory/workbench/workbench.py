@@ -9,6 +9,7 @@ from pathlib import Path
 
 from factory.sandbox import Sandbox
 from factory.sandbox.linked import Linked
+from factory.sandbox.toolchains.found import NO_TOOLCHAINS, Toolchains
 from factory.sandbox.visible.interpreter import interpreter_of, python_paths
 from factory.workbench.workspace import Workspace, workspace_refused
 
@@ -18,7 +19,8 @@ class Workbench:
     """Hold a workspace, its sandbox, and the interpreter that commands find as `python`.
 
     `temporary` is the folder of the host that commands see as /tmp and HOME. `linked` are the
-    folders of the user's checkout that commands find in the tree. `used` is true once an order has
+    folders of the user's checkout that commands find in the tree, and `toolchains` those that they
+    find on PATH. `used` is true once an order has
     worked on the tree.
     """
 
@@ -27,6 +29,7 @@ class Workbench:
     python: Path
     temporary: Path
     linked: tuple[Linked, ...] = ()
+    toolchains: Toolchains = NO_TOOLCHAINS
     used: bool = False
 
     def reset(self) -> None:

@@ -66,6 +66,15 @@ class SandboxSettings:
         guarded=True,
         flag=Flag("--sandbox-write", FlagGroup.SANDBOX, "PATH", FlagKind.LIST),
     )
+    path: tuple[Path, ...] = setting(
+        read_paths,
+        (),
+        "folders of programs that commands find, besides the toolchains on your PATH",
+        name="sandbox.path",
+        default_words="none",
+        guarded=True,
+        flag=Flag("--sandbox-path", FlagGroup.SANDBOX, "DIR", FlagKind.LIST),
+    )
     env: tuple[str, ...] = setting(
         read_variables,
         (),

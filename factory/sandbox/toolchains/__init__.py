@@ -1,1 +1,1 @@
-"""Finds the toolchains on the user's PATH: what commands are shown of them, and what they are not."""
+"""Finds the toolchains on the user's PATH, and says what of them commands are shown."""

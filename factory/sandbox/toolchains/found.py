@@ -51,6 +51,17 @@ class Unshown:
 
 
 @dataclass(frozen=True, slots=True)
+class Hidden:
+    """Hold where a program is on the user's PATH that commands do not see.
+
+    `reason` is as in `Unshown`.
+    """
+
+    path: Path
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Toolchains:
     """Hold the toolchains that commands see, and what else is on the user's PATH.
 
@@ -69,6 +80,10 @@ class Toolchains:
     bare_path: str = ""
     bare_variables: Mapping[str, str] = field(default_factory=lambda: _NO_VARIABLES)
 
+    def search_path(self, system: str) -> str:
+        """Return PATH with `system`, the system's folders, in its place."""
+        return ":".join(map(str, (*self.named, *self.before, system, *self.after)))
+
     @property
     def read(self) -> tuple[Path, ...]:
         """Return all files and folders to show."""
@@ -78,9 +93,7 @@ class Toolchains:
     def variables(self) -> Mapping[str, str]:
         """Return the variables of all toolchains; the first on PATH decides."""
         return {
-            name: value
-            for each in reversed(self.found)
-            for name, value in each.variables.items()
+            name: value for each in reversed(self.found) for name, value in each.variables.items()
         }
 
     @property
@@ -88,3 +101,6 @@ class Toolchains:
         """Return what a person should hear before a run: refused toolchains, and other versions."""
         refused = (each.describe() for each in self.unshown if each.reason and each.programs)
         return (*refused, *(each.note for each in self.found if each.note))
+
+
+NO_TOOLCHAINS = Toolchains()

@@ -45,10 +45,10 @@ def node_distribution(place: Place, machine: Machine) -> tuple[Toolchain, ...] |
 def node_in(root: Path, machine: Machine, version: str = "", note: str = "") -> Toolchain:
     """Return the Node.js in the folder `root`, with what corepack has installed for the user."""
     corepack = machine.folder("COREPACK_HOME", ".cache", "node", "corepack")
-    variables, more = {}, ()
-    if corepack.is_dir():
-        more = (corepack.resolve(),)
-        variables = {"COREPACK_HOME": str(more[0]), "COREPACK_ENABLE_NETWORK": "0"}
+    more = (corepack.resolve(),) if corepack.is_dir() else ()
+    variables = {"COREPACK_ENABLE_NETWORK": "0"}
+    if more:
+        variables["COREPACK_HOME"] = str(more[0])
     read = (*existing(root, *PARTS), *more)
     version = version or _node_version(root)
     return Toolchain("Node.js", version.removeprefix("v"), (root / "bin",), read, variables, note)

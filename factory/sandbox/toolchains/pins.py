@@ -51,7 +51,7 @@ def pinned(pins: Iterable[Pin], tool: str) -> Pin | None:
 def pick(wanted: str, installed: Iterable[str]) -> str | None:
     """Return the installed version that `wanted` names in whole or in its first parts.
 
-    `20` is the newest of `v20.1.0` and `v20.9.0`, and `stable` is `stable-x86_64-unknown-linux-gnu`.
+    `20` is the newest of `v20.1.0` and `v20.9.0`, and `stable` is `stable-x86_64-linux-gnu`.
     """
     name = wanted.removeprefix("v")
     fitting = [each for each in installed if _fits(each.removeprefix("v"), name)]

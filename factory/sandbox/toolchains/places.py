@@ -25,14 +25,14 @@ class Machine:
 
     def folder(self, variable: str, *usual: str) -> Path:
         """Return the folder that a variable names, else the usual one below the home folder."""
-        given = self.environ.get(variable, "")
-        return Path(given) if os.path.isabs(given) else self.home.joinpath(*usual)
+        given = Path(self.environ.get(variable, ""))
+        return given if given.is_absolute() else self.home.joinpath(*usual)
 
     def data(self, variable: str, name: str) -> Path:
         """Return the folder that a variable names, else `name` in the user's data folder."""
-        given = self.environ.get(variable, "")
+        given = Path(self.environ.get(variable, ""))
         shared = self.folder("XDG_DATA_HOME", ".local", "share")
-        return Path(given) if os.path.isabs(given) else shared / name
+        return given if given.is_absolute() else shared / name
 
 
 @dataclass(frozen=True, slots=True)

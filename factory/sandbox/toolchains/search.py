@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from factory.sandbox.toolchains.found import Toolchain, Toolchains, Unshown
+from factory.sandbox.toolchains.found import Hidden, Toolchain, Toolchains, Unshown
 from factory.sandbox.toolchains.installed import INSTALLED, is_jdk, jdk_in
 from factory.sandbox.toolchains.managers import MANAGERS
 from factory.sandbox.toolchains.pins import TextOf, read_pins
@@ -29,6 +31,7 @@ _SYSTEM_PATH: Final = frozenset(
     for name in ("bin", "sbin")
 )
 _MOST_FOLDERS: Final = 100
+_MOST_PROGRAMS: Final = 5_000
 # Where version managers look for their files, unless a variable says otherwise.
 _HOMES: Final = {
     "ASDF_DATA_DIR": ".asdf",
@@ -49,7 +52,7 @@ class _Seen:
 
 
 def find_toolchains(
-    repo: Path, text_of: TextOf, environ: Mapping[str, str] = os.environ
+    repo: Path | None, text_of: TextOf, environ: Mapping[str, str] = os.environ
 ) -> Toolchains:
     """Return the toolchains on the user's PATH, in the versions that the repo asks for.
 
@@ -74,7 +77,7 @@ def find_toolchains(
     )
 
 
-def _look_at(text: str, repo: Path, machine: Machine) -> _Seen:
+def _look_at(text: str, repo: Path | None, machine: Machine) -> _Seen:
     folder = Path(text)
     if not folder.is_absolute():
         return _refused(text or ".", "it is relative to wherever a command runs", Path.cwd() / text)
@@ -91,7 +94,7 @@ def _look_at(text: str, repo: Path, machine: Machine) -> _Seen:
     return _trusted(text, found, repo, machine)
 
 
-def _trusted(text: str, found: tuple[Toolchain, ...], repo: Path, machine: Machine) -> _Seen:
+def _trusted(text: str, found: tuple[Toolchain, ...], repo: Path | None, machine: Machine) -> _Seen:
     """Return the toolchains whose own folders can be trusted, which may lie elsewhere."""
     kept, refused = [], []
     for each in found:
@@ -111,10 +114,11 @@ def _refused(text: str, reason: str, folder: Path) -> _Seen:
 
 
 def _programs_in(folder: Path) -> tuple[str, ...]:
-    return tuple(name for name in BUILD_TOOLS if os.access(folder / name, os.X_OK))
+    there = set(programs_in(folder))
+    return tuple(name for name in BUILD_TOOLS if name in there)
 
 
-def _java_home(repo: Path, machine: Machine) -> Iterator[Toolchain]:
+def _java_home(repo: Path | None, machine: Machine) -> Iterator[Toolchain]:
     """Yield the JDK that JAVA_HOME names, which need not be on PATH."""
     named = Path(machine.environ.get("JAVA_HOME", ""))
     if named.is_absolute() and is_jdk(named) and not reason_against(named, machine.home, repo):
@@ -136,6 +140,25 @@ def _homes(machine: Machine) -> Mapping[str, str]:
     return {**homes, "JAVA_HOME": java} if java else homes
 
 
+def hidden_programs(toolchains: Toolchains) -> Mapping[str, Hidden]:
+    """Return the programs in the folders of PATH that commands do not see, by their names."""
+    hidden: dict[str, Hidden] = {}
+    for each in toolchains.unshown:
+        folder = Path(each.folder)
+        if folder.is_absolute():
+            for name in programs_in(folder):
+                hidden.setdefault(name, Hidden(folder / name, each.reason))
+    return hidden
+
+
+def programs_in(folder: Path) -> Iterator[str]:
+    """Yield the names of the programs in a folder; none where it cannot be read."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in itertools.islice(entries, _MOST_PROGRAMS):
+            if entry.is_file() and os.access(entry.path, os.X_OK):
+                yield entry.name
+
+
 def with_named(toolchains: Toolchains, folders: tuple[Path, ...]) -> Toolchains:
     """Return the toolchains with the folders that the user names, which come first on PATH.
 
@@ -148,9 +171,10 @@ def with_named(toolchains: Toolchains, folders: tuple[Path, ...]) -> Toolchains:
                 "correct --sandbox-path or the setting `sandbox.path`",
             )
     places = {str(each) for each in folders}
+    shown = (Toolchain("programs", "", (each,), (each,)) for each in folders)
     return replace(
         toolchains,
         named=folders,
-        found=(*(Toolchain("programs", "", (each,), (each,)) for each in folders), *toolchains.found),
+        found=(*shown, *toolchains.found),
         unshown=tuple(each for each in toolchains.unshown if each.folder not in places),
     )

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 
-def reason_against(folder: Path, home: Path, repo: Path) -> str:
+def reason_against(folder: Path, home: Path, repo: Path | None) -> str:
     """Return why programs in `folder`, an absolute path, cannot be trusted; "" where they can.
 
     Whoever can put a program into the folder, or replace the folder, decides what verifies an
@@ -17,7 +17,7 @@ def reason_against(folder: Path, home: Path, repo: Path) -> str:
         real = folder.resolve(strict=True)
         if home.resolve().is_relative_to(real):
             return "it is your home folder" if real == home.resolve() else "it holds your home"
-        if real.is_relative_to(repo.resolve()) or folder.is_relative_to(repo):
+        if repo and (real.is_relative_to(repo.resolve()) or folder.is_relative_to(repo)):
             return "it is inside the repo"
         return _open_to_all(folder) or _open_to_all(real)
     except (OSError, RuntimeError) as error:  # RuntimeError: a link that leads to itself

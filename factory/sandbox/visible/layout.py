@@ -51,29 +51,25 @@ class Layout:
     def environment(self, temporary: Path) -> dict[str, str]:
         """Return the variables of a contained command that has its /tmp at `temporary`."""
         toolchains = self.policy.toolchains
-        path = (*self._own_path, *toolchains.before, environment.SYSTEM_PATH, *toolchains.after)
+        path = toolchains.search_path(environment.SYSTEM_PATH)
         variables = dict(toolchains.variables)
         if self.policy.network is SandboxNet.NONE:
             variables |= environment.offline()
-        return self._build(temporary, ":".join(map(str, path)), variables)
+        return self._build(temporary, path, variables)
 
     def bare_environment(self) -> dict[str, str]:
         """Return the variables of a command without a sandbox: the user's PATH stays as it is."""
         toolchains = self.policy.toolchains
-        path = (*self._own_path, toolchains.bare_path or environment.SYSTEM_PATH)
-        variables = toolchains.bare_variables
-        return self._build(self.policy.temporary, ":".join(map(str, path)), variables)
-
-    @property
-    def _own_path(self) -> tuple[Path, ...]:
-        named = (self.programs / "bin", self.interpreter.executable.parent)
-        return (*named, *self.policy.toolchains.named)
+        path = ":".join(
+            (*map(str, toolchains.named), toolchains.bare_path or environment.SYSTEM_PATH)
+        )
+        return self._build(self.policy.temporary, path, toolchains.bare_variables)
 
     def _build(self, temporary: Path, path: str, variables: Mapping[str, str]) -> dict[str, str]:
         return environment.build(
             workspace=self.policy.workspace,
             temporary=temporary,
-            path=path,
+            path=f"{self.programs / 'bin'}:{self.interpreter.executable.parent}:{path}",
             site=self.programs / "site",
             extra={
                 "GOCACHE": str(self.policy.go_cache),
