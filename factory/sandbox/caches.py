@@ -30,6 +30,7 @@ class SeededCache:
     def __init__(self, folder: Path, seed: Path | None) -> None:
         self._folder = folder
         self._seed = seed
+        self._files: dict[str, str] | None = None
         self._copied: dict[str, _Facts] = {}
 
     def restore(self, aside: Path) -> None:
@@ -40,7 +41,9 @@ class SeededCache:
         if self._folder.is_symlink() or not self._folder.is_dir():
             self._folder.unlink(missing_ok=True)
             self._folder.mkdir(mode=0o700)
-        expected = _files_of(self._seed) if self._seed else {}
+        if self._files is None:  # a later run may remove the seed; what was copied of it stays
+            self._files = _files_of(self._seed) if self._seed else {}
+        expected = self._files
         folders = {os.path.dirname(name) for name in expected}  # noqa: PTH120  # pathlib is slow
         there = self._keep_known("", folders, aside)
         for name, source in expected.items():
@@ -70,7 +73,7 @@ class SeededCache:
     def _copy(self, name: str, source: str) -> None:
         place = self._folder / name
         place.parent.mkdir(exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):  # a newer seed may have replaced this one
+        with contextlib.suppress(FileNotFoundError):
             shutil.copyfile(source, place)
             self._copied[name] = _facts_of(place)
 

@@ -86,7 +86,8 @@ def _look_at(text: str, repo: Path | None, machine: Machine) -> _Seen:
     if reason := reason_against(folder, machine.home, repo):
         return _refused(text, reason, folder)
     place = Place(folder, folder.resolve())
-    found = next(filter(None.__ne__, (each(place, machine) for each in _LAYOUTS)), None)
+    answers = (layout(place, machine) for layout in _LAYOUTS)
+    found = next((each for each in answers if each is not None), None)
     if found is None:
         if any(place.real.is_relative_to(each) for each in _SYSTEM):
             return _Seen((Toolchain("programs", "", (place.real,), ()),))
