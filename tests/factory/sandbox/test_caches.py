@@ -60,6 +60,16 @@ def lock(folder: Path) -> None:
     (folder / "ff").chmod(0)
 
 
+def turn_into_folder(folder: Path) -> None:
+    (folder / "README").unlink()
+    (folder / "README").mkdir()
+
+
+def turn_into_link(folder: Path) -> None:
+    (folder / "trim.txt").unlink()
+    (folder / "trim.txt").symlink_to(folder.parent / "outside")
+
+
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "nothing": lambda folder: None,
     "a forged entry": forge,
@@ -69,14 +79,8 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "a removed entry": lambda folder: (folder / "0a/0a1-a").unlink(),
     "a link in place of a folder": replace_folder,
     "a locked folder": lock,
-    "a folder in place of an entry": lambda folder: (
-        (folder / "README").unlink(),
-        (folder / "README").mkdir(),
-    ),
-    "a link in place of the time of the last search": lambda folder: (
-        (folder / "trim.txt").unlink(),
-        (folder / "trim.txt").symlink_to(folder.parent / "outside"),
-    ),
+    "a folder in place of an entry": turn_into_folder,
+    "a link in place of the time of the last search": turn_into_link,
     "a FIFO": lambda folder: os.mkfifo(folder / "0a/0a9-d"),
 }
 

@@ -28,7 +28,7 @@ def library(tmp_path: Path) -> Path:
 def test_the_packages_of_the_standard_library_are_found(library: Path) -> None:
     sources = [
         'package a\n\nimport "fmt"\n\nimport (\n\tj "encoding/json"\n\t. "net/http"\n)\n',
-        'package b\n\nimport (\n\t"example.org/fmt"\n\t"internal/abi"\n\t"../../etc"\n\t"absent"\n)',
+        'package b\n\nimport (\n\t"example.org/fmt"\n\t"internal/abi"\n\t"../../etc"\n\t"no"\n)',
         'package c\n\nvar s = `import "os"`\n',
     ]
     assert standard_imports(sources, library) == {"fmt", "encoding/json", "net/http"}

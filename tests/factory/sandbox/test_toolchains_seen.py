@@ -1,4 +1,4 @@
-"""Real toolchains in commands, on each backend and without one; the home around them stays hidden."""
+"""Real toolchains in commands, with each backend and none; the home around them is hidden."""
 
 from __future__ import annotations
 

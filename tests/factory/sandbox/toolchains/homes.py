@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-TOKEN = "the-token-of-the-user"  # noqa: S105  # what must not be read from inside
+TOKEN = "the-token-of-the-user"  # what must not be read from inside
 SECRETS = (
     *(".cargo/credentials.toml", ".cargo/config.toml", ".npmrc", ".m2/settings.xml"),
     *(".config/gh/hosts.yml", ".gradle/gradle.properties", ".ssh/id_ed25519", ".netrc"),
