@@ -14,7 +14,8 @@ from factory.sandbox.toolchains.search import find_toolchains, with_named
 from factory.sandbox.visible.environment import SYSTEM_PATH
 from factory.workbench.workspace import Workspace, seeds_root
 from shared.errors import CommandFailed
-from shared.events import Emit, Noted, Warned
+from shared.events.event import Emit
+from shared.events.messages import Noted, Warned
 from shared.files.repo_sources import RepoSources
 from shared.git import trees
 from shared.settings.sandbox import SandboxBackend, SandboxSettings
