@@ -66,6 +66,14 @@ class SandboxSettings:
         guarded=True,
         flag=Flag("--sandbox-write", FlagGroup.SANDBOX, "PATH", FlagKind.LIST),
     )
+    env: tuple[str, ...] = setting(
+        read_variables,
+        (),
+        "names of variables passed on to commands; never one whose name speaks of a secret",
+        name="sandbox.env",
+        default_words="none",
+        guarded=True,
+    )
     path: tuple[Path, ...] = setting(
         read_paths,
         (),
@@ -74,12 +82,4 @@ class SandboxSettings:
         default_words="none",
         guarded=True,
         flag=Flag("--sandbox-path", FlagGroup.SANDBOX, "DIR", FlagKind.LIST),
-    )
-    env: tuple[str, ...] = setting(
-        read_variables,
-        (),
-        "names of variables passed on to commands; never one whose name speaks of a secret",
-        name="sandbox.env",
-        default_words="none",
-        guarded=True,
     )
