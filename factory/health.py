@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from factory.dependencies.own_environment import choose_python
 from factory.recovery.reset import find_run_leftovers
 from factory.repo.lock import holder
 from factory.repo.preflight import RepoPlace, find_repo, inspect_repo
 from factory.sandbox import find_backends
+from factory.sandbox.toolchains.found import Unshown
+from factory.sandbox.visible.environment import SYSTEM_PATH
+from factory.workbench.toolset import toolchains_for
 from factory.workbench.workspace import workspaces_root
 from shared.errors import InvalidInput, LlmchError
 from shared.health import Checkup, Health, check_folder
+from shared.process import ToolFailed, ToolMissing, run_tool
+from shared.settings.sandbox import SandboxBackend, SandboxSettings
+
+# The build tools that are asked for their version, and how; others would take a second.
+_VERSIONS: Final = {
+    "go": "version",
+    "cargo": "--version",
+    "node": "--version",
+    "java": "--version",
+    "deno": "--version",
+    "bun": "--version",
+    "dotnet": "--version",
+}
+_VERSION_SECONDS: Final = 10.0
 
 
 def check_interpreter(named: str | None, repo: Path | None = None) -> Checkup:
@@ -39,6 +58,62 @@ def check_sandboxes() -> Iterator[Checkup]:
         else:
             health = Health.LIMITED if works else Health.BROKEN
             yield Checkup("sandbox", health, f"{name}: {each.problem}", each.remedy)
+
+
+def check_toolchains(settings: SandboxSettings, folder: Path | None) -> Iterator[Checkup]:
+    """Yield the build tools that commands find, and the folders of PATH that they do not see.
+
+    `folder` is in the repo that may ask for other versions than the usual ones.
+    """
+    tree = _tree_of(folder) if folder else None
+    try:
+        toolchains = toolchains_for(tree, tree, settings)
+    except LlmchError as error:
+        yield Checkup("toolchains", Health.BROKEN, error.message, error.hint)
+        return
+    bare = settings.backend is SandboxBackend.OFF
+    path = toolchains.search_path(SYSTEM_PATH)
+    if bare:
+        path = ":".join((*map(str, toolchains.named), toolchains.bare_path))
+    yield from filter(None, (_check_tool(name, path) for name in _VERSIONS))
+    for found in toolchains.found:
+        if found.note:
+            yield Checkup("toolchain", Health.LIMITED, found.note, "install that version")
+    for each in () if bare else toolchains.unshown:
+        health = Health.LIMITED if each.programs else Health.WELL
+        yield Checkup("path", health, each.describe(), _remedy_for(each))
+
+
+def _tree_of(folder: Path) -> Path | None:
+    try:
+        return find_repo(folder).tree
+    except LlmchError:
+        return None
+
+
+def _remedy_for(unshown: Unshown) -> str:
+    if not Path(unshown.folder).is_absolute():
+        return "put its absolute path on PATH, or pass --sandbox-path"
+    if unshown.reason:
+        return f"change that, or pass --sandbox-path {unshown.folder} if you trust it"
+    return f"pass --sandbox-path {unshown.folder} or set `sandbox.path` if commands need it"
+
+
+def _check_tool(name: str, path: str) -> Checkup | None:
+    """Return which version of a build tool commands find, by its own word; `None` without it."""
+    program = shutil.which(name, path=path)
+    if program is None:
+        return None
+    env = {"PATH": path, "HOME": "/", "LC_ALL": "C", "GOTOOLCHAIN": "local"}
+    argv = [program, _VERSIONS[name]]
+    try:
+        done = run_tool(argv, cwd=Path("/"), env=env, timeout_seconds=_VERSION_SECONDS)
+    except (ToolMissing, ToolFailed) as error:
+        return Checkup("toolchain", Health.LIMITED, str(error))
+    said = (done.stdout or done.stderr).decode("utf-8", "replace").strip().partition("\n")[0]
+    if done.timed_out or done.exit_code:
+        return Checkup("toolchain", Health.LIMITED, f"{program} does not say its version: {said}")
+    return Checkup("toolchain", Health.WELL, f"{name}: {said[:80]} ({program})")
 
 
 def check_workspaces() -> Checkup:

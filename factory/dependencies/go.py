@@ -58,7 +58,7 @@ def prepare_go(files: Manifests, workshop: Workshop) -> Prepared:
     environment = {
         "GOMODCACHE": str(folder / "mod"),
         "GOPROXY": "off",
-        "GOFLAGS": "-mod=readonly",
+        "GOFLAGS": "-buildvcs=false -mod=readonly",
         "GOTOOLCHAIN": "local",
     }
     if any(path.endswith("vendor") for path in workshop.present):

@@ -10,11 +10,12 @@ then costs less than an order that ends too early.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from factory.sandbox import Cause, Ended
+from factory.sandbox.toolchains.found import Hidden
 from shared.languages.python.requirements import provides_module
 
 _NOT_FOUND: Final = 127  # a shell's exit code where a program does not exist
@@ -49,7 +50,9 @@ _NO_NETWORK = re.compile(
     r"|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)|\bENETUNREACH\b|dial tcp: lookup"
     # The seccomp filter of Landlock refuses a socket with EACCES; no file is involved here.
     r"|(?:urlopen error|new connection:) \[Errno 13\]"
-    r"|in create_connection\n(?:[ \t].*\n){1,12}PermissionError: \[Errno 13\]",
+    r"|in create_connection\n(?:[ \t].*\n){1,12}PermissionError: \[Errno 13\]"
+    # What npm and Cargo say where they are told that there is no network.
+    r"|cache mode is 'only-if-cached'|attempting to make an HTTP request, but --offline",
 )
 _HOST = re.compile(
     r"(?:Could not resolve host: |getaddrinfo (?:ENOTFOUND|EAI_AGAIN) |dial tcp: lookup "
@@ -73,7 +76,7 @@ class Surroundings:
     `node_packages` are those that it declared for Node. `added` is the text that the proposal adds
     to its files, and `written` are their paths. `offline` says that the sandbox has no network.
     `environments` are the interpreters of the checkout's virtual environments, as one would type
-    their paths.
+    their paths. `hidden` are the programs on the user's PATH that commands do not see.
     """
 
     declared: frozenset[str] = frozenset()
@@ -82,6 +85,7 @@ class Surroundings:
     written: tuple[str, ...] = ()
     added: str = ""
     environments: tuple[str, ...] = ()
+    hidden: Mapping[str, Hidden] = field(default_factory=dict)
 
     def brought(self, word: str) -> bool:
         """Return whether the proposal adds `word` as a word of its own."""
@@ -116,12 +120,22 @@ def missing_command(program: str, around: Surroundings) -> Fault | None:
 
 
 def _no_program(program: str, around: Surroundings, node_remedy: str) -> Fault:
-    ways = [f"install {program} where commands find it, such as /usr/bin"]
+    ways = [_way_to(program, around.hidden.get(program))]
     if around.environments:
         ways.append(f"pass --python {around.environments[0]} if that environment has it")
     if around.node_packages:
         ways.append(node_remedy)
     return Fault(f"There is no program {program!r} here.", ", or ".join(ways))
+
+
+def _way_to(program: str, hidden: Hidden | None) -> str:
+    if hidden is None:
+        return f"install {program} where commands find it, such as /usr/bin"
+    why = f" ({hidden.reason})" if hidden.reason else ""
+    return (
+        f"pass --sandbox-path {hidden.path.parent} or set `sandbox.path`: your PATH has {program} "
+        f"there, in a folder that commands do not see{why}"
+    )
 
 
 def _full_disk(output: str) -> Fault | None:

@@ -9,6 +9,7 @@ from typing import Final
 from factory.judging.environment import Surroundings
 from factory.orders.options import RunOptions
 from factory.sandbox.guarantees import Guarantee
+from factory.sandbox.toolchains.search import hidden_programs
 from factory.workbench.tree import NotReadable, Tree
 from factory.workbench.workbench import Workbench
 from shared.git import trees
@@ -47,6 +48,7 @@ def surroundings_of(
         written=tuple(written),
         added="\n".join(_added_lines(bench.workspace.tree, git, base, written)),
         environments=tuple(_environments(bench)),
+        hidden=hidden_programs(bench.toolchains),
     )
 
 

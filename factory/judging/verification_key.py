@@ -10,6 +10,7 @@ from pathlib import Path
 
 from factory.judging.verification import Check
 from factory.orders.options import RunOptions
+from factory.sandbox.toolchains.found import Toolchains
 from factory.sandbox.visible.interpreter import Interpreter, interpreter_of
 from factory.workbench.workbench import Workbench
 from shared.work_order.hashing import sha256_bytes
@@ -21,7 +22,7 @@ def verification_key(
     """Return the hash of all that a verification's outcome depends on, as far as llmch knows it.
 
     That is the tree, the commands, the sandbox with its settings, the interpreter with the packages
-    beside it, the linked folders, and the time limit.
+    beside it, the linked folders, the toolchains, and the time limit.
     """
     settings, sandbox = options.settings, bench.sandbox
     document = {
@@ -36,6 +37,7 @@ def verification_key(
         "python": _describe(interpreter_of(bench.python)),
         "linked": [(each.path, str(each.source), _changed(each.source)) for each in bench.linked],
         "prepared": sorted(bench.supplies.prepared.environment.items()),
+        "toolchains": _shown(bench.toolchains),
         "timeout_seconds": settings.timeout_seconds,
     }
     return sha256_bytes(json.dumps(document, sort_keys=True).encode())
@@ -50,6 +52,16 @@ def _describe(python: Interpreter) -> list[object]:
     ]
     places = [python.executable, *packages]
     return [python.tag, *([str(each), _changed(each)] for each in places)]
+
+
+def _shown(toolchains: Toolchains) -> list[object]:
+    """Return which toolchains commands see; an update in place changes a folder's time."""
+    return [
+        toolchains.search_path(""),
+        sorted(toolchains.variables.items()),
+        [[each.name, each.version] for each in toolchains.found],
+        [[str(each), _changed(each)] for each in toolchains.read],
+    ]
 
 
 def _changed(path: Path) -> int:

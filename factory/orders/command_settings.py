@@ -27,11 +27,17 @@ class CommandSettings(BaseModel):
     read: tuple[Path, ...]
     write: tuple[Path, ...]
     env: tuple[str, ...]
+    path: tuple[Path, ...] = ()
 
     def applied_to(self, options: RunOptions) -> RunOptions:
         """Return `options` with these choices."""
         sandbox = SandboxSettings(
-            backend=self.backend, net=self.net, read=self.read, write=self.write, env=self.env
+            backend=self.backend,
+            net=self.net,
+            read=self.read,
+            write=self.write,
+            path=self.path,
+            env=self.env,
         )
         settings = replace(
             options.settings, timeout_seconds=self.timeout_seconds, link=self.link, sandbox=sandbox
@@ -59,4 +65,5 @@ def command_settings(options: RunOptions) -> CommandSettings:
         read=sandbox.read,
         write=sandbox.write,
         env=sandbox.env,
+        path=sandbox.path,
     )

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from factory.sandbox.linked import Linked
+from factory.sandbox.toolchains.found import NO_TOOLCHAINS, Toolchains
 from shared.settings.sandbox import SandboxBackend, SandboxNet
 
 GIB = 1024**3
@@ -54,6 +55,10 @@ class Policy:
     write: tuple[Path, ...] = ()
     linked: tuple[Linked, ...] = ()
     """Folders of the user's checkout that commands find in the workspace and cannot write to."""
+    toolchains: Toolchains = NO_TOOLCHAINS
+    """What commands see of the toolchains on the user's PATH."""
+    go_seed: Path | None = None
+    """What the private build cache of Go begins with."""
     limits: Limits = Limits()
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that the user's configuration names, added to the allow-list."""
@@ -62,3 +67,8 @@ class Policy:
     def temporary(self) -> Path:
         """Return the host's path of the command's /tmp and HOME, which the sandbox makes."""
         return self.private / "tmp"
+
+    @property
+    def go_cache(self) -> Path:
+        """Return the folder of Go's build cache, which commands find under the same path."""
+        return self.private / "go-build"

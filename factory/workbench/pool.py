@@ -15,6 +15,7 @@ from factory.repo.preflight import Repo
 from factory.sandbox import Policy, Sandbox, open_sandbox
 from factory.workbench.linking import find_links
 from factory.workbench.supplies import Supplier, Supplies
+from factory.workbench.toolset import Toolset, find_toolset
 from factory.workbench.workbench import Workbench
 from factory.workbench.workspace import (
     Workspace,
@@ -24,7 +25,7 @@ from factory.workbench.workspace import (
     workspaces_root,
 )
 from shared.events.event import Emit
-from shared.events.messages import Noted
+from shared.events.messages import Noted, Warned
 
 
 class WorkspaceLog(Protocol):
@@ -49,6 +50,7 @@ class WorkbenchPool:
         self._root = workspaces_root() / run_id
         self._emit = emit
         self._supplier = Supplier(options, emit)
+        self._toolset: Toolset | None = None
         self._lock = threading.Lock()
         self._idle: list[Workbench] = []
         self._roots: list[Path] = []
@@ -105,13 +107,16 @@ class WorkbenchPool:
             self._journal.record(WorkspaceOpened(root))
             supplies = self._supplier.supplies_of(workspace)
             workspace.link(frozenset(each.path for each in supplies.linked))
+            if self._toolset is None:
+                self._toolset = self._find_toolset(workspace)
             policy = self._policy(workspace, supplies)
             sandbox = self._sandbox(policy)
             if len(self._roots) == 1:
                 self._emit(Noted(sandbox.describe()))
             python, temporary = policy.python, policy.temporary
             supply = self._supply_again if self._options.install_dependencies else None
-            return Workbench(workspace, sandbox, python, temporary, supplies, supply)
+            found = policy.toolchains
+            return Workbench(workspace, sandbox, python, temporary, supplies, found, supply)
 
     def _supply_again(self, bench: Workbench) -> None:
         """Give a workbench what its tree asks for now; if that changed, open a new sandbox."""
@@ -123,6 +128,14 @@ class WorkbenchPool:
         bench.supplies, bench.python = supplies, policy.python
         bench.sandbox = self._sandbox(policy)
 
+    def _find_toolset(self, workspace: Workspace) -> Toolset:
+        """Return what commands need beside files. The run's first commit says which versions."""
+        sandbox = self._options.settings.sandbox
+        toolset = find_toolset(workspace, self._repo.tree, sandbox, self._emit)
+        for warning in toolset.toolchains.warnings:
+            self._emit(Warned(warning))
+        return toolset
+
     def _sandbox(self, policy: Policy) -> Sandbox:
         try:
             return open_sandbox(self._options.settings.sandbox.backend, policy)
@@ -132,6 +145,7 @@ class WorkbenchPool:
     def _policy(self, workspace: Workspace, supplies: Supplies) -> Policy:
         chosen = self._options.settings.sandbox
         named = {name: os.environ[name] for name in chosen.env if name in os.environ}
+        toolset = self._toolset or Toolset()
         return Policy(
             workspace=workspace.root,
             git_dir=self._repo.common_dir,
@@ -142,4 +156,6 @@ class WorkbenchPool:
             write=chosen.write,
             environment={**supplies.prepared.environment, **named},
             linked=supplies.linked,
+            toolchains=toolset.toolchains,
+            go_seed=toolset.go_seed,
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from factory.sandbox import Sandbox
 from factory.sandbox.linked import Linked
+from factory.sandbox.toolchains.found import NO_TOOLCHAINS, Toolchains
 from factory.sandbox.visible.interpreter import interpreter_of, python_paths
 from factory.workbench.supplies import Supplies
 from factory.workbench.workspace import Workspace, workspace_refused
@@ -19,8 +20,9 @@ class Workbench:
     """Hold a workspace, its sandbox, and the interpreter that commands find as `python`.
 
     `temporary` is the folder of the host that commands see as /tmp and HOME. `supplies` are what
-    commands find beside the tree; `supply` looks for them again where they follow the manifests.
-    `used` is true once an order has worked on the tree.
+    commands find beside the tree, and `toolchains` those that they find on PATH; `supply` looks for
+    the supplies again where they follow the manifests. `used` is true once an order has worked on
+    the tree.
     """
 
     workspace: Workspace
@@ -28,6 +30,7 @@ class Workbench:
     python: Path
     temporary: Path
     supplies: Supplies
+    toolchains: Toolchains = NO_TOOLCHAINS
     supply: Callable[[Workbench], None] | None = None
     used: bool = False
 

@@ -250,3 +250,8 @@ def workspaces_root(environ: Mapping[str, str] = os.environ) -> Path:
 def dependencies_root(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the folder that holds the environments made for targets' dependencies."""
     return workspaces_root(environ).parent / "environments"
+
+
+def seeds_root(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder that holds what build caches begin with."""
+    return workspaces_root(environ).parent / "seeds"

@@ -79,6 +79,7 @@ def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator
     yield check_git()
     yield factory_health.check_interpreter(settings.python, repo)
     yield from factory_health.check_sandboxes()
+    yield from factory_health.check_toolchains(settings.sandbox, repo)
     for name, role in _roles(settings).items():
         yield check_model(name, role.model, role.base_url, online=online)
     yield check_folder("records", settings.artifacts_dir, "--artifacts-dir")

@@ -74,3 +74,12 @@ class SandboxSettings:
         default_words="none",
         guarded=True,
     )
+    path: tuple[Path, ...] = setting(
+        read_paths,
+        (),
+        "folders of programs that commands find, besides the toolchains on your PATH",
+        name="sandbox.path",
+        default_words="none",
+        guarded=True,
+        flag=Flag("--sandbox-path", FlagGroup.SANDBOX, "DIR", FlagKind.LIST),
+    )

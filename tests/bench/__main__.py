@@ -22,6 +22,7 @@ from tests.bench.sandboxes import measure_sandboxes
 from tests.bench.setting import Bench, open_bench
 from tests.bench.side_by_side import measure_side_by_side
 from tests.bench.start import measure_start
+from tests.bench.toolchains import measure_toolchains
 
 SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "start": measure_start,
@@ -33,6 +34,7 @@ SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "jobs": measure_side_by_side,
     "looking": measure_looking,
     "sandbox": measure_sandboxes,
+    "toolchains": measure_toolchains,
 }
 
 

@@ -30,7 +30,7 @@ class Bare:
     def __init__(self, layout: Layout) -> None:
         self._cwd = layout.policy.workspace
         self._rlimits = limits.of_each_process(layout.policy.limits)
-        self.environment = layout.environment(layout.policy.temporary)
+        self.environment = layout.bare_environment()
 
     def admit_temporary(self) -> None:
         """Do nothing: the command's access was never restricted."""

@@ -21,14 +21,14 @@ def build(
     *,
     workspace: Path,
     temporary: Path,
-    path: tuple[Path, ...],
+    path: str,
     site: Path,
     extra: Mapping[str, str],
 ) -> dict[str, str]:
     """Return all variables of a command, with paths as the command sees them.
 
-    `path` comes before the system's folders on PATH; `site` holds the command's `sitecustomize`.
-    Raises `InvalidInput` where a name in `extra` looks like that of a secret.
+    `path` is the command's PATH; `site` holds the command's `sitecustomize`. Raises `InvalidInput`
+    where a name in `extra` looks like that of a secret.
     """
     for name in extra:
         if names_a_secret(name):
@@ -38,8 +38,9 @@ def build(
             )
     roots = (site, *import_roots(workspace))
     return {
+        **_for_build_tools(temporary),
         **extra,
-        "PATH": ":".join((*map(str, path), SYSTEM_PATH)),
+        "PATH": path,
         "LANG": "C.UTF-8",
         "HOME": str(temporary),
         "TMPDIR": str(temporary),
@@ -50,3 +51,25 @@ def build(
         # than its import takes.
         "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:langsmith_plugin",
     }
+
+
+def _for_build_tools(temporary: Path) -> dict[str, str]:
+    """Return variables that keep build tools from downloading, reporting, and leaving HOME."""
+    return {
+        "GOTOOLCHAIN": "local",
+        "GOTELEMETRY": "off",
+        # Git shows commands a part of the repo, which Go's stamp of the commit trips over.
+        "GOFLAGS": "-buildvcs=false",
+        "npm_config_update_notifier": "false",
+        "npm_config_fund": "false",
+        "DOTNET_CLI_TELEMETRY_OPTOUT": "1",
+        "DOTNET_NOLOGO": "1",
+        # Java looks its user's home up in the system's list of users and ignores HOME.
+        "GRADLE_USER_HOME": str(temporary / ".gradle"),
+        "MAVEN_OPTS": f"-Duser.home={temporary}",
+    }
+
+
+def offline() -> dict[str, str]:
+    """Return variables by which tools fail at once where they would wait for a network."""
+    return {"npm_config_offline": "true", "CARGO_NET_OFFLINE": "true"}

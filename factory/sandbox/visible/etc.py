@@ -12,8 +12,11 @@ ROOT = Path("/etc")
 # These folders are shown as they are.
 FOLDERS = tuple(
     ROOT / name
-    for name in ("alternatives", "java", "pki/ca-trust", "pki/tls/certs", "ssl/certs", "terminfo")
-)
+    for name in (
+        *("alternatives", "java", "maven/logging", "pki/ca-trust", "pki/tls/certs", "ssl/certs"),
+        "terminfo",
+    )
+) + tuple(sorted(ROOT.glob("java-*/security")))
 # C libraries and runtimes read these: name lookup, shared libraries, time zone, file types, TLS.
 FILES = tuple(
     ROOT / name
@@ -22,6 +25,7 @@ FILES = tuple(
         "hosts",
         "ld.so.cache",
         "localtime",
+        "maven/m2.conf",
         "mime.types",
         "nsswitch.conf",
         "os-release",
@@ -34,6 +38,9 @@ FILES = tuple(
         "ssl/openssl.cnf",
         "timezone",
     )
+) + tuple(
+    # Debian's Java keeps its configuration here. `management`, beside these, may hold passwords.
+    sorted(each for kind in ("cfg", "properties") for each in ROOT.glob(f"java-*/*.{kind}"))
 )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from factory.sandbox.caches import SeededCache
 from factory.sandbox.policy import Policy
 from factory.sandbox.reclaim import put_aside
 from factory.sandbox.visible import environment, target_path
@@ -17,6 +19,7 @@ from factory.sandbox.visible.interpreter import (
     write_programs,
 )
 from factory.sandbox.visible.view import SandboxView, view_of
+from shared.settings.sandbox import SandboxNet
 
 _OWN_PACKAGES = ("llmch", "planner", "factory", "shared")
 
@@ -29,6 +32,7 @@ class Layout:
     interpreter: Interpreter
     view: SandboxView
     git: GitView | None
+    go_cache: SeededCache
 
     @property
     def programs(self) -> Path:
@@ -45,23 +49,44 @@ class Layout:
         return self.policy.private / "aside"
 
     def environment(self, temporary: Path) -> dict[str, str]:
-        """Return the variables of a command that has its /tmp at `temporary`."""
+        """Return the variables of a contained command that has its /tmp at `temporary`."""
+        toolchains = self.policy.toolchains
+        path = toolchains.search_path(environment.SYSTEM_PATH)
+        variables = dict(toolchains.variables)
+        if self.policy.network is SandboxNet.NONE:
+            variables |= environment.offline()
+        return self._build(temporary, path, variables)
+
+    def bare_environment(self) -> dict[str, str]:
+        """Return the variables of a command without a sandbox: the user's PATH stays as it is."""
+        toolchains = self.policy.toolchains
+        path = ":".join(
+            (*map(str, toolchains.named), toolchains.bare_path or environment.SYSTEM_PATH)
+        )
+        return self._build(self.policy.temporary, path, toolchains.bare_variables)
+
+    def _build(self, temporary: Path, path: str, variables: Mapping[str, str]) -> dict[str, str]:
         return environment.build(
             workspace=self.policy.workspace,
             temporary=temporary,
-            path=(self.programs / "bin", self.interpreter.executable.parent),
+            path=f"{self.programs / 'bin'}:{self.interpreter.executable.parent}:{path}",
             site=self.programs / "site",
-            extra=self.policy.environment,
+            extra={
+                "GOCACHE": str(self.policy.go_cache),
+                **variables,
+                **self.policy.environment,
+            },
         )
 
     def renew_temporary(self) -> None:
-        """Replace the command's /tmp by an empty directory."""
+        """Replace the command's /tmp by an empty directory, and Go's cache by its seed."""
         temporary = self.policy.temporary
         if temporary.exists():
             put_aside(temporary, self.aside)
         temporary.mkdir(mode=0o700)
         prefix = temporary / environment.BYTECODE
         link_mirror(self.interpreter, self.programs / "bytecode", prefix)
+        self.go_cache.restore(self.aside)
 
 
 def lay_out(policy: Policy) -> Layout:
@@ -72,11 +97,13 @@ def lay_out(policy: Policy) -> Layout:
     policy = _resolved(policy)
     interpreter = interpreter_of(policy.python)
     programs = policy.private / "programs"
+    policy.go_cache.mkdir(mode=0o700, exist_ok=True)
     layout = Layout(
         policy=policy,
         interpreter=interpreter,
         view=view_of(policy, interpreter, programs),
         git=git_view(policy, policy.private / "git-config"),
+        go_cache=SeededCache(policy.go_cache, policy.go_seed),
     )
     shutil.rmtree(programs, ignore_errors=True)
     for folder in (programs, programs / "bin", programs / "site", programs / "bytecode"):

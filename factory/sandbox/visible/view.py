@@ -43,10 +43,11 @@ def view_of(policy: Policy, interpreter: Interpreter, programs: Path) -> Sandbox
             )
     own = (part for prefix in interpreter.prefixes for part in _parts(prefix))
     linked = (path for each in policy.linked for path in _needed_by(each.source))
-    named_read = (*policy.read, *linked)
+    named_read = (*policy.read, *linked, *policy.toolchains.read)
     read = (*map(Path, _SYSTEM), *own, interpreter.executable, *named_read, programs)
     shown = (each for each in read if each.exists() or each == programs)  # `programs` is made later
-    return SandboxView(tuple(dict.fromkeys(shown)), (policy.workspace, *policy.write))
+    write = (policy.workspace, policy.go_cache, *policy.write)
+    return SandboxView(tuple(dict.fromkeys(shown)), write)
 
 
 def _parts(prefix: Path) -> tuple[Path, ...]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from factory.judging.environment import Surroundings, find_fault
 from factory.sandbox import Backend, Captured, Cause, Ended
+from factory.sandbox.toolchains.found import Hidden
 
 REPO = Surroundings(
     declared=frozenset({"requests", "pyyaml", "scikit-learn"}),
@@ -63,6 +64,15 @@ FAULTS: dict[str, tuple[Ended, str]] = {
     "curl": (ended("curl: (6) Could not resolve host: pypi.org", 6), "network"),
     "pip": (ended("NewConnectionError: Temporary failure in name resolution"), "network"),
     "npm": (ended("npm error request failed, reason: getaddrinfo EAI_AGAIN npm.org"), "network"),
+    "npm offline": (
+        ended("npm error request to https://registry.npmjs.org/x failed: cache mode is "
+              "'only-if-cached' but no cached response is available."),
+        "network",
+    ),
+    "cargo offline": (
+        ended("Caused by:\n  attempting to make an HTTP request, but --offline was specified", 101),
+        "network",
+    ),
     "go": (ended("dial tcp: lookup proxy.golang.org: no such host"), "network"),
     "the disk": (ended("OSError: [Errno 28] No space left on device: 'x'"), "disk is full"),
     "the disk, for cp": (ended("cp: error writing 'b': No space left on device"), "disk is full"),
@@ -112,6 +122,18 @@ def test_what_a_proposal_can_fix_is_its_own_fault(name: str) -> None:
 def test_with_a_network_nothing_is_the_sandboxs_fault() -> None:
     end = ended("curl: (6) Could not resolve host: pypi.org")
     assert what(end, Surroundings(offline=False)) == ""
+
+
+def test_the_remedy_names_where_the_program_is_on_the_user_s_path() -> None:
+    hidden = {"tox": Hidden(Path("/home/ada/bin/tox")), "jq": Hidden(Path("/srv/jq"), "it is odd")}
+    around = Surroundings(hidden=hidden)
+    fault = find_fault(ended("", 127, Cause.NOT_FOUND, "tox -q"), around)
+    assert fault is not None
+    assert "pass --sandbox-path /home/ada/bin or set `sandbox.path`" in fault.remedy
+    fault = find_fault(ended("verify.sh: 3: jq: not found", 127), around)
+    assert fault is not None
+    assert "--sandbox-path /srv " in fault.remedy
+    assert "(it is odd)" in fault.remedy
 
 
 def test_the_remedy_names_what_the_checkout_has() -> None:

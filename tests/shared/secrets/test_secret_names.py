@@ -26,7 +26,7 @@ def is_redacted(name: str) -> bool:
 def is_refused_by_the_sandbox(name: str) -> bool:
     here = Path("/")
     try:
-        environment.build(workspace=here, temporary=here, path=(), site=here, extra={name: "x"})
+        environment.build(workspace=here, temporary=here, path="", site=here, extra={name: "x"})
     except InvalidInput:
         return True
     return False

@@ -1,0 +1,58 @@
+"""What Go's build cache begins with, made by the real Go."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from factory.sandbox.seeds import go_seed, seed_is_kept, standard_imports
+from shared.errors import CommandFailed
+
+PATH = os.environ.get("PATH", os.defpath)
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """A Go whose standard library has a few packages, and the path of its program."""
+    for name in ("fmt", "net/http", "internal/abi", "encoding/json"):
+        (tmp_path / "go/src" / name).mkdir(parents=True)
+    program = tmp_path / "go/bin/go"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho no compiler here >&2\nexit 2\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_the_packages_of_the_standard_library_are_found(library: Path) -> None:
+    sources = [
+        'package a\n\nimport "fmt"\n\nimport (\n\tj "encoding/json"\n\t. "net/http"\n)\n',
+        'package b\n\nimport (\n\t"example.org/fmt"\n\t"internal/abi"\n\t"../../etc"\n\t"no"\n)',
+        'package c\n\nvar s = `import "os"`\n',
+    ]
+    assert standard_imports(sources, library) == {"fmt", "encoding/json", "net/http"}
+
+
+def test_a_go_that_fails_says_so_and_leaves_nothing(tmp_path: Path, library: Path) -> None:
+    with pytest.raises(CommandFailed, match="no compiler here"):
+        go_seed(library, PATH, frozenset(), tmp_path / "kept")
+    assert [each.name for each in (tmp_path / "kept").iterdir()] == ["go.lock"]
+    assert not seed_is_kept(library, frozenset(), tmp_path / "kept")
+
+
+def test_only_seeds_that_were_used_lately_are_kept(tmp_path: Path, library: Path) -> None:
+    library.write_text('#!/bin/sh\nmkdir -p "$GOCACHE/0a" && echo x > "$GOCACHE/0a/0a1-d"\n')
+    kept = tmp_path / "kept"
+    packages = [frozenset({f"p{number}"}) for number in range(9)]
+    folders = [go_seed(library, PATH, each, kept) for each in packages]
+    assert sum(each.is_dir() for each in folders) == 6
+    assert (folders[-1] / "0a/0a1-d").read_text() == "x\n"
+    assert seed_is_kept(library, packages[-1], kept)
+
+
+def test_another_go_has_another_seed(tmp_path: Path, library: Path) -> None:
+    library.write_text('#!/bin/sh\nmkdir -p "$GOCACHE"\n')
+    first = go_seed(library, PATH, frozenset(), tmp_path / "kept")
+    library.write_text('#!/bin/sh\nmkdir -p "$GOCACHE" # 2\n')
+    assert go_seed(library, PATH, frozenset(), tmp_path / "kept") != first
