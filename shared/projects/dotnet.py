@@ -32,8 +32,8 @@ class DotNet:
         several = len(found) > 1
         command = f"dotnet test {shlex.quote(found[0])}" if several else "dotnet test"
         named = [f"{name} {version}".strip() for name, version in _packages(files)]
-        others = ", ".join(map(one_line, found[1:4]))
-        note = f"{others} not run: `--verify 'dotnet test FILE'` runs another"
+        others = ", ".join(found[1:4])
+        note = f"{others} not run: `--verify 'dotnet test FILE'` names another"
         return Project(
             tool=self.name,
             manifest=one_line(found[0]),
@@ -46,7 +46,7 @@ class DotNet:
 
 def _at_root(files: RepoFiles, suffixes: tuple[str, ...]) -> list[str]:
     """Return the files of these kinds at the root, without those whose name is no plain word."""
-    named = (path for path in files.paths if path.endswith(suffixes) and "/" not in path)
+    named = (path for path in files.paths if "/" not in path and path.endswith(suffixes))
     return [path for path in named if path == one_line(path)]
 
 

@@ -16,9 +16,11 @@ _GRADLE_FILES: Final = (
     "settings.gradle",
     "settings.gradle.kts",
 )
-_GRADLE_NAME = re.compile(r"^\s*rootProject\.name\s*=\s*[\"']([^\"'\n]{1,200})[\"']", re.MULTILINE)
+_GRADLE_NAME = re.compile(
+    r"^[ \t]*rootProject\.name[ \t]*=[ \t]*[\"']([^\"'\n]{1,200})[\"']", re.MULTILINE
+)
 _GRADLE_DEPENDENCY = re.compile(
-    r"^\s*(?:api|implementation|testImplementation|compileOnly|runtimeOnly)[\s(]+"
+    r"^[ \t]*(?:api|implementation|testImplementation|compileOnly|runtimeOnly)[ \t(]+"
     r"[\"']([^\"'\n]{1,200})[\"']",
     re.MULTILINE,
 )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from shared.projects.base import Project, RepoFiles, VerifyCommand
-from shared.projects.reading import first_tracked, one_line, unreadable
+from shared.projects.reading import bounded, first_tracked, unreadable
 
 _NAMES: Final = ("GNUmakefile", "makefile", "Makefile")  # in the order in which make looks
 # `test` first: in many projects `check` is a linter.
 _WANTED: Final = ("test", "check")
-_RULE = re.compile(r"^([A-Za-z0-9_.][A-Za-z0-9_. -]{0,300}?) *::?(?!=)", re.MULTILINE)
+_NAMES_OF_RULE = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_. -]{0,300}")
 
 
 class Make:
@@ -27,14 +28,21 @@ class Make:
         text = files.text(manifest)
         if text is None:
             return Project(self.name, manifest, notes=(unreadable(manifest),))
-        targets = [name for rule in _RULE.findall(text) for name in rule.split()]
-        named = [each for each in dict.fromkeys(targets) if not each.startswith(".")][:200]
+        named = bounded(_targets_of(text))
         wanted = next((each for each in _WANTED if each in named), "")
         command = VerifyCommand(f"make {wanted}", f"{manifest}: {wanted}")
         return Project(
             tool=self.name,
             manifest=manifest,
-            scripts={one_line(each): f"make {each}" for each in named},
+            scripts={each: f"make {each}" for each in named},
             verify=(command,) if wanted else (),
             notes=() if wanted else (f"{manifest} has no target `test` or `check`",),
         )
+
+
+def _targets_of(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        names, colon, rest = line.partition(":")
+        # `name := value` and `name ::= value` define variables.
+        if colon and not rest.lstrip(":").startswith("=") and _NAMES_OF_RULE.fullmatch(names):
+            yield from (each for each in names.split() if not each.startswith("."))

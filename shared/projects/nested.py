@@ -43,10 +43,12 @@ def nested_notes(files: RepoFiles, projects: Sequence[Project]) -> Iterator[str]
     for path in found[:_NAMED]:
         folder, _, name = path.rpartition("/")
         command = _COMMANDS[name].format(shlex.quote(folder))
-        yield f"{path} is not run: `--verify '{command}'` adds it, given beside the others"
-    if more := len(found) - _NAMED:
-        if more > 0:
-            yield f"{more} more manifests below the root are not run"
+        yield (
+            f"{path} is not run: `--verify '{command}'` runs it, and one more --verify each of the "
+            "other commands"
+        )
+    if len(found) > _NAMED:
+        yield f"{len(found) - _NAMED} more manifests below the root are not run"
 
 
 def _not_run(files: RepoFiles, projects: Sequence[Project]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from shared.projects.reading import (
     Table,
     bounded,
     is_tracked,
+    one_line,
     pairs_at,
     parse_json,
     table,
@@ -34,6 +35,7 @@ _MANAGERS: Final = {
 _COMMANDS: Final = dict(_MANAGERS.values())
 _TABLES: Final = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 _PHASES: Final = ("pretest", "test", "posttest")  # what `npm test` runs, in this order
+_LOCAL_PROGRAMS: Final = 'PATH="$PWD/node_modules/.bin:$PATH"'
 _PLACEHOLDER = re.compile(r"echo .*no test specified.* exit 1")
 # A script with one of these ends what it started.
 _ENDS_ITSELF = re.compile(r"start-server-and-test|concurrently|wait-on|server-test")
@@ -130,11 +132,16 @@ def _command_of(document: Table, manager: str) -> VerifyCommand:
     command = _COMMANDS[manager]
     if test_script(document).on_ci:
         command = f"env CI=true {command}"
-    phases = [text_at(scripts, each) for each in _PHASES]
-    defined = " && ".join(filter(None, phases))
-    path = 'PATH="$PWD/node_modules/.bin:$PATH"'
-    itself = f"bash -c {shlex.quote(f'{path}; {defined}')}"
-    return VerifyCommand(command, f"{MANIFEST}: scripts.test", itself)
+    return VerifyCommand(command, f"{MANIFEST}: scripts.test", _as_defined(scripts))
+
+
+def _as_defined(scripts: Table) -> str:
+    """Return a command that runs what the script runs now; "" where it is no short line."""
+    phases = [each for each in map(scripts.get, _PHASES) if isinstance(each, str) and each]
+    if any(each != one_line(each) for each in phases):
+        return ""
+    script = " && ".join(phases)
+    return f"bash -c {shlex.quote(f'{_LOCAL_PROGRAMS}; {script}')}"
 
 
 def _dependencies_of(document: Table) -> Iterator[str]:

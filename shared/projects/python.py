@@ -26,7 +26,7 @@ COMMANDS: Final = (COMPILE, "python -m pip --version", PYTEST)
 
 _PYPROJECT: Final = "pyproject.toml"
 _MANIFESTS: Final = (_PYPROJECT, "setup.cfg", "setup.py", "requirements.txt", "Pipfile")
-_TEST_FILE = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
+_TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
 _TABLES: Final = ("project", "build-system", "dependency-groups")
 _TOOLS: Final = ("poetry", "pdm", "hatch", "flit", "setuptools", "uv", "pytest")
 # A file that only pytest reads, and the heading that says so in a file that others read as well.
@@ -93,9 +93,8 @@ def _tests_of(files: RepoFiles, pyproject: Table) -> str:
             return path
         if heading in (files.text(path) or ""):
             return f"{path}: {heading}"
-    names = (path for path in files.paths if path.endswith(".py"))
-    found = next((path for path in names if _TEST_FILE.fullmatch(path)), "")
-    return one_line(found)
+    names = (path for path in files.paths if "test" in path)
+    return one_line(next((path for path in names if _TEST_FILE.search(path)), ""))
 
 
 def _dependencies_of(files: RepoFiles, pyproject: Table) -> Iterator[str]:
@@ -116,6 +115,6 @@ def _notes(files: RepoFiles, *, tested: bool, broken: bool) -> Iterator[str]:
     other = first_tracked(files, _RUNNERS)
     if other:
         command = _RUNNERS[other]
-        yield f"{other} is not run: `--verify '{command}'` runs it, where commands find what it needs"
+        yield f"{other} is not run: `--verify '{command}'` runs it, if commands find what it needs"
     else:
         yield "the Python project has no tests that pytest finds"
