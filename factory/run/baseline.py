@@ -26,6 +26,7 @@ from shared.events.messages import Noted
 from shared.events.order_commands import CommandEnded, CommandStarted
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.git import trees
+from shared.projects.verification import Verification
 
 _WHO: Final = "base"  # stands in events where an order's id would
 _SHOWN_LINES: Final = 12
@@ -43,6 +44,15 @@ class Baseline:
     red: RedCommits
     emit: Emit
 
+    def announce(self, commit: str) -> Verification:
+        """Report what verifies `commit` and what is not run there; return it."""
+        with self.pool.lend(commit) as bench:
+            bench.used = False  # its tree was only read
+            found = verification_of(bench.workspace, self.options.settings.verify).found
+        for line in (found.describe(), *found.notes):
+            self.emit(Noted(line))
+        return found
+
     def verify(self, commit: str, *, exempt: bool) -> None:
         """Run the verification on `commit`, unless an equal tree has passed it here before.
 
@@ -50,7 +60,10 @@ class Baseline:
         allows it. Raises `PreflightRefused` if not, with the command, its output and a remedy.
         """
         with self.pool.lend(commit) as bench:
-            checks = verification_of(bench.workspace.tree, exempt=exempt)
+            chosen = self.options.settings.verify
+            checks = verification_of(bench.workspace, chosen, exempt=exempt).checks()
+            if not checks:
+                return
             tree = trees.tree_of(self.repo.git, commit)
             key = verification_key(tree, checks, bench, self.options)
             kept = KeptBases.of(self.repo.common_dir)

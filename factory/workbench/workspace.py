@@ -77,6 +77,11 @@ class Workspace:
         self.linked = paths
         self._seen = None
 
+    @property
+    def files(self) -> frozenset[str]:
+        """Return the paths of the baseline's files."""
+        return self._look_up(self.baseline).listing.files
+
     def tracks(self, path: str) -> bool:
         """Return whether the baseline has a file at `path` or below it."""
         listing = self._look_up(self.baseline).listing
