@@ -16,6 +16,7 @@ from factory.judging.excerpt import cut, stable_excerpt, stable_text
 from factory.judging.failure.account import account_of
 from factory.judging.known_red import NOTHING_RED, KnownRed, RedCheck, more_failures
 from factory.judging.surroundings import surroundings_of
+from factory.judging.unending import likely_cause
 from factory.judging.verification import Check, parse_check
 from factory.judging.verification_key import verification_key
 from factory.orders.documents import CmdResult, FailureBrief, SandboxRecord
@@ -307,7 +308,9 @@ def _reason(ended: Ended, timeout_seconds: float) -> str:
         case Cause.EXITED:
             return ""
         case Cause.TIMED_OUT:
-            return f"The command was ended after {timeout_seconds:g} seconds."
+            ended_after = f"The command was ended after {timeout_seconds:g} seconds."
+            cause = likely_cause(f"{ended.stdout.text}\n{ended.stderr.text}")
+            return f"{ended_after} {cause}".rstrip()
         case Cause.NOT_FOUND:
             return f"There is no program {ended.argv[0]!r} here."
         case Cause.OUTPUT_LIMIT:

@@ -11,6 +11,7 @@ from factory.judging.environment import Surroundings, find_fault
 from factory.judging.excerpt import stable_excerpt
 from factory.judging.known_red import KnownRed, RedCheck, RedCommits
 from factory.judging.surroundings import surroundings_of
+from factory.judging.unending import likely_cause
 from factory.judging.verification import Check, verification_of
 from factory.judging.verification_key import verification_key
 from factory.orders.options import RunOptions
@@ -30,6 +31,7 @@ from shared.projects.verification import Verification
 
 _WHO: Final = "base"  # stands in events where an order's id would
 _SHOWN_LINES: Final = 12
+_TOO_SHORT: Final = "If it only needs longer, raise --timeout-seconds."
 _ALLOW: Final = "pass --allow-red to begin all the same: then no order may make more fail"
 
 
@@ -135,6 +137,9 @@ class Baseline:
 
 def _remedy(ended: Ended, around: Surroundings) -> str:
     """Return what a user can do about a base that is red, the likely remedy first."""
+    if ended.cause is Cause.TIMED_OUT:
+        cause = likely_cause(f"{ended.stdout.text}\n{ended.stderr.text}")
+        return f"{cause or _TOO_SHORT}\nOr {_ALLOW}."
     fault = find_fault(ended, around)
     if fault is not None:
         return f"{fault.what} To fix it, {fault.remedy}.\nOr {_ALLOW}."

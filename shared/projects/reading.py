@@ -13,6 +13,7 @@ from shared.projects.base import RepoFiles
 Table = Mapping[str, object]
 
 _MOST: Final = 200  # scripts or dependencies that are kept of one manifest
+_MOST_DOTS: Final = 100  # in one line of a TOML file that is read
 _LONGEST: Final = 300  # characters of a name or a command that are kept
 
 
@@ -38,8 +39,11 @@ def parse_json(text: str | None) -> Table | None:
 
 def parse_toml(text: str | None) -> Table | None:
     """Return the tables of a TOML text; `None` where there is no text or it is not TOML."""
+    # A key of very many parts takes tomllib hours.
+    if text is None or any(line.count(".") > _MOST_DOTS for line in text.splitlines()):
+        return None
     try:
-        return None if text is None else tomllib.loads(text)
+        return tomllib.loads(text)
     except (ValueError, RecursionError):
         return None
 
