@@ -10,7 +10,8 @@ import pytest
 from factory.orders.stages import Stage
 from factory.sandbox.visible.environment import SYSTEM_PATH
 from shared.errors import PreflightRefused
-from shared.events import CommandStarted, Noted
+from shared.events.messages import Noted
+from shared.events.order_commands import CommandStarted
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, git, stages, writing
 

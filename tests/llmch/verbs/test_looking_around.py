@@ -254,7 +254,7 @@ def test_a_machine_that_is_well(say: Say, repo: Path, monkeypatch: pytest.Monkey
 def test_the_doctor_names_what_verifies_a_repo(
     say: Say, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def details() -> list[tuple[str, str]]:
+    def details() -> list[tuple[str, str | None]]:
         found = say("doctor", "--repo", repo, "--json").document["findings"]
         return [(each["detail"], each["remedy"]) for each in found if each["name"] == key]
 
@@ -265,7 +265,7 @@ def test_the_doctor_names_what_verifies_a_repo(
     (own, _), (nested, remedy) = details()
     assert own == "verified by `npm test` (package.json: scripts.test)"
     assert nested == "go/go.mod is not run"
-    assert remedy.startswith("`--verify 'env -C go go test ./...'`")
+    assert remedy and remedy.startswith("`--verify 'env -C go go test ./...'`")
     monkeypatch.setenv("LLMCH_VERIFY", "make a\nmake b")
     assert details() == [("verified by `make a` and `make b` (the setting verify)", None)]
 
