@@ -46,11 +46,15 @@ class Baseline:
     red: RedCommits
     emit: Emit
 
+    def look(self, commit: str) -> Verification:
+        """Return what verifies `commit`."""
+        with self.pool.lend(commit) as bench:
+            bench.used = False  # its tree is only read
+            return verification_of(bench.workspace, self.options.settings.verify).found
+
     def announce(self, commit: str) -> Verification:
         """Report what verifies `commit` and what is not run there; return it."""
-        with self.pool.lend(commit) as bench:
-            bench.used = False  # its tree was only read
-            found = verification_of(bench.workspace, self.options.settings.verify).found
+        found = self.look(commit)
         for line in (found.describe(), *found.notes):
             self.emit(Noted(line))
         return found
