@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,8 +18,11 @@ from factory.sandbox.visible.environment import SYSTEM_PATH
 from factory.workbench.toolset import toolchains_for
 from factory.workbench.workspace import workspaces_root
 from shared.errors import InvalidInput, LlmchError
+from shared.files.repo_sources import RepoSources
+from shared.git.index import tracked_files
 from shared.health import Checkup, Health, check_folder
 from shared.process import ToolFailed, ToolMissing, run_tool
+from shared.projects.verification import find_verification
 from shared.settings.sandbox import SandboxBackend, SandboxSettings
 
 # The build tools that are asked for their version, and how; others would take a second.
@@ -121,8 +124,11 @@ def check_workspaces() -> Checkup:
     return check_folder("workspaces", workspaces_root(), "LLMCH_WORKSPACES")
 
 
-def check_repo(folder: Path) -> Iterator[Checkup]:
-    """Yield whether a run could start in the repo at `folder`, and what an earlier run left."""
+def check_repo(folder: Path, chosen: Sequence[str] = ()) -> Iterator[Checkup]:
+    """Yield whether a run could start in the repo at `folder`, and what an earlier run left.
+
+    `chosen` is the setting `verify`.
+    """
     try:
         place = find_repo(folder)
         repo = inspect_repo(place)
@@ -134,7 +140,21 @@ def check_repo(folder: Path) -> Iterator[Checkup]:
         names = ", ".join(repo.ignored_filters)
         detail = f"filters that only the repo's own config defines do not run: {names}"
         yield Checkup("repo", Health.LIMITED, detail, "trust them with --allow-repo-filters")
+    yield from _check_verification(place, chosen)
     yield _check_leftovers(place)
+
+
+def _check_verification(place: RepoPlace, chosen: Sequence[str]) -> Iterator[Checkup]:
+    """Yield what verifies the checkout, and what of it is not run."""
+    files = RepoSources(place.tree, tracked_files(place.git))
+    found = find_verification(files, chosen)
+    health = Health.WELL if found.is_known else Health.LIMITED
+    yield Checkup("verification", health, found.describe())
+    for note in found.notes:
+        detail, _, remedy = note.partition(": `--verify ")
+        yield Checkup(
+            "verification", Health.LIMITED, detail, f"`--verify {remedy}" if remedy else ""
+        )
 
 
 def _check_leftovers(place: RepoPlace) -> Checkup:

@@ -9,7 +9,6 @@ from pathlib import Path
 from factory.attempt.state import Attempt, FactoryContext, FactoryState
 from factory.judging.failure.notes import notes_on
 from factory.judging.quote import quote_reply
-from factory.judging.verification import verification_of
 from factory.orders.model_size import is_small
 from factory.orders.reply_format import Form, Offer, ReplyFormat
 from factory.orders.retry import MAX_QUESTIONS, Asking
@@ -109,8 +108,7 @@ class Dialogue:
                 order, attempt.shown, known, past, note, with_commands=told
             )
             return Question(self.asking, Offer(ReplyFormat.FILES), prompt)
-        checks = verification_of(self.context.workspace.tree, exempt=task.exempt)
-        commands = tuple(check.text for check in checks)
+        commands = tuple(check.text for check in self.context.verification.checks())
         prompt = render_prompt(order, attempt.shown, commands, offer, known, past, note)
         return Question(self.asking, offer, prompt)
 

@@ -53,6 +53,9 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
             },
             red=context.red.of(context.task.base),
             staged=attempt.tree,
+            checks=context.verification.checks_with(
+                {each.path: each.content for each in attempt.proposed.writes}
+            ),
         )
     )
     failed = judgement.brief

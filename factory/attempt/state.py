@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from factory.judging.evidence import Evidence
 from factory.judging.known_red import NOTHING_RED, KnownRed, RedCommits
+from factory.judging.verification import BaseVerification
 from factory.judging.warm_checker import WarmChecker
 from factory.orders.documents import (
     AskedAgain,
@@ -108,6 +109,7 @@ class FactoryContext:
     client: LlmClient
     checker: WarmChecker
     red: RedCommits
+    verification: BaseVerification
     emit: Emit
     progress: AttemptProgress
 

@@ -17,7 +17,8 @@ from factory.judging.excerpt import cut, stable_excerpt, stable_text
 from factory.judging.failure.account import account_of
 from factory.judging.known_red import NOTHING_RED, KnownRed, RedCheck, more_failures
 from factory.judging.surroundings import surroundings_of
-from factory.judging.verification import Check, parse_check, verification_of
+from factory.judging.unending import likely_cause
+from factory.judging.verification import Check, parse_check
 from factory.judging.verification_key import verification_key
 from factory.orders.documents import CmdResult, FailureBrief, SandboxRecord
 from factory.orders.options import RunOptions
@@ -45,7 +46,8 @@ class Judging:
 
     `folder` gets results and logs. `written` maps each file that no command may change to its
     hash. `attempt` is 0 outside an attempt. `red` is what failed before the order began. `staged`
-    is the tree as git names it; empty where it cannot become a commit.
+    is the tree as git names it; empty where it cannot become a commit. `checks` are the commands
+    that verify the tree.
     """
 
     task: OrderTask
@@ -58,6 +60,7 @@ class Judging:
     written: Mapping[str, str] = field(default_factory=dict)
     red: KnownRed = NOTHING_RED
     staged: str = ""
+    checks: tuple[Check, ...] = ()
 
     @property
     def order(self) -> WorkOrder:
@@ -115,9 +118,8 @@ def run_checks(judging: Judging) -> Judgement:
     if refused := follow_manifests(judging.bench, judging.order):
         return Judgement((), (), refused)
     verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY, judging.red)
-    checks = verification_of(judging.tree, exempt=judging.task.exempt)
-    key = _verification_key(checks, judging)  # before a command can change what it depends on
-    _run_phase(verify, checks, judging)
+    key = _verification_key(judging)  # before a command can change what it depends on
+    _run_phase(verify, judging.checks, judging)
     _record(judging, "verify_result.json", verify.results)
     if verify.brief:
         return Judgement(tuple(verify.results), (), verify.brief)
@@ -141,11 +143,11 @@ def run_checks(judging: Judging) -> Judgement:
     )
 
 
-def _verification_key(checks: Sequence[Check], judging: Judging) -> str:
+def _verification_key(judging: Judging) -> str:
     """Return the key of the verification; "" where its success would not be worth keeping."""
     if judging.task.exempt or not judging.staged:
         return ""
-    return verification_key(judging.staged, checks, judging.bench, judging.options)
+    return verification_key(judging.staged, judging.checks, judging.bench, judging.options)
 
 
 def try_acceptance(judging: Judging) -> Iterator[tuple[str, CmdResult]]:
@@ -314,7 +316,9 @@ def _reason(ended: Ended, timeout_seconds: float) -> str:
         case Cause.EXITED:
             return ""
         case Cause.TIMED_OUT:
-            return f"The command was ended after {timeout_seconds:g} seconds."
+            ended_after = f"The command was ended after {timeout_seconds:g} seconds."
+            cause = likely_cause(f"{ended.stdout.text}\n{ended.stderr.text}")
+            return f"{ended_after} {cause}".rstrip()
         case Cause.NOT_FOUND:
             return f"There is no program {ended.argv[0]!r} here."
         case Cause.OUTPUT_LIMIT:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from factory.judging.commands import Judging, run_checks
 from factory.judging.contract import check_declarations, render_violation, without_syntax
 from factory.judging.known_red import RedCommits
+from factory.judging.verification import Check, verification_before
 from factory.judging.warm_checker import WarmChecker
 from factory.orders.documents import FailureBrief
 from factory.orders.options import RunOptions
@@ -18,12 +20,14 @@ from factory.record.progress import AnnouncedProgress
 from factory.record.summary import unjudged_warning
 from factory.repo.preflight import Repo
 from factory.workbench.pool import WorkbenchPool
+from factory.workbench.tree import Tree
 from factory.workbench.workbench import Workbench
 from shared.errors import EnvironmentFault
 from shared.events.event import Emit
 from shared.events.messages import Noted, Warned
 from shared.files.atomic_io import make_folder, write_json
 from shared.git import commits, trees
+from shared.git.answers import TreeEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +93,27 @@ class Merging:
                 written=written,
                 red=self.red.of(tip),
                 staged=tree,
+                checks=self._checks(tip, task, passed, bench),
             )
             judgement = run_checks(judging)
         if judgement.brief:
             return _sent_back(judgement.brief)
         self.red.learn(commit, judgement.red)
         return Merged(commit, tree, judgement.verified)
+
+    def _checks(
+        self, tip: str, task: OrderTask, passed: Passed, bench: Workbench
+    ) -> tuple[Check, ...]:
+        """Return what verifies the merged tree: what the tip says, and what the tree says."""
+        git = self.repo.git
+        entries = trees.entries_of(git, tip, sorted(passed.files))
+        blobs = trees.blobs(git, [each.object_id for each in entries.values()])
+        before = {path: _text_of(entries.get(path), blobs) for path in passed.files}
+        now = {path: _text_in(bench.workspace.tree, path) for path in passed.files}
+        verification = verification_before(
+            bench.workspace, before, self.options.settings.verify, exempt=task.exempt
+        )
+        return verification.checks_with(now)
 
     def _violation(
         self, task: OrderTask, passed: Passed, merged: str, bench: Workbench, folder: Path
@@ -119,6 +138,15 @@ class Merging:
         if contract.unjudged:
             self.emit(Warned(f"{task.name}: {unjudged_warning(contract.unjudged)}"))
         return render_violation(contract.violations[0]) if contract.violations else ""
+
+
+def _text_of(entry: TreeEntry | None, blobs: Mapping[str, bytes]) -> str | None:
+    data = None if entry is None else blobs.get(entry.object_id)
+    return None if data is None else data.decode("utf-8", "replace")
+
+
+def _text_in(tree: Tree, path: str) -> str:
+    return tree.read(path).decode("utf-8", "replace")
 
 
 def _sent_back(brief: FailureBrief) -> SentBack:

@@ -11,6 +11,7 @@ from factory.judging.environment import Surroundings, find_fault
 from factory.judging.excerpt import stable_excerpt
 from factory.judging.known_red import KnownRed, RedCheck, RedCommits
 from factory.judging.surroundings import surroundings_of
+from factory.judging.unending import likely_cause
 from factory.judging.verification import Check, verification_of
 from factory.judging.verification_key import verification_key
 from factory.orders.options import RunOptions
@@ -26,9 +27,11 @@ from shared.events.messages import Noted
 from shared.events.order_commands import CommandEnded, CommandStarted
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.git import trees
+from shared.projects.verification import Verification
 
 _WHO: Final = "base"  # stands in events where an order's id would
 _SHOWN_LINES: Final = 12
+_TOO_SHORT: Final = "If it only needs longer, raise --timeout-seconds."
 _ALLOW: Final = "pass --allow-red to begin all the same: then no order may make more fail"
 
 
@@ -43,6 +46,19 @@ class Baseline:
     red: RedCommits
     emit: Emit
 
+    def look(self, commit: str) -> Verification:
+        """Return what verifies `commit`."""
+        with self.pool.lend(commit) as bench:
+            bench.used = False  # its tree is only read
+            return verification_of(bench.workspace, self.options.settings.verify).found
+
+    def announce(self, commit: str) -> Verification:
+        """Report what verifies `commit` and what is not run there; return it."""
+        found = self.look(commit)
+        for line in (found.describe(), *found.notes):
+            self.emit(Noted(line))
+        return found
+
     def verify(self, commit: str, *, exempt: bool) -> None:
         """Run the verification on `commit`, unless an equal tree has passed it here before.
 
@@ -50,7 +66,10 @@ class Baseline:
         allows it. Raises `PreflightRefused` if not, with the command, its output and a remedy.
         """
         with self.pool.lend(commit) as bench:
-            checks = verification_of(bench.workspace.tree, exempt=exempt)
+            chosen = self.options.settings.verify
+            checks = verification_of(bench.workspace, chosen, exempt=exempt).checks()
+            if not checks:
+                return
             tree = trees.tree_of(self.repo.git, commit)
             key = verification_key(tree, checks, bench, self.options)
             kept = KeptBases.of(self.repo.common_dir)
@@ -122,6 +141,9 @@ class Baseline:
 
 def _remedy(ended: Ended, around: Surroundings) -> str:
     """Return what a user can do about a base that is red, the likely remedy first."""
+    if ended.cause is Cause.TIMED_OUT:
+        cause = likely_cause(f"{ended.stdout.text}\n{ended.stderr.text}")
+        return f"{cause or _TOO_SHORT}\nOr {_ALLOW}."
     fault = find_fault(ended, around)
     if fault is not None:
         return f"{fault.what} To fix it, {fault.remedy}.\nOr {_ALLOW}."

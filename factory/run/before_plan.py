@@ -14,9 +14,6 @@ from factory.run.one_order import hold_repo, prepare_export
 from factory.workbench.pool import WorkbenchPool
 from factory.workbench.side_workspaces import registered
 from shared.events.event import Emit
-from shared.git import trees
-from shared.languages.python.files import is_test_file
-from shared.work_order.schemas import VERIFY_SCRIPT
 
 
 def check_before_plan(options: RunOptions, emit: Emit, *, verify: bool) -> None:
@@ -50,18 +47,9 @@ def _verify(base: str, repo: Repo, options: RunOptions, emit: Emit) -> None:
         try:
             pool.prepare(base)
             baseline = Baseline(options, repo, pool, Path(logs), RedCommits(), emit)
-            baseline.verify(base, exempt=not _has_verification(repo, base))
+            # Where nothing verifies the repo, the first orders of the plan may bring what does,
+            # and are then only compiled.
+            baseline.verify(base, exempt=not baseline.look(base).is_known)
         finally:
             with deferring_signals():
                 pool.close()
-
-
-def _has_verification(repo: Repo, base: str) -> bool:
-    """Return whether the repo has a verification of its own: a script, or tests.
-
-    Where it has none, the first orders of the plan may make one, and are then only compiled.
-    """
-    files = trees.files_of(repo.git, base)
-    return VERIFY_SCRIPT in files or any(
-        path.endswith(".py") and is_test_file(path) for path in files
-    )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from factory.attempt.state import FactoryContext, FactoryState, first_state
 from factory.judging.brief import brief_of
 from factory.judging.known_red import RedCommits
+from factory.judging.verification import verification_of
 from factory.judging.warm_checker import WarmChecker
 from factory.orders.documents import AttemptRecord
 from factory.orders.stages import Stage
@@ -61,6 +62,9 @@ class Execution:
                     client=self.parts.model.client,
                     checker=self.checker,
                     red=self.red,
+                    verification=verification_of(
+                        bench.workspace, self.parts.options.settings.verify, exempt=task.exempt
+                    ),
                     emit=self.parts.emit,
                     progress=self._progress(task),
                 )

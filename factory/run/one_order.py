@@ -40,7 +40,7 @@ from shared.errors import InterruptedRun, InvalidInput, LlmchError
 from shared.events.event import Emit
 from shared.events.messages import Warned
 from shared.files.atomic_io import make_folder, write_json
-from shared.git import refs, trees
+from shared.git import refs
 from shared.llm.record.earlier_run import EarlierRun
 from shared.llm.stack import Mode, ModelSource, open_model
 from shared.run_record import (
@@ -75,17 +75,16 @@ class OpenRun:
         """Verify the commit that the run starts from, as its order at `first` is verified.
 
         A replay pays for nothing, so it needs to know only what a red base allows. Where the order
-        writes the verification script, the code is compiled and not run. Raises `PreflightRefused`
-        if the base is red.
+        writes the verification script and nothing else says how the base is verified, the code is
+        compiled and not run. Raises `PreflightRefused` if the base is red.
         """
         commission, session = self.commission, self.session
+        found = session.baseline.announce(session.tip)
         if commission.source.mode is Mode.REPLAY and not commission.options.allow_red:
             return
         writes_script = VERIFY_SCRIPT in commission.orders[first].order.allowed_files
-        new_script = writes_script and not trees.holds_file(
-            session.parts.repo.git, session.tip, VERIFY_SCRIPT
-        )
-        session.baseline.verify(session.tip, exempt=self.exempt[first] or new_script)
+        to_come = writes_script and not found.is_known
+        session.baseline.verify(session.tip, exempt=self.exempt[first] or to_come)
 
 
 def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) -> RunSummary:

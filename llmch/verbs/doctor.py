@@ -85,7 +85,7 @@ def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator
     yield check_folder("records", settings.artifacts_dir, "--artifacts-dir")
     yield factory_health.check_workspaces()
     if repo is not None:
-        yield from factory_health.check_repo(repo)
+        yield from factory_health.check_repo(repo, settings.verify)
 
 
 def _roles(settings: Settings) -> dict[str, RoleSettings]:

@@ -32,11 +32,13 @@ class VerifyCommand:
     """Hold a command that verifies a repository.
 
     `origin` names the place that the command comes from, as a person would look it up
-    (`package.json: scripts.test`).
+    (`package.json: scripts.test`). `defined` is a command that does the same without that place;
+    it is empty where the command does not depend on a definition that an order could change.
     """
 
     text: str
     origin: str
+    defined: str = ""
 
 
 @dataclass(frozen=True, slots=True)

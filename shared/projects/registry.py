@@ -5,8 +5,24 @@ from __future__ import annotations
 from typing import Final
 
 from shared.projects.base import BuildTool, Project, RepoFiles
+from shared.projects.dotnet import DotNet
+from shared.projects.go import Go
+from shared.projects.jvm import Gradle, Maven
+from shared.projects.make import Make
+from shared.projects.node import Node
+from shared.projects.python import Python
+from shared.projects.rust import Cargo
 
-BUILD_TOOLS: Final[tuple[BuildTool, ...]] = ()
+BUILD_TOOLS: Final[tuple[BuildTool, ...]] = (
+    Python(),
+    Node(),
+    Go(),
+    Cargo(),
+    Maven(),
+    Gradle(),
+    DotNet(),
+    Make(),
+)
 
 
 def find_projects(files: RepoFiles) -> tuple[Project, ...]:

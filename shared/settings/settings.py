@@ -18,6 +18,7 @@ from shared.settings.declaration import Flag, FlagGroup, FlagKind, Keys, keys_of
 from shared.settings.package_folders import PACKAGE_FOLDERS
 from shared.settings.roles import FactorySettings, PlannerSettings, ReviewerSettings
 from shared.settings.sandbox import SandboxSettings
+from shared.settings.values.commands import read_commands
 from shared.settings.values.model_tables import read_prices, read_windows
 from shared.settings.values.names import read_branches, read_packages, read_programs
 from shared.settings.values.numbers import Clamped, Number, WholeNumber, read_dollars
@@ -104,6 +105,16 @@ class Settings:
         harmless=_PACKAGE_FOLDERS,
         harmless_words=frozenset({"auto", "none"}),
         flag=Flag("--link", FlagGroup.COMMANDS, "DIR,DIR"),
+    )
+    # A project may say how it is verified, as its own `scripts/verify.sh` may. It is read before a
+    # run from the user's checkout, so no order changes it for itself.
+    verify: tuple[str, ...] = setting(
+        read_commands,
+        (),
+        "the commands that verify every order, in place of those that the repo's files name",
+        name="verify",
+        default_words="what the repo's files say",
+        flag=Flag("--verify", FlagGroup.COMMANDS, "CMD", FlagKind.LIST),
     )
     # A layer can protect more branches, never fewer.
     protected_branches: frozenset[str] = setting(

@@ -23,12 +23,14 @@ from tests.bench.setting import Bench, open_bench
 from tests.bench.side_by_side import measure_side_by_side
 from tests.bench.start import measure_start
 from tests.bench.toolchains import measure_toolchains
+from tests.bench.verification import measure_verification
 
 SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "start": measure_start,
     "planning": measure_planning,
     "contracts": measure_contracts,
     "edits": measure_edits,
+    "verification": measure_verification,
     "run": measure_run,
     "run-all": measure_run_all,
     "jobs": measure_side_by_side,

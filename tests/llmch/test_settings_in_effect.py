@@ -296,6 +296,7 @@ CASES = {
     "protected_branches": Case("work", lambda world: world.run().code, 0, 5),
     "strict_acceptance": Case("true", hollow, "PASS", "FAIL"),
     "link": Case("none", linked, True, False),
+    "verify": Case("test -f missing", lambda world: world.run().code, 0, 5),
     "programs": Case("curl", lambda world: "E240" in world.codes("curl x"), True, False),
     "dependencies": Case(
         "frobnicate",

@@ -87,9 +87,19 @@ def test_an_exempt_order_begins_where_only_the_code_compiles(factory: Factory) -
 
 
 def test_an_order_that_writes_the_verification_needs_none_before(factory: Factory) -> None:
-    with_tests(factory, "def test_no():\n    assert False\n")
+    (factory.repo / "scripts/verify.sh").unlink()
+    commit_all(factory.repo, {"red.py": "assert False\n"})
     script = proposal({"scripts/verify.sh": "true\n"})
     assert factory.run(writing("scripts/verify.sh"), [script]).verdict == "PASS"
+    assert base_commands(factory) == ["python -m compileall -q ."]
+
+
+def test_an_order_that_writes_the_verification_keeps_the_tests_that_are_there(
+    factory: Factory,
+) -> None:
+    with_tests(factory, "def test_no():\n    assert False\n")
+    with pytest.raises(PreflightRefused, match="test_no"):
+        factory.run(writing("scripts/verify.sh"), [])
 
 
 def test_a_plan_that_is_on_the_branch_verifies_nothing(factory: Factory) -> None:

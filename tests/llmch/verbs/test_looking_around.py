@@ -251,6 +251,25 @@ def test_a_machine_that_is_well(say: Say, repo: Path, monkeypatch: pytest.Monkey
     assert snapshot(repo) == before
 
 
+def test_the_doctor_names_what_verifies_a_repo(
+    say: Say, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def details() -> list[tuple[str, str | None]]:
+        found = say("doctor", "--repo", repo, "--json").document["findings"]
+        return [(each["detail"], each["remedy"]) for each in found if each["name"] == key]
+
+    key = "verification"
+    (repo / "scripts/verify.sh").unlink()
+    package = json.dumps({"scripts": {"test": "node --test"}})
+    commit_all(repo, {"package.json": package, "go/go.mod": "module a\n"})
+    (own, _), (nested, remedy) = details()
+    assert own == "verified by `npm test` (package.json: scripts.test)"
+    assert nested == "go/go.mod is not run"
+    assert remedy and remedy.startswith("`--verify 'env -C go go test ./...'`")
+    monkeypatch.setenv("LLMCH_VERIFY", "make a\nmake b")
+    assert details() == [("verified by `make a` and `make b` (the setting verify)", None)]
+
+
 def test_the_doctor_looks_at_a_reviewer_with_a_server_of_its_own(
     say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,53 @@
+"""What it costs to find out how a repo verifies itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from shared.files.repo_sources import RepoSources
+from shared.projects.verification import Ground, find_verification
+from tests.bench.measure import cpu_seconds_of, interleave
+from tests.bench.rows import Aim, Row, Section
+from tests.bench.setting import FILES_PER_FOLDER, Bench
+
+_FILES = 20_000
+_LIMIT_MS = 20
+_MANIFESTS = {
+    "package.json": json.dumps({"scripts": {"test": "node --test"}}),
+    "go.mod": "module example.org/calc\n",
+    "Cargo.toml": '[package]\nname = "calc"\n',
+    "pyproject.toml": '[project]\nname = "calc"\n',
+    "Makefile": "test:\n\ttrue\n",
+}
+
+
+def measure_verification(bench: Bench) -> Section:
+    """Return the row of a repo in several languages, beside the sorting of its paths."""
+    repo = bench.folder("repo")
+    for name, text in _MANIFESTS.items():
+        (repo / name).write_text(text)
+    paths = (*_MANIFESTS, *map(_path, range(_FILES)))
+    cases = {
+        "found": lambda: cpu_seconds_of(lambda: _find(repo, paths)),
+        "sorted": lambda: cpu_seconds_of(lambda: sorted(frozenset(paths))),
+    }
+    taken = interleave(cases, bench.rounds(15))
+    row = Row(
+        name=f"{_FILES:,} files, five languages",
+        value=taken["found"].median * 1000,
+        unit="ms",
+        floor=taken["sorted"].median * 1000,
+        floor_name="paths sorted",
+        aim=Aim(extra=_LIMIT_MS),
+        noise=taken["found"].noise,
+    )
+    return Section("How a repo verifies itself: found out", (row,))
+
+
+def _path(number: int) -> str:
+    return f"src/part_{number // FILES_PER_FOLDER}/module_{number}.py"
+
+
+def _find(repo: Path, paths: tuple[str, ...]) -> None:
+    assert find_verification(RepoSources(repo, paths)).ground is Ground.MANIFESTS
