@@ -130,7 +130,11 @@ def test_the_sdk_is_imported_in_one_place_and_only_when_a_call_is_made() -> None
     assert not [name for name in transport.imports(at_work=False) if name.startswith("openai")]
 
 
-HEAVY = ("openai", "langgraph", "langchain_core", "rich", "mypy", "httpx", "ulid", "yaml")
+GRAMMARS = tuple(f"tree_sitter_{each}" for each in ("javascript", "typescript", "go", "rust"))
+HEAVY = (
+    *("openai", "langgraph", "langchain_core", "rich", "mypy", "httpx", "ulid", "yaml"),
+    *("tree_sitter", *GRAMMARS),
+)
 
 
 # Imported as a whole only when they are needed: the graph's nodes, and the live terminal.

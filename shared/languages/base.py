@@ -1,7 +1,8 @@
 """Defines what planner and factory ask of any language.
 
-A language is one folder beside this file and one entry of `registry.LANGUAGES`. All paths are
-relative to the repository and use slashes.
+A language is one folder beside this file. It is at least an `Outliner`, with an entry of
+`registry.OUTLINERS`; where its code can be judged too, it is a `Language`, with an entry of
+`registry.LANGUAGES`. All paths are relative to the repository and use slashes.
 """
 
 from __future__ import annotations
@@ -103,12 +104,35 @@ class CheckerProcess(Checker, Protocol):
         """End the process and remove its files."""
 
 
-class Language(Protocol):
-    """Judge the files of one language without running them."""
+class Outliner(Protocol):
+    """Show what the files of one language offer to each other."""
 
     @property
     def name(self) -> str:
         """Return the name of the language as people write it."""
+
+    @property
+    def outlined(self) -> tuple[str, ...]:
+        """Return the suffixes of the files that have an outline, dots included."""
+
+    @property
+    def fence(self) -> str:
+        """Return the word that marks a code block of the language in Markdown."""
+
+    @property
+    def comment(self) -> str:
+        """Return the characters that begin a comment of one line."""
+
+    def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
+        """Return a line for each name that a file offers to other files, without its code.
+
+        The members of a type follow it, indented. The result is empty where the file offers
+        nothing, and `None` where it cannot be read. Never raises.
+        """
+
+
+class Language(Outliner, Protocol):
+    """Judge the files of one language without running them."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:

@@ -21,6 +21,15 @@ class Python:
 
     name: Final = "Python"
     suffixes: Final = (".py", ".pyi")
+    outlined: Final = (".py",)
+    fence: Final = "python"
+    comment: Final = "#"
+
+    def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
+        """Return the public names of a module, and what a package passes on."""
+        from shared.languages.python.public_names import public_names
+
+        return public_names(text, reexports=path.endswith("__init__.py"))
 
     def open_checker(self) -> CheckerProcess:
         """Return mypy in a process of its own."""

@@ -1,0 +1,23 @@
+"""Puts Go among the languages of which an outline is shown."""
+
+from __future__ import annotations
+
+from typing import Final
+
+
+class Go:
+    """Implement `shared.languages.base.Outliner` for Go."""
+
+    name: Final = "Go"
+    outlined: Final = (".go",)
+    fence: Final = "go"
+    comment: Final = "//"
+
+    def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
+        """Return what the file exports; nothing of a file of tests."""
+        from shared.languages.go.public_names import public_names
+
+        return () if path.endswith("_test.go") else public_names(text)
+
+
+GO: Final = Go()

@@ -1,0 +1,1 @@
+"""Holds what is known of Rust."""
