@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.files.repo_sources import MAX_SOURCE_BYTES, RepoSources
+from shared.files.repo_sources import RepoSources
+from shared.files.tree_sources import MAX_SOURCE_BYTES
 
 
 @pytest.fixture
