@@ -1,12 +1,39 @@
-"""Opens the repo that a plan is for."""
+"""Opens the repo that a plan is for, as it is in the checkout or on a branch."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from shared.errors import InvalidInput
-from shared.git import repos
+from shared.events.event import Emit
+from shared.events.messages import Noted
+from shared.files.repo_sources import RepoSources
+from shared.files.tree_sources import TreeSources
+from shared.git import index, refs, repos
 from shared.git.client import Git
+from shared.git.commit_sources import CommitSources
+from shared.projects.base import RepoFiles, VerifyCommand
+from shared.projects.verification import Ground, find_verification
+
+
+@dataclass(frozen=True, slots=True)
+class RepoTree:
+    """Hold the files of a repo where a plan begins, and the root of its working tree.
+
+    `verification` are the commands that verify the repo where it has no `scripts/verify.sh`. It is
+    empty where that script verifies the repo, and where nothing says how it is verified: an order
+    may then write the script.
+    """
+
+    root: Path | None
+    files: TreeSources
+    verification: tuple[VerifyCommand, ...] = ()
+
+
+NO_TREE: Final = RepoTree(None, RepoSources(Path()))
 
 
 def open_repo(folder: Path) -> Git:
@@ -22,3 +49,31 @@ def open_repo(folder: Path) -> Git:
             f"--repo {folder} is not a git working tree", "name the root of a git repo"
         )
     return Git(layout[0])
+
+
+def open_tree(folder: Path, branch: str | None, verify: Sequence[str], emit: Emit) -> RepoTree:
+    """Return the files that a plan for the repo at `folder` begins with.
+
+    They are those of the last commit of `branch`. The files that are tracked in the checkout count
+    where no branch is named, or where it does not exist yet; the latter is reported to `emit`.
+    `verify` is the setting of that name. Raises `InvalidInput` as `open_repo` does.
+    """
+    git = open_repo(folder)
+    files = _files_of(git, branch, emit)
+    return RepoTree(git.folder, files, _known_verification(files, verify))
+
+
+def _files_of(git: Git, branch: str | None, emit: Emit) -> TreeSources:
+    if branch is not None:
+        named = refs.branch_name_allowed(git, branch)
+        tip = refs.commit_of(git, f"refs/heads/{branch}") if named else ""
+        if tip:
+            return CommitSources(git, tip)
+        emit(Noted(f"branch {branch!r} does not exist yet: the files of the checkout are read"))
+    return RepoSources(git.folder, index.tracked_files(git))
+
+
+def _known_verification(files: RepoFiles, verify: Sequence[str]) -> tuple[VerifyCommand, ...]:
+    verification = find_verification(files, verify)
+    by_commands = verification.ground in (Ground.SETTING, Ground.MANIFESTS)
+    return verification.commands if by_commands else ()

@@ -1,6 +1,5 @@
 """What the model is told of a repo: the nearest first, within a budget, whatever the repo holds."""
 
-import ast
 import os
 import random
 import textwrap
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from planner.repo.hints import RepoHints, read_repo_hints
 from planner.repo.relevance import definition_score, path_score, spec_stems
-from planner.repo.signatures import outline
+from shared.files.repo_sources import RepoSources
 
 AMPLE = 100_000
 
@@ -29,16 +28,15 @@ def repo_of(folder: Path, files: dict[str, str | bytes]) -> list[str]:
 def hints_of(
     folder: Path, files: dict[str, str | bytes], spec: str = "", budget: int = AMPLE
 ) -> RepoHints:
-    return read_repo_hints(folder, repo_of(folder, files), spec, budget)
+    return read_hints(folder, repo_of(folder, files), spec, budget)
+
+
+def read_hints(folder: Path, tracked: list[str], spec: str, budget: int) -> RepoHints:
+    return read_repo_hints(RepoSources(folder, tracked), spec, budget)
 
 
 def listing_of(hints: RepoHints) -> list[str]:
     return hints.text.split(":\n\n", 1)[1].split("\n\n", 1)[0].splitlines()
-
-
-def outline_of(source: str) -> str | None:
-    lines = outline(textwrap.dedent(source))
-    return None if lines is None else "\n".join(lines)
 
 
 # The text
@@ -115,7 +113,7 @@ def test_what_a_plan_depends_on_is_listed_before_all_else(tmp_path: Path) -> Non
 def test_a_large_repo_is_cut_and_what_is_left_out_is_counted(tmp_path: Path) -> None:
     tracked = [f"docs/page_{i:04}.md" for i in range(900)]
     tracked += [f"lib/part_{i:04}.md" for i in range(100)]
-    hints = read_repo_hints(tmp_path, tracked, "The parts.", 2_000)
+    hints = read_hints(tmp_path, tracked, "The parts.", 2_000)
     assert hints.listed + hints.left_out == 1_000
     assert len(listing_of(hints)) == hints.listed < 100
     left = 100 - hints.listed
@@ -154,10 +152,10 @@ def test_the_order_in_which_git_lists_makes_no_difference(tmp_path: Path) -> Non
         f"{folder}/{name}.py": f"def {name}(): ..." for folder in "abc" for name in ("maze", "grid")
     }
     tracked = repo_of(tmp_path, files)
-    first = read_repo_hints(tmp_path, tracked, "A maze", AMPLE)
+    first = read_hints(tmp_path, tracked, "A maze", AMPLE)
     for seed in range(5):
         random.Random(seed).shuffle(tracked)
-        assert read_repo_hints(tmp_path, tracked, "A maze", AMPLE) == first
+        assert read_hints(tmp_path, tracked, "A maze", AMPLE) == first
 
 
 def test_nothing_of_the_machine_is_told(tmp_path: Path) -> None:
@@ -177,7 +175,7 @@ paths = st.lists(
 def test_the_budget_holds_and_every_file_is_counted(
     tracked: list[str], spec: str, budget: int
 ) -> None:
-    hints = read_repo_hints(Path("/nonexistent"), tracked, spec, budget)
+    hints = read_hints(Path("/nonexistent"), tracked, spec, budget)
     assert len(hints.text) <= max(budget, 0)
     assert hints.listed + hints.left_out == len(set(tracked))
     if hints.listed:
@@ -190,7 +188,7 @@ def test_the_budget_holds_with_outlines_too(budget: int) -> None:
     # The tests' own folder is a repo with real modules.
     root = Path(__file__).parents[3]
     tracked = [str(each.relative_to(root)) for each in sorted(root.glob("shared/*.py"))]
-    hints = read_repo_hints(root, tracked, "settings and paths", budget)
+    hints = read_hints(root, tracked, "settings and paths", budget)
     assert len(hints.text) <= budget
     assert hints.outlined + hints.not_outlined <= len(tracked)
 
@@ -203,7 +201,7 @@ def test_the_budget_holds_with_outlines_too(budget: int) -> None:
     ["a\nb.py", "a\x1b[2J.py", "a\udcff.py", "../a.py", "/etc/passwd", "a\\b.py", "", "a//b.py"],
 )
 def test_a_name_that_no_order_could_use_is_left_out(tmp_path: Path, name: str) -> None:
-    hints = read_repo_hints(tmp_path, [name, "ok.txt"], "", AMPLE)
+    hints = read_hints(tmp_path, [name, "ok.txt"], "", AMPLE)
     assert listing_of(hints) == ["ok.txt"]
     assert hints.left_out == 1
 
@@ -240,7 +238,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     (repo / "dangling.py").symlink_to("nowhere")
     (repo / "loop.py").symlink_to("loop.py")
     tracked = ["file.py", "folder/secret.py", "dangling.py", "loop.py", "../outside/secret.py"]
-    hints = read_repo_hints(repo, tracked, "secret", AMPLE)
+    hints = read_hints(repo, tracked, "secret", AMPLE)
     assert "secret_of_the_user" not in hints.text
     assert hints.not_outlined == 4
 
@@ -248,13 +246,13 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 def test_a_fifo_a_folder_and_a_missing_file_are_passed_over_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     (tmp_path / "folder.py").mkdir()
-    hints = read_repo_hints(tmp_path, ["pipe.py", "folder.py", "gone.py"], "", AMPLE)
+    hints = read_hints(tmp_path, ["pipe.py", "folder.py", "gone.py"], "", AMPLE)
     assert (hints.listed, hints.outlined, hints.not_outlined) == (3, 0, 3)
 
 
 def test_deep_nesting_is_no_burden(tmp_path: Path) -> None:
     deep = "/".join(["d"] * 1_000) + "/a.py"
-    hints = read_repo_hints(tmp_path, [deep], "", AMPLE)
+    hints = read_hints(tmp_path, [deep], "", AMPLE)
     assert listing_of(hints) == [deep]
 
 
@@ -285,154 +283,14 @@ def test_ten_times_the_files_take_about_ten_times_as_long(tmp_path: Path) -> Non
         # The process's own time, for others may hold the machine; the best of three for the rest.
         def once() -> float:
             started = time.process_time()
-            read_repo_hints(tmp_path, files, "A maze with workers and a queue.", 24_000)
+            read_hints(tmp_path, files, "A maze with workers and a queue.", 24_000)
             return time.process_time() - started
 
         return min(once() for _ in range(3))
 
-    hints = read_repo_hints(tmp_path, tracked, "A maze with workers and a queue.", 24_000)
+    hints = read_hints(tmp_path, tracked, "A maze with workers and a queue.", 24_000)
     assert seconds(tracked) < 40 * seconds(tracked[::10])
     assert hints.listed > 200
-
-
-# Public names
-
-
-def test_functions_show_annotations_and_defaults() -> None:
-    source = """
-        async def fetch(url: str, /, *rest: int, retries: int = 3, **more: object) -> bytes:
-            '''Doc.'''
-            return b""
-        def plain(a, b=None): pass
-        def _private(): pass
-    """
-    assert outline_of(source) == (
-        "async def fetch(url: str, /, *rest: int, retries: int=3, **more: object) -> bytes: ...\n"
-        "def plain(a, b=None): ..."
-    )
-
-
-def test_classes_show_fields_methods_and_how_they_are_made() -> None:
-    source = """
-        @dataclass(frozen=True)
-        class Point(Base, metaclass=Meta):
-            x: int
-            y: int = 0
-            ORIGIN = None
-            _hidden: int = 1
-            def __init__(self, x: int) -> None: self.x = x
-            def __repr__(self) -> str: return ""
-            @property
-            def length(self) -> float: return 0.0
-            class Inner:
-                z: int
-        class Empty(Exception):
-            '''Nothing but a name.'''
-        class _Private: pass
-    """
-    assert outline_of(source) == textwrap.dedent("""\
-        @dataclass(frozen=True)
-        class Point(Base, metaclass=Meta):
-            x: int
-            y: int = 0
-            ORIGIN = None
-            def __init__(self, x: int) -> None: ...
-            @property
-            def length(self) -> float: ...
-            class Inner:
-                z: int
-        class Empty(Exception): ...""")
-
-
-def test_constants_show_short_values() -> None:
-    source = f"""
-        LIMIT: int = 10
-        NAMES = ["a", "b"]
-        TABLE: dict[str, int] = {dict.fromkeys("abcdefghijkl", 1)}
-        bare: str
-        _private = 1
-        a = b = 2
-        TEXT = "{"x" * 100}"
-    """
-    assert outline_of(source) == (
-        "LIMIT: int = 10\nNAMES = ['a', 'b']\nTABLE: dict[str, int] = ...\nbare: str\nTEXT = ..."
-    )
-
-
-def test_long_parts_are_cut_short() -> None:
-    long = f"Literal[{', '.join(repr(str(i)) for i in range(100))}]"
-    source = f"""
-        @decorate({long})
-        def f(a: {long}, b={list(range(100))}, *, c={list(range(100))}) -> {long}: pass
-        class C({long}): pass
-    """
-    assert outline_of(source) == (
-        "@decorate(...)\ndef f(a: ..., b=..., *, c=...) -> ...: ...\nclass C(...): ..."
-    )
-
-
-def test_the_modules_own_list_of_names_decides() -> None:
-    source = """
-        __all__ = ["shown", "_too", "VALUE"]
-        def shown(): ...
-        def _too(): ...
-        def hidden(): ...
-        VALUE = 1
-        OTHER = 2
-    """
-    assert outline_of(source) == "def shown(): ...\ndef _too(): ...\nVALUE = 1"
-
-
-def test_names_in_branches_are_found() -> None:
-    source = """
-        if sys.version_info >= (3, 12):
-            def new(): ...
-        elif x:
-            def middle(): ...
-        else:
-            def old(): ...
-        try:
-            from a import b
-        except ImportError:
-            def fallback(): ...
-        else:
-            def third(): ...
-        def outer():
-            def inner(): ...
-    """
-    names = [line.split("(")[0] for line in (outline_of(source) or "").splitlines()]
-    assert names == ["def new", "def middle", "def old", "def fallback", "def third", "def outer"]
-
-
-def test_a_package_shows_what_it_passes_on() -> None:
-    source = "import os\nfrom typing import Any\nfrom .a import f, g as h, _p\nfrom . import b\n"
-    assert outline(source, reexports=True) == ("from .a import f, g as h", "from . import b")
-    assert outline(source) == ()
-
-
-@pytest.mark.parametrize(
-    "source", ["def (", "x = '\0'", "\ud800", "(" * 10_000, "1" + "+1" * 90_000]
-)
-def test_what_is_no_python_has_no_outline(source: str) -> None:
-    assert outline(source) is None
-
-
-def test_an_odd_escape_warns_nobody() -> None:
-    assert outline("def f(x='\\d'): ...") == ("def f(x='\\\\d'): ...",)
-
-
-@given(st.text(max_size=60) | st.text(st.sampled_from("def class:(),=\n *@x1[]\"'"), max_size=60))
-def test_any_text_is_outlined_or_not(source: str) -> None:
-    lines = outline(source)
-    assert lines is None or all(isinstance(each, str) for each in lines)
-
-
-def test_the_outline_of_every_module_here_is_python() -> None:
-    root = Path(__file__).parents[3]
-    for file in sorted(root.glob("planner/*.py")) + sorted(root.glob("shared/**/*.py")):
-        lines = outline(file.read_text(encoding="utf-8"))
-        assert lines is not None
-        ast.parse("\n".join(lines))
 
 
 # Nearness
