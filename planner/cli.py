@@ -19,6 +19,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say what to plan and how to plan it."""
     parser.add_argument("--spec", type=Path, required=True, metavar="FILE", help="what to build")
     parser.add_argument("--repo", type=Path, metavar="DIR", help="the repo that the plan is for")
+    add_tree_argument(parser)
     parser.add_argument("--outdir", type=Path, metavar="DIR", help="also write the plan here")
     parser.add_argument("--overwrite", action="store_true", help="replace the plan in --outdir")
     parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
@@ -26,6 +27,14 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     add_setting_flags(parser, FlagGroup.PLAN_ALONE)
     add_acceptance_arguments(parser)
     parser.add_argument("--print-summary", action="store_true", help="print compile_summary.json")
+
+
+def add_tree_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the flag that says which files of the repo a plan begins with."""
+    parser.add_argument(
+        "--branch", metavar="B",
+        help="begin with the files of this branch, if it exists (default: those of the checkout)",
+    )  # fmt: skip
 
 
 def add_acceptance_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +69,8 @@ def compile_options(args: argparse.Namespace, settings: Settings, *, review: boo
         reviewer=planning_model(settings.reviewer) if review else None,
         max_attempts=settings.planner_attempts,
         repo=args.repo,
+        branch=args.branch,
+        verify=settings.verify,
         template=args.template,
         require_coverage=args.require_coverage,
         allowed=allowed_by(settings),

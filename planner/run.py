@@ -60,7 +60,7 @@ def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResul
     Raises `InvalidInput` before any model call where an input or the export cannot be used, and
     the model layer's errors where asking again would not help.
     """
-    inputs = gather_inputs(options)
+    inputs = gather_inputs(options, emit)
     if options.outdir is not None:
         check_export(options.outdir, overwrite=options.overwrite, repo=inputs.repo.root)
     folder = new_run_folder(options.artifacts, "planner", new_run_id())
@@ -118,7 +118,14 @@ def _compile(
 
         def judge_plan(plan: Plan) -> Report:
             repo = inputs.repo
-            return judge(plan, repo.files, repo.sources, allowed=inputs.allowed, checker=checker)
+            return judge(
+                plan,
+                repo.files,
+                repo.sources,
+                allowed=inputs.allowed,
+                verification=repo.verification,
+                checker=checker,
+            )
 
         compilation = Compilation(
             inputs=inputs,
@@ -138,7 +145,9 @@ def _manifest(outcome: Judged, inputs: CompileInputs, run_id: str) -> Manifest |
     if not outcome.ok:
         return None
     assert outcome.plan is not None, "a valid plan was parsed"
-    return build_manifest(outcome.plan, inputs.repo.files, PlanOrigin(run_id, inputs.compile_hash))
+    origin = PlanOrigin(run_id, inputs.compile_hash)
+    verified = bool(inputs.repo.verification)
+    return build_manifest(outcome.plan, inputs.repo.files, origin, verified=verified)
 
 
 def _write(manifest: Manifest | None, options: PlanOptions, run_dir: Path) -> Path | None:
@@ -194,7 +203,9 @@ def _head(options: PlanOptions, inputs: CompileInputs, source: ModelSource) -> M
         "template_sha256": inputs.template.sha256,
         "compile_hash": inputs.compile_hash,
         "repo": str(options.repo.resolve()) if options.repo else None,
+        "branch": options.branch,
         "repo_files": len(inputs.repo.files),
+        "verification": [each.text for each in inputs.repo.verification],
         "outdir": str(options.outdir) if options.outdir else None,
         **settings_document(options),
         "model_settings": _model_settings(options.model, source, source.base_url),

@@ -12,8 +12,8 @@ from llmch.answers.plan import rule_findings
 from llmch.console import Console
 from llmch.console.document import Block, Conclusion, Outcome, Remark
 from llmch.console.figures import count
+from planner.cli import add_tree_argument
 from shared.errors import ExitCode
-from shared.git import index
 
 if TYPE_CHECKING:
     from planner.judging.validation import Report
@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `check`."""
     parser.add_argument("dir", type=Path, metavar="DIR", help="the folder of the plan")
     parser.add_argument("--repo", type=Path, metavar="DIR", help="the repo the plan is meant for")
+    add_tree_argument(parser)
     parser.add_argument(
         "--fix", action="store_true", help="fix, on disk, the faults that have one certain remedy"
     )
@@ -64,21 +65,23 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from planner.plan.folder import read_plan_folder
     from planner.repair.folder import rewrite_plan_folder
     from planner.repair.repair import Mended, mend
-    from planner.repo.tracked import open_repo
-    from shared.files.repo_sources import RepoSources
+    from planner.repo.tracked import NO_TREE, open_tree
     from shared.languages.python.checker.checker import TypeChecker
 
     plan = read_plan_folder(args.dir)
-    allowed = allowed_by(settings_for(args, console, repo=args.repo))
-    git = open_repo(args.repo) if args.repo else None
-    files = index.tracked_files(git) if git else ()
-    sources = RepoSources(git.folder, files) if git else {}
+    settings = settings_for(args, console, repo=args.repo)
+    allowed = allowed_by(settings)
+    tree = open_tree(args.repo, args.branch, settings.verify, console) if args.repo else NO_TREE
+    files, verification = tree.files.paths, tree.verification
     with TypeChecker() as checker:
 
         def report(plan: Plan) -> Report:
-            return judge(plan, files, sources, allowed=allowed, checker=checker)
+            return judge(
+                plan, files, tree.files, allowed=allowed, verification=verification, checker=checker
+            )
 
         outcome = mend(plan, report) if args.fix else Mended(plan, report(plan))
     if outcome.fixes:
-        rewrite_plan_folder(args.dir, plan, outcome.plan, files if git else None)
+        known = files if args.repo else None
+        rewrite_plan_folder(args.dir, plan, outcome.plan, known, verified=bool(verification))
     return Outcome(CheckDocument(outcome), ExitCode.OK if outcome.report.ok else ExitCode.INVALID)

@@ -16,6 +16,7 @@ from planner.plan.bootstrap import left_out, render_left_out, skip_bootstrap
 from planner.plan.plan import Plan
 from planner.plan.response import Reply
 from planner.repair.repair import Fix, mend
+from shared.work_order.schemas import VERIFY_SCRIPT
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,9 @@ def judge_reply(
     attempt: int, text: str, reply: Reply, inputs: CompileInputs, judge: Callable[[Plan], Report]
 ) -> Judged:
     """Return the outcome of an attempt whose reply `text` was read as `reply`."""
-    dropped = left_out(reply.plan, inputs.repo.files)
-    kept = skip_bootstrap(reply.plan, inputs.repo.files)
+    verified = _needs_no_script(inputs)
+    dropped = left_out(reply.plan, inputs.repo.files, verified=verified)
+    kept = skip_bootstrap(reply.plan, inputs.repo.files, verified=verified)
     mended = mend(_traced(kept, inputs), judge)
     if dropped or mended.fixes:
         # The findings refer to the plan that is judged, so the model has to see that plan.
@@ -67,8 +69,13 @@ def judge_reply(
         mended.report,
         reply=text,
         fixes=mended.fixes,
-        left_out=tuple(render_left_out(draft) for draft in dropped),
+        left_out=tuple(render_left_out(draft, verified=verified) for draft in dropped),
     )
+
+
+def _needs_no_script(inputs: CompileInputs) -> bool:
+    """Say whether an order for `scripts/verify.sh` is needless: nobody asked for the script."""
+    return bool(inputs.repo.verification) and VERIFY_SCRIPT not in inputs.spec.text
 
 
 def _traced(plan: Plan, inputs: CompileInputs) -> Plan:

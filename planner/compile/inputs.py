@@ -12,10 +12,11 @@ from planner.plan.manifest import compile_hash
 from planner.plan.target import NOTHING_MORE, Allowed
 from planner.prompts.template import Template, default_doctrine, load_template
 from planner.repo.hints import read_repo_hints
-from planner.repo.tracked import open_repo
+from planner.repo.tracked import open_tree
 from planner.spec.read import Spec, read_spec
-from shared.files.repo_sources import RepoSources
-from shared.git import index
+from shared.events.event import Emit, ignore
+from shared.projects.base import VerifyCommand
+from shared.projects.registry import find_projects
 
 HINT_CHARACTERS: Final = 24_000  # about 6,000 tokens: a tenth of what a plan's reply may take
 
@@ -25,13 +26,15 @@ class RepoInputs:
     """Hold the repo that a plan is for: its root, its files as git lists them, and their texts.
 
     `sources` has the texts that rules read, and `hints` is the repo as the prompt shows it.
-    Without a repo, all fields are empty.
+    `verification` are the commands that verify the repo, where it has no script of its own for
+    that. Without a repo, all fields are empty.
     """
 
     root: Path | None = None
     files: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     hints: str = ""
+    verification: tuple[VerifyCommand, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +53,14 @@ class CompileInputs:
     allowed: Allowed = NOTHING_MORE
 
 
-def gather_inputs(options: PlanOptions) -> CompileInputs:
+def gather_inputs(options: PlanOptions, emit: Emit = ignore) -> CompileInputs:
     """Return the inputs of the plan. Raises `InvalidInput` where one of them cannot be used."""
     spec, template = read_spec(options.spec), load_template(options.template)
     return CompileInputs(
         spec=spec,
         template=template,
         doctrine=default_doctrine(),
-        repo=_read_repo(options.repo, spec) if options.repo is not None else RepoInputs(),
+        repo=_read_repo(options.repo, options, spec, emit) if options.repo else RepoInputs(),
         compile_hash=_compile_hash(options, spec, template),
         require_coverage=options.require_coverage,
         allowed=options.allowed,
@@ -78,8 +81,8 @@ def _compile_hash(options: PlanOptions, spec: Spec, template: Template) -> str:
     )
 
 
-def _read_repo(folder: Path, spec: Spec) -> RepoInputs:
-    git = open_repo(folder)
-    files = tuple(index.tracked_files(git))
-    hints = read_repo_hints(git.folder, files, spec.text, HINT_CHARACTERS).text
-    return RepoInputs(git.folder, files, RepoSources(git.folder, files), hints)
+def _read_repo(folder: Path, options: PlanOptions, spec: Spec, emit: Emit) -> RepoInputs:
+    tree = open_tree(folder, options.branch, options.verify, emit)
+    hints = read_repo_hints(tree.files, spec.text, HINT_CHARACTERS, find_projects(tree.files))
+    paths = tuple(tree.files.paths)
+    return RepoInputs(tree.root, paths, tree.files, hints.text, tree.verification)

@@ -19,6 +19,10 @@ class PlanOptions:
     model: PlannerModel
     max_attempts: int
     repo: Path | None = None
+    branch: str | None = None
+    """The branch whose files the plan begins with; the checkout's without one."""
+    verify: tuple[str, ...] = ()
+    """The commands that the user says verify the repo."""
     outdir: Path | None = None
     template: Path | None = None
     overwrite: bool = False

@@ -8,6 +8,7 @@ from planner.compile.attempt import Judged
 from planner.compile.inputs import CompileInputs
 from planner.compile.reviewer import Claim
 from planner.prompts.template import render, render_review_revision, render_revision
+from planner.repo.manifests import render_commands
 from planner.rules.catalogue import RULE_BY_CODE
 from planner.spec.requirements import render_requirements
 from planner.steps.findings import Finding
@@ -21,6 +22,7 @@ def first_prompt(inputs: CompileInputs) -> str:
         inputs.doctrine,
         inputs.repo.hints,
         render_requirements(inputs.spec.requirements, all_needed=inputs.require_coverage),
+        render_commands(inputs.repo.verification),
     )
 
 

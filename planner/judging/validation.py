@@ -16,6 +16,7 @@ from planner.steps.findings import Finding
 from planner.steps.step import Step
 from shared.commands.commands import Command, analyse_command
 from shared.languages.python.checker.checker import TypeChecker
+from shared.projects.base import VerifyCommand
 from shared.rule_text import Severity
 
 _MAX_FINDINGS = 1000
@@ -108,17 +109,18 @@ def judge(
     sources: Mapping[str, str] | None = None,
     *,
     allowed: Allowed = NOTHING_MORE,
+    verification: tuple[VerifyCommand, ...] = (),
     checker: TypeChecker | None = None,
 ) -> Report:
     """Return the report of all rules on `plan`, for a repo that holds `repo_files`.
 
-    Paths in `repo_files` are as git lists them, and `sources` has the texts of those that rules
-    read (see `planner.plan.target`). A `checker` that is given stays warm for the next plan.
-    Without one, a checker is started where the plan needs it, and ended afterwards. Never raises,
-    whatever a model wrote. The report has at most the first thousand findings of each code, since
-    more would show nothing new.
+    Paths in `repo_files` are as git lists them, `sources` has the texts of those that rules read,
+    and `verification` has what verifies the repo (see `planner.plan.target`). A `checker` that is
+    given stays warm for the next plan. Without one, a checker is started where the plan needs it,
+    and ended afterwards. Never raises, whatever a model wrote. The report has at most the first
+    thousand findings of each code, since more would show nothing new.
     """
-    target = TargetRepo(frozenset(repo_files), sources or {}, allowed)
+    target = TargetRepo(frozenset(repo_files), sources or {}, allowed, verification)
     chain = project(plan.drafts, target.files)
     interfaces = read_interfaces(plan.drafts)
     history = fold_history(plan.drafts, interfaces, target.files, target.sources)

@@ -1,4 +1,4 @@
-"""Leaves out the orders that set up what the repo already has."""
+"""Leaves out the orders that only set up the verification that the repo already has."""
 
 from __future__ import annotations
 
@@ -14,16 +14,22 @@ from shared.work_order.schemas import VERIFY_SCRIPT, SchemaProblem, order_id, or
 _NOTHING_LEFT = SchemaProblem(
     at("work_orders"), f"has no order left: the repo already has {VERIFY_SCRIPT}"
 )
+_NOTHING_NEEDED = SchemaProblem(
+    at("work_orders"), f"has no order left: the repo is verified without {VERIFY_SCRIPT}"
+)
 
 
-def skip_bootstrap(plan: Plan, repo_files: Collection[str]) -> Plan:
+def skip_bootstrap(plan: Plan, repo_files: Collection[str], *, verified: bool = False) -> Plan:
     """Return the plan without the orders that create a `scripts/verify.sh` the repo has.
+
+    Where the repo is `verified` by other commands, orders that create nothing but the script are
+    left out, and with them the contract that waits for it.
 
     The orders after them move up: ids, and the ids in `depends_on`, are renumbered in the plan's
     document. Each number falls by the count of dropped orders below it, so that the rules still
     find a gap or a duplicate.
     """
-    dropped = left_out(plan, repo_files)
+    dropped = left_out(plan, repo_files, verified=verified)
     if not dropped or not isinstance(plan.document, dict):
         return plan
     gone = sorted(_number(draft.label) or draft.position for draft in dropped)
@@ -33,23 +39,38 @@ def skip_bootstrap(plan: Plan, repo_files: Collection[str]) -> Plan:
         for position, entry in enumerate(_entries(plan.document), 1)
         if position not in positions
     ]
-    shorter = parse_plan({**plan.document, "work_orders": kept})
-    return shorter if kept else replace(shorter, problems=(_NOTHING_LEFT,))
+    document = {**plan.document, "work_orders": kept}
+    if VERIFY_SCRIPT not in repo_files:
+        document["verify_contract"] = None
+    shorter = parse_plan(document)
+    if kept:
+        return shorter
+    nothing = _NOTHING_LEFT if VERIFY_SCRIPT in repo_files else _NOTHING_NEEDED
+    return replace(shorter, problems=(nothing,))
 
 
-def left_out(plan: Plan, repo_files: Collection[str]) -> tuple[Draft, ...]:
+def left_out(
+    plan: Plan, repo_files: Collection[str], *, verified: bool = False
+) -> tuple[Draft, ...]:
     """Return the orders of `plan` that `skip_bootstrap` leaves out."""
-    if VERIFY_SCRIPT not in repo_files or not isinstance(plan.document, dict):
+    if not isinstance(plan.document, dict):
         return ()
-    return tuple(draft for draft in plan.drafts if _creates_verify_script(draft))
+    creating = [draft for draft in plan.drafts if _creates_verify_script(draft)]
+    if VERIFY_SCRIPT in repo_files:
+        return tuple(creating)
+    if not verified:
+        return ()
+    alone = (VERIFY_SCRIPT,)
+    return tuple(each for each in creating if each.order and each.order.allowed_files == alone)
 
 
-def render_left_out(draft: Draft) -> str:
+def render_left_out(draft: Draft, *, verified: bool = False) -> str:
     """Return a sentence on an order that is left out; it names the files left out with it."""
     title = f" ({draft.order.title})" if draft.order else ""
     files = draft.order.allowed_files if draft.order else ()
     others = ", ".join(sorted({*files} - {VERIFY_SCRIPT}))
-    sentence = f"{draft.label}{title} is left out: it creates {VERIFY_SCRIPT}, which the repo has"
+    why = "the repo is verified without it" if verified else "which the repo has"
+    sentence = f"{draft.label}{title} is left out: it creates {VERIFY_SCRIPT}, {why}"
     return f"{sentence}; these files are not written either: {others}" if others else sentence
 
 

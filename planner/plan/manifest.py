@@ -40,14 +40,17 @@ def compile_hash(*, spec: str, template: str, model: str, reasoning_effort: str 
     return sha256_bytes(canonical_json(inputs))
 
 
-def build_manifest(plan: Plan, repo_files: Collection[str], origin: PlanOrigin) -> Manifest:
+def build_manifest(
+    plan: Plan, repo_files: Collection[str], origin: PlanOrigin, *, verified: bool = False
+) -> Manifest:
     """Return a valid plan's manifest, with a hash that recomputes from the manifest's file.
 
     The manifest lists the requirements that the orders are traced to, where there are any. An
     order is exempt from verification where a repo that holds `repo_files` cannot be verified yet
-    after it; such an order is marked as bootstrap.
+    after it; such an order is marked as bootstrap. No order is exempt where the repo is `verified`
+    by known commands.
     """
-    orders = exempted_orders(plan, repo_files)
+    orders = exempted_orders(plan, repo_files, verified=verified)
     manifest = Manifest(
         system_overview=plan.overview,
         verify_contract=plan.contract,

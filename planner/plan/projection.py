@@ -106,17 +106,21 @@ def satisfied(contract: VerifyContract, projection: Projection, after: int) -> b
     return all(projection.holds(each, after) for each in contract.requires)
 
 
-def exempted_orders(plan: Plan, repo_files: Collection[str]) -> tuple[WorkOrder, ...]:
+def exempted_orders(
+    plan: Plan, repo_files: Collection[str], *, verified: bool = False
+) -> tuple[WorkOrder, ...]:
     """Return the plan's orders with `verify_exempt` computed, whatever the model wrote there.
 
-    An order is exempt where the verify contract is not yet satisfied after it. Without a contract
-    no order is exempt. Orders that do not parse are left out.
+    An order is exempt where the verify contract is not yet satisfied after it. No order is exempt
+    without a contract, or where the repo is `verified` by known commands, whatever files the
+    contract waits for. Orders that do not parse are left out.
     """
     projection = project(plan.drafts, repo_files)
     return tuple(
         draft.order.model_copy(
             update={
-                "verify_exempt": plan.contract is not None
+                "verify_exempt": not verified
+                and plan.contract is not None
                 and not satisfied(plan.contract, projection, draft.position)
             }
         )

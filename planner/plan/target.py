@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from shared.projects.base import VerifyCommand
+
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
@@ -24,8 +26,11 @@ class TargetRepo:
 
     `sources` has the texts of the files that rules read, as far as they could be read: Python
     modules and stubs, `pyproject.toml`, and requirements files. Rules ask for few of them.
+    `verification` are the commands that verify the repo, where they are known and the repo has no
+    script of its own for that.
     """
 
     files: frozenset[str] = frozenset()
     sources: Mapping[str, str] = field(default_factory=dict)
     allowed: Allowed = NOTHING_MORE
+    verification: tuple[VerifyCommand, ...] = ()

@@ -14,18 +14,24 @@ from shared.plan_folder.write import rewrite_plan
 
 
 def rewrite_plan_folder(
-    folder: Path, before: Plan, after: Plan, repo_files: Collection[str] | None = None
+    folder: Path,
+    before: Plan,
+    after: Plan,
+    repo_files: Collection[str] | None = None,
+    *,
+    verified: bool = False,
 ) -> None:
     """Replace the files of the plan `before`, as it was read from `folder`, by those of `after`.
 
     Files whose content stays the same are left alone. A manifest gets a hash that recomputes, and
     the exemptions that follow from its orders. Without `repo_files` no exemption is added, since
-    the repo may have what verification needs. Raises `CommandFailed` where the disk refuses; then
+    the repo may have what verification needs; none is where it is `verified` by known commands.
+    Raises `CommandFailed` where the disk refuses; then
     nothing has changed.
     """
     old, new = _document(before), _document(after)
     if MANIFEST_NAME in list_plan_files(folder):
-        new = reseal(new, _exemptions(after, new, repo_files))
+        new = reseal(new, _exemptions(after, new, repo_files, verified))
     rewrite_plan(folder, old, new)
 
 
@@ -35,7 +41,7 @@ def _document(plan: Plan) -> JsonObject:
 
 
 def _exemptions(
-    plan: Plan, document: JsonObject, repo_files: Collection[str] | None
+    plan: Plan, document: JsonObject, repo_files: Collection[str] | None, verified: bool
 ) -> Sequence[bool]:
     """Return, for each order, whether it is exempt from verification.
 
@@ -45,6 +51,7 @@ def _exemptions(
     was = [draft.raw.get("verify_exempt") is True for draft in plan.drafts]
     if not all(draft.order for draft in plan.drafts):
         return [False for _ in was]
-    computed = [order.verify_exempt for order in exempted_orders(plan, repo_files or ())]
+    orders = exempted_orders(plan, repo_files or (), verified=verified)
+    computed = [order.verify_exempt for order in orders]
     may_gain = repo_files is not None and isinstance(document.get("provenance"), dict)
     return [now and (may_gain or old) for old, now in zip(was, computed, strict=True)]

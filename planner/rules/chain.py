@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from planner.plan.projection import matches_any
 from planner.rules.model import PlanView, Rule, each_order
-from planner.rules.verify_runs import runs_verify_script
+from planner.rules.verify_runs import runs_all_of, runs_verify_script
 from planner.steps.findings import Finding, plan_finding, quoted
 from planner.steps.step import Step
 from shared.files.paths import glob_characters
@@ -160,14 +160,20 @@ def verification_as_acceptance(step: Step, order: WorkOrder) -> Iterator[Finding
         if runs_verify_script(command):
             message = "runs scripts/verify.sh, which the factory runs before these commands anyway"
             yield step.finding("E105", at("acceptance_commands", index), message)
+        elif command.text not in order.regression and (
+            whole := runs_all_of(command, step.target.verification)
+        ):
+            message = f"runs {quoted(whole)}, which verifies the repo before these commands anyway"
+            yield step.finding("E105", at("acceptance_commands", index), message)
 
 
 E105 = Rule(
     "E105",
-    "scripts/verify.sh as acceptance command",
+    "verification as acceptance command",
     why=(
-        "The factory verifies every order by itself. As an acceptance command the script proves "
-        "nothing of this order, and fails where the order comes before what the script needs."
+        "The factory verifies every order by itself. As an acceptance command the verification "
+        "proves nothing of this order: it passes before the order, too, or it fails where the "
+        "order comes before what `scripts/verify.sh` needs."
     ),
     bad="""{"allowed_files": ["scripts/verify.sh"],
  "acceptance_commands": ["bash scripts/verify.sh"]}""",
@@ -175,7 +181,8 @@ E105 = Rule(
  "acceptance_commands": ["bash -n scripts/verify.sh"]}""",
     remedy=(
         "Drop the command, and test what this order does. An order that writes the script may "
-        "check its syntax: `bash -n scripts/verify.sh`."
+        "check its syntax: `bash -n scripts/verify.sh`. Other commands that verify the repo are "
+        "allowed where they are repeated in `regression`."
     ),
     check=each_order(verification_as_acceptance),
 )

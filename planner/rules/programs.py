@@ -11,7 +11,8 @@ from planner.plan.projection import Projection
 from planner.rules.model import PlanView, Rule
 from planner.steps.findings import Finding, quoted
 from planner.steps.step import Step
-from shared.commands.commands import SHELLS, Command, ScriptRun
+from shared.commands.commands import SHELLS, Command, ScriptRun, analyse_command
+from shared.projects.base import VerifyCommand
 from shared.work_order.field_path import at
 
 _PYTHON = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
@@ -23,9 +24,9 @@ _ALWAYS: Final = frozenset(
 _BY_FILE: Final[Mapping[str, re.Pattern[str]]] = {
     program: re.compile(pattern)
     for programs, pattern in {
-        "node npm npx pnpm yarn": r"package\.json",
+        "node npm npx pnpm yarn bun": r"package\.json",
         "cargo": r"Cargo\.toml",
-        "go": r"go\.mod",
+        "go gofmt": r"go\.mod",
         "make": r"Makefile",
         "mvn": r"pom\.xml",
         "gradle": r"build\.gradle.*",
@@ -78,12 +79,20 @@ def _is_allowed(command: Command, step: Step, toolchains: Callable[[], Mapping[s
         return True
     if isinstance(command.run, ScriptRun) and program not in SHELLS:
         return True  # a file of the repo; another rule checks whether it exists
+    if program in _verifying_programs(step.target.verification):
+        return True
     if program not in _BY_FILE:
         return False
     blind = step.chain.blind_from
     if blind is not None and blind <= position:
         return True
     return toolchains().get(program, position + 1) <= position
+
+
+@cache
+def _verifying_programs(verification: tuple[VerifyCommand, ...]) -> frozenset[str]:
+    """Return the programs of the commands that verify the repo: the factory needs them anyway."""
+    return frozenset(analyse_command(each.text).program for each in verification)
 
 
 E240 = Rule(

@@ -1,9 +1,11 @@
-"""Finds out whether a command runs the project's verification script, in whatever spelling."""
+"""Finds out whether a command runs the whole verification of the project, however spelled."""
 
 from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Sequence
+from functools import cache
 
 from shared.commands.commands import (
     SHELLS,
@@ -13,11 +15,13 @@ from shared.commands.commands import (
     ShellCodeRun,
     analyse_command,
 )
+from shared.projects.base import VerifyCommand
 from shared.work_order.schemas import VERIFY_SCRIPT
 
 _BETWEEN_COMMANDS = re.compile(r"[;&|\n]+")
 _FILE_NAME = posixpath.basename(VERIFY_SCRIPT)
 _MAX_PIECES = 100
+_PACKAGE_TOOLS = frozenset({"npm", "pnpm", "yarn", "bun"})
 _SOURCING = frozenset({".", "source"})
 
 
@@ -38,6 +42,20 @@ def runs_verify_script(command: Command) -> bool:
             return bool(arguments) and _is_verify_script(arguments[0])
         case _:
             return False
+
+
+def runs_all_of(command: Command, verification: Sequence[VerifyCommand]) -> str:
+    """Return the verifying command that `command` is, word for word; "" where it is none."""
+    return next((each.text for each in verification if command.argv in _spellings(each)), "")
+
+
+@cache
+def _spellings(command: VerifyCommand) -> tuple[tuple[str, ...], ...]:
+    words = [analyse_command(each).argv for each in (command.text, command.defined) if each]
+    tool, *script = words[0] or ("",)
+    if tool in _PACKAGE_TOOLS and script == ["test"]:
+        words += [(tool, "t"), (tool, "run", "test")]  # the same script by its other names
+    return tuple(each for each in words if each)
 
 
 def _is_verify_script(path: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness import commit_all, fingerprint
+from tests.harness import commit_all, fingerprint, git
 from tests.llmch.command_line import Say, own_environment
 from tests.planner.plans import creating, exists, order, plan
 
@@ -90,6 +90,31 @@ def test_the_repo_counts_where_it_is_named(say: Say, folder: Path, repo: Path) -
     write(folder, creating(1, "src/more.py", preconditions=exists("src/app.py")))
     assert say("check", folder).code == 2
     assert say("check", folder, "--repo", repo).code == 0
+
+
+def test_the_files_of_a_branch_count_where_it_is_named(say: Say, folder: Path, repo: Path) -> None:
+    git(repo, "switch", "--quiet", "--create", "work")
+    commit_all(repo, {"src/new.py": ""})
+    git(repo, "switch", "--quiet", "-")
+    write(folder, creating(1, "src/more.py", preconditions=exists("src/new.py")))
+    assert say("check", folder, "--repo", repo).code == 2
+    assert say("check", folder, "--repo", repo, "--branch", "work").code == 0
+    said = say("check", folder, "--repo", repo, "--branch", "other")
+    assert said.code == 2
+    assert "branch 'other' does not exist yet" in said.out
+
+
+def test_what_verifies_the_repo_is_no_acceptance_command(
+    say: Say, folder: Path, repo: Path
+) -> None:
+    git(repo, "rm", "--quiet", "-r", ".")
+    commit_all(repo, {"package.json": '{"scripts": {"test": "node --test"}}'})
+    write(folder, order(1, acceptance_commands=["npm test", "test -f a"]))
+    said = say("check", folder, "--repo", repo)
+    assert said.code == 2
+    assert "E105" in said.out
+    assert say("check", folder, "--repo", repo, "--fix").code == 0
+    assert "npm" not in (folder / "WO-01.json").read_text()
 
 
 def calling(number: int, name: str) -> Any:

@@ -16,7 +16,7 @@ from shared.errors import CommandFailed, InvalidInput
 from shared.work_order.hashing import manifest_sha256
 from tests.harness import commit_all, git
 from tests.planner.planning import Planner
-from tests.planner.plans import creating, exists, order, plan
+from tests.planner.plans import creating, exists, order, plan, requiring
 
 GOOD = plan(creating(1, "greet.py"), creating(2, "tests/test_greet.py"))
 VERIFY = "scripts/verify.sh"
@@ -346,3 +346,71 @@ def test_the_document_for_programs_has_the_promised_keys(planner: Planner) -> No
     }
     assert document["usage"]["calls"] == 1
     assert json.loads(json.dumps(document)) == document
+
+
+# A repo that says how it is verified
+
+PACKAGE = '{"name": "shop", "scripts": {"test": "node --test"}}'
+
+
+@pytest.fixture
+def shop(repo: Path) -> Path:
+    """Return a repo that its manifest alone describes."""
+    git(repo, "rm", "--quiet", "-r", ".")
+    commit_all(repo, {"package.json": PACKAGE})
+    return repo
+
+
+def test_the_model_is_told_what_verifies_the_repo_and_no_order_writes_a_script(
+    planner: Planner, shop: Path
+) -> None:
+    document = plan(creating(1, VERIFY), creating(2, "cart.js"))
+    result = planner.plan({**document, "verify_contract": requiring(VERIFY)}, repo=shop)
+    (prompt,) = planner.prompts
+    assert "```\nnpm test (package.json: scripts.test)\n```" in prompt
+    assert "package.json (npm), name shop" in prompt
+    assert "WO-01 creates it" not in prompt
+    assert result.ok
+    manifest = planner.record("output/WORK_ORDERS_MANIFEST.json")
+    assert [each["allowed_files"] for each in manifest["work_orders"]] == [["cart.js"]]
+    assert manifest["verify_contract"] is None
+    assert planner.record("run.json")["verification"] == ["npm test"]
+
+
+def test_a_script_that_the_spec_asks_for_is_written_and_nothing_is_exempt(
+    planner: Planner, shop: Path
+) -> None:
+    planner.spec.write_text("Write scripts/verify.sh and cart.js.\n")
+    document = plan(creating(1, "cart.js"), creating(2, VERIFY))
+    assert planner.plan({**document, "verify_contract": requiring(VERIFY)}, repo=shop).ok
+    orders = planner.record("output/WORK_ORDERS_MANIFEST.json")["work_orders"]
+    assert [each["allowed_files"] for each in orders] == [["cart.js"], [VERIFY]]
+    assert [each["verify_exempt"] for each in orders] == [False, False]
+
+
+def test_a_contract_may_name_the_command_or_be_missing(planner: Planner, shop: Path) -> None:
+    for contract in (None, {"command": "npm test", "requires": []}):
+        document = {**plan(creating(1, "cart.js")), "verify_contract": contract}
+        assert planner.plan(document, repo=shop).ok
+
+
+def test_a_plan_begins_with_the_files_of_the_branch(planner: Planner, shop: Path) -> None:
+    git(shop, "switch", "--quiet", "--create", "work")
+    commit_all(shop, {"cart.js": "export function total() {}\n"})
+    git(shop, "switch", "--quiet", "-")
+    document = plan(order(preconditions=exists("cart.js")))
+    assert not planner.plan(document, repo=shop, max_attempts=1).ok
+    assert planner.plan(document, repo=shop, branch="work").ok
+    (prompt,) = planner.prompts
+    assert "// cart.js\nexport function total()" in prompt
+    assert "npm test (package.json: scripts.test)" in prompt
+
+
+def test_a_repo_that_nothing_verifies_is_planned_with_a_script(
+    planner: Planner, shop: Path
+) -> None:
+    git(shop, "rm", "--quiet", "package.json")
+    commit_all(shop, {"main.c": ""})
+    document = plan(creating(1, VERIFY))
+    assert planner.plan({**document, "verify_contract": requiring(VERIFY)}, repo=shop).ok
+    assert "WO-01 creates it together with a first test file" in planner.prompts[0]

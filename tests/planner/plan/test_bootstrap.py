@@ -6,7 +6,7 @@ from planner.judging.validation import judge
 from planner.plan.bootstrap import left_out, render_left_out, skip_bootstrap
 from planner.plan.plan import Plan, parse_plan
 from shared.work_order.schemas import VERIFY_SCRIPT
-from tests.planner.plans import creating, exists, order, plan
+from tests.planner.plans import creating, exists, order, plan, requiring
 
 REPO = [VERIFY_SCRIPT]
 
@@ -95,3 +95,34 @@ def test_a_plan_of_nothing_else_says_so() -> None:
     [finding] = judge(subject, REPO).findings
     assert finding.code == "E000"
     assert "the repo already has scripts/verify.sh" in finding.message
+
+
+# A repo that is verified without the script
+
+
+def test_an_order_for_the_script_alone_is_left_out_with_its_contract() -> None:
+    document = plan(creating(1, VERIFY_SCRIPT), order(2), verify_contract=requiring(VERIFY_SCRIPT))
+    subject = skip_bootstrap(parse_plan(document), ["package.json"], verified=True)
+    assert ids(subject) == ["WO-01"]
+    assert subject.contract is None
+    assert judge(subject, ["package.json"]).findings == ()
+
+
+def test_an_order_that_writes_more_than_the_script_is_kept() -> None:
+    document = plan(creating(1, VERIFY_SCRIPT, "a.py"), verify_contract=requiring(VERIFY_SCRIPT))
+    subject = skip_bootstrap(parse_plan(document), ["package.json"], verified=True)
+    assert ids(subject) == ["WO-01"]
+    assert subject.contract is not None
+
+
+def test_an_order_that_is_not_needed_is_named() -> None:
+    (draft,) = left_out(parse_plan(plan(creating(1, VERIFY_SCRIPT))), [], verified=True)
+    assert "scripts/verify.sh, the repo is verified without it" in render_left_out(
+        draft, verified=True
+    )
+
+
+def test_a_plan_of_nothing_but_the_script_has_no_order_left() -> None:
+    subject = skip_bootstrap(parse_plan(plan(creating(1, VERIFY_SCRIPT))), [], verified=True)
+    [finding] = judge(subject).findings
+    assert "the repo is verified without scripts/verify.sh" in finding.message

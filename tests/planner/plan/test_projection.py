@@ -89,3 +89,10 @@ def test_a_condition_holds_by_kind() -> None:
 def test_a_repo_listing_in_any_order_gives_the_same(promises: list[list[str]]) -> None:
     drafts = chain(promises).drafts
     assert project(drafts, ["a", "d/b"]).first == project(drafts, {"d/b", "a"}).first
+
+
+def test_no_order_is_exempt_where_the_repo_is_verified_by_known_commands() -> None:
+    document = plan(order(1), creating(2, "z"), verify_contract=requiring("z", "never"))
+    assert exemptions(document) == [True, True]
+    known = exempted_orders(parse_plan(document), (), verified=True)
+    assert [each.verify_exempt for each in known] == [False, False]

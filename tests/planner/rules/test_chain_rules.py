@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from shared.projects.base import VerifyCommand
 from tests.planner.plans import (
     absent,
     creating,
@@ -181,6 +184,32 @@ def test_an_operator_beside_the_script_is_a_fault_of_its_own() -> None:
         "E003 WO-01 acceptance_commands[0]",
         "E105 WO-01 acceptance_commands[0]",
     ]
+
+
+NPM = VerifyCommand("npm test", "package.json: scripts.test", "node --test")
+VERIFIED: dict[str, Any] = {"repo": ["package.json"], "verification": (NPM,)}
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["npm test", "npm  'test'", "npm t", "npm run test", "node --test"],
+)
+def test_what_verifies_the_repo_is_no_acceptance_command(command: str) -> None:
+    document = plan(order(acceptance_commands=[command, "test -f a"]))
+    assert "E105 WO-01 acceptance_commands[0]" in findings(document, **VERIFIED)
+    (message,) = [each for each in messages(document, **VERIFIED) if "verifies" in each]
+    assert message == 'runs "npm test", which verifies the repo before these commands anyway'
+    assert "E105" not in str(findings(document, ["package.json"]))  # nothing is known
+
+
+def test_it_may_stay_where_it_is_only_meant_to_keep_passing() -> None:
+    document = plan(order(acceptance_commands=["npm test", "test -f a"], regression=["npm test"]))
+    assert findings(document, **VERIFIED) == []
+
+
+@pytest.mark.parametrize("command", ["npm test -- cart.test.js", "node --test cart.test.js"])
+def test_a_part_of_the_verification_is_an_acceptance_command(command: str) -> None:
+    assert findings(plan(order(acceptance_commands=[command])), **VERIFIED) == []
 
 
 # E106

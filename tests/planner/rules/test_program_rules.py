@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from planner.plan.target import Allowed
+from shared.projects.base import VerifyCommand
 from tests.planner.plans import creating, findings, of_command, order, plan
 
 
@@ -80,3 +81,10 @@ def test_an_order_that_could_not_be_read_may_have_brought_a_toolchain() -> None:
     broken = order(1, allowed_files=3)
     document = plan(broken, order(2, acceptance_commands=["npm test"]))
     assert findings(document) == ["E005 WO-01 allowed_files"]
+
+
+def test_the_programs_that_verify_the_repo_are_allowed_in_its_orders() -> None:
+    document = plan(order(acceptance_commands=["just unit"]))
+    assert findings(document) == ["E240 WO-01 acceptance_commands[0]"]
+    just = VerifyCommand("just check", "the setting verify")
+    assert findings(document, verification=(just,)) == []
