@@ -20,7 +20,8 @@ INDENT: Final = "    "
 # 200 KB of code take 0.2 seconds. Text that is not code takes fifty times as long, because the
 # reader looks for a way to go on at each word. So only such text is ever given up.
 MAX_SECONDS: Final = 2.0  # of processor time
-_CHUNK: Final = 65_536
+# Each chunk is copied, also where only the text of a short node is asked for.
+_CHUNK: Final = 2_048  # bytes
 
 Grammar = Callable[[], object]
 
