@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
-import yaml
-
 from shared.errors import InvalidInput
 
 Table: TypeAlias = Mapping[str, object]
@@ -114,6 +112,8 @@ def check_pnpm_lock(path: str, text: str) -> None:
 
 
 def _read_yaml(path: str, text: str) -> object:
+    import yaml  # few runs read any, and the import takes 20 ms
+
     try:
         return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
     except (yaml.YAMLError, RecursionError, ValueError) as error:

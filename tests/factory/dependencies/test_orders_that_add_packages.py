@@ -65,9 +65,11 @@ def test_a_refused_attempt_leaves_nothing_for_the_next(factory: Factory, target:
     assert (stages(summary), summary.verdict) == (["acceptance_failed", ""], "PASS")
 
 
-def test_the_order_after_it_has_it_too(factory: Factory, target: Path) -> None:
+def test_an_order_that_reads_the_manifest_has_it_too(factory: Factory, target: Path) -> None:
     first, reply = adding()
-    second = order(2, acceptance_commands=['python -c "import lib"'])
+    second = order(
+        2, context_files=["requirements.txt"], acceptance_commands=['python -c "import lib"']
+    )
     replies: dict[str, list[Reply]] = {
         "WO-01": [reply],
         "WO-02": [proposal({"hello.txt": "hello\n"})],
