@@ -12,6 +12,7 @@ from llmch.answers.plan import rule_findings
 from llmch.console import Console
 from llmch.console.document import Block, Conclusion, Outcome, Remark
 from llmch.console.figures import count
+from llmch.entry.repo_argument import add_optional_repo, repo_meant
 from shared.errors import ExitCode
 from shared.git import index
 
@@ -50,7 +51,7 @@ class CheckDocument:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `check`."""
     parser.add_argument("dir", type=Path, metavar="DIR", help="the folder of the plan")
-    parser.add_argument("--repo", type=Path, metavar="DIR", help="the repo the plan is meant for")
+    add_optional_repo(parser, "the repo that the plan is meant for")
     parser.add_argument(
         "--fix", action="store_true", help="fix, on disk, the faults that have one certain remedy"
     )
@@ -69,8 +70,9 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from shared.languages.python.checker.checker import TypeChecker
 
     plan = read_plan_folder(args.dir)
-    allowed = allowed_by(settings_for(args, console, repo=args.repo))
-    git = open_repo(args.repo) if args.repo else None
+    repo = repo_meant(args, console, "the plan is judged for an empty one")
+    allowed = allowed_by(settings_for(args, console, repo=repo))
+    git = open_repo(repo) if repo else None
     files = index.tracked_files(git) if git else ()
     sources = RepoSources(git.folder, files) if git else {}
     with TypeChecker() as checker:
