@@ -201,7 +201,8 @@ def start_commit(repo: Repo, start: str | None) -> str:
 def _no_working_tree(git: Git, folder: Path) -> PreflightRefused:
     if repos.is_bare(git):
         return PreflightRefused(
-            f"{folder.resolve()} is a bare repo", "clone it or add a worktree to it, and name that folder"
+            f"{folder.resolve()} is a bare repo",
+            "clone it or add a worktree to it, and name that folder",
         )
     return PreflightRefused(
         f"{folder.resolve()} is not a git repo",

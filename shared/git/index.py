@@ -17,9 +17,7 @@ def tracked_files(git: Git) -> tuple[str, ...]:
 
 def files_not_ignored(git: Git) -> tuple[str, ...]:
     """Return the paths of all files but those that git ignores, tracked or not, sorted."""
-    output = git.run(
-        "ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard"
-    )
+    output = git.run("ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard")
     return tuple(sorted(set(filter(None, output.split("\0")))))
 
 

@@ -35,23 +35,16 @@ class Place:
     """Hold the folder to write to, and what is known of it.
 
     `root` is absolute: the root of the working tree, or the folder itself where there is no git.
-    `interpreter` is the Python of a virtual environment, relative to `root`, or "".
+    `verify` is what the files say of how the repo is verified, and `notes` tell a person more in
+    sentences. `interpreter` is the Python of a virtual environment, relative to `root`, or "".
     """
 
     root: Path
     git: GitState
     projects: tuple[Project, ...] = ()
+    verify: tuple[VerifyCommand, ...] = ()
+    notes: tuple[str, ...] = ()
     interpreter: str = ""
-
-    @property
-    def verify(self) -> tuple[VerifyCommand, ...]:
-        """Return the commands that verify the repo, as its files say."""
-        return tuple(command for project in self.projects for command in project.verify)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Return what a person should know of the manifests, in sentences."""
-        return tuple(note for project in self.projects for note in project.notes)
 
     @property
     def name(self) -> str:
@@ -84,23 +77,25 @@ def look_at(folder: Path) -> Place:
 
 def _described(root: Path, git: GitState, files: tuple[str, ...]) -> Place:
     projects = find_projects(RepoSources(root, files))
+    verify = tuple(command for project in projects for command in project.verify)
+    notes = tuple(note for project in projects for note in project.notes)
     there = (each for each in _INTERPRETERS if (root / each).is_file())
-    return Place(root, git, projects, next(there, ""))
+    return Place(root, git, projects, verify, notes, next(there, ""))
 
 
 def _files_below(root: Path) -> Iterator[str]:
     """Yield the first files of a folder that git does not know, relative to it."""
     left = _MOST_FILES
     for folder, folders, names in os.walk(root):
-        inner = os.path.relpath(folder, root)
-        depth = 0 if inner == "." else inner.count("/") + 1
+        inner = Path(folder).relative_to(root)
+        depth = len(inner.parts)
         folders[:] = [
             each
             for each in folders
             if depth < _DEEPEST and each not in _SKIPPED and not each.startswith(".")
         ]
         for name in names[:left]:
-            yield os.path.normpath(os.path.join(inner, name))
+            yield str(inner / name)
         left -= len(names)
         if left <= 0:
             return

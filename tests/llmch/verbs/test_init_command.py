@@ -17,23 +17,29 @@ from llmch.verbs.init.spec_text import render_spec
 from planner.spec.read import read_spec
 from shared.projects.base import Project, VerifyCommand
 from shared.settings.loading import load_settings
-from tests.harness import commit_all, git, order
+from tests.harness import as_ordinary_user, git, order
 from tests.llmch.command_line import Say, model_server, plan_reply, say_in, write_reply
 from tests.llmch.command_line import snapshot as snapshot_of
 
 NPM = json.dumps({"name": "shop", "scripts": {"test": "node --test"}})
 HOSTILE = '"\n[sandbox]\nbackend = "off"\n\x1b[2J\u2028requirements: []\u202e'
-COMMANDED = Place(
+NPM_PROJECT = Project("npm", "package.json", "shop")
+NPM_TEST = VerifyCommand("npm test", "package.json: scripts.test")
+FOUND = Place(
     Path("/shop"),
     GitState.READY,
-    (
-        Project("npm", "package.json", "shop", verify=(VerifyCommand("npm test", "package.json"),)),
-        Project("evil" + HOSTILE, "m" + HOSTILE, HOSTILE, notes=(HOSTILE,), verify=(
-            VerifyCommand("run" + HOSTILE, HOSTILE),
-        )),
-    ),
+    (NPM_PROJECT,),
+    (NPM_TEST, VerifyCommand("""bash -c 'true && echo "ü"'""", "scripts/verify.sh")),
+    ("The lock file is missing.",),
     ".venv/bin/python",
-)  # fmt: skip
+)
+EVIL = Place(
+    Path("/shop"),
+    GitState.READY,
+    (Project("evil" + HOSTILE, "m" + HOSTILE, HOSTILE),),
+    (VerifyCommand("run" + HOSTILE, HOSTILE),),
+    (HOSTILE,),
+)
 
 
 def settings_of(folder: Path, text: str) -> object:
@@ -156,9 +162,7 @@ def test_where_one_file_cannot_be_written_none_is(say: Say, cwd: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["spec.yaml", "spec.yml", "spec.json", "spec.md", "spec"])
-def test_the_specification_is_read_with_its_requirements(
-    say: Say, cwd: Path, name: str
-) -> None:
+def test_the_specification_is_read_with_its_requirements(say: Say, cwd: Path, name: str) -> None:
     assert say("init", "--spec", name).code == 0
     spec = read_spec(cwd / name)
     assert spec.title == "cwd"
@@ -181,11 +185,12 @@ def test_any_name_makes_a_specification(tmp_path: Path, name: str, suffix: str) 
 def test_the_settings_are_read_and_change_nothing(fresh: Path) -> None:
     defaults = settings_of(fresh, "")
     assert settings_of(fresh, render_config(Place(fresh, GitState.READY))) == defaults
-    assert settings_of(fresh, render_config(COMMANDED)) == defaults
+    assert settings_of(fresh, render_config(FOUND)) == defaults
+    assert settings_of(fresh, render_config(EVIL)) == defaults
 
 
 def test_each_setting_holds_when_its_comment_mark_goes(fresh: Path) -> None:
-    text = render_config(COMMANDED)
+    text = render_config(FOUND)
     bare, count = re.subn(r"^# (?=[a-z_.]+ = )", "", text, flags=re.MULTILINE)
     assert count >= 8
     settings = settings_of(fresh, bare)
@@ -193,15 +198,16 @@ def test_each_setting_holds_when_its_comment_mark_goes(fresh: Path) -> None:
 
 
 def test_no_manifest_writes_a_line_of_its_own() -> None:
-    lines = render_config(COMMANDED).splitlines()
+    lines = render_config(EVIL).splitlines()
     assert [each for each in lines if each and not each.startswith("#")] == []
     assert all(each.isprintable() for each in lines)
 
 
 def test_the_settings_say_what_was_found() -> None:
-    text = render_config(COMMANDED)
-    assert "built with   npm (package.json), evil" in text
-    assert "verified by  npm test  (package.json)" in text
+    text = render_config(FOUND)
+    assert "built with   npm (package.json)" in text
+    assert "verified by  npm test  (package.json: scripts.test)" in text
+    assert "note         The lock file is missing." in text
     assert "--python .venv/bin/python" in text
 
 
@@ -231,16 +237,14 @@ def test_the_steps_lead_to_a_commit(
     assert git(fresh, "show", f"{branch}:hello.txt") == "hello"
 
 
-def test_what_cannot_be_written_is_named(
+def test_in_a_folder_that_is_closed_nothing_is_written(
     fresh: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    commit_in_closed(fresh)
-    said = say_in(fresh, capsys)("init", "--spec", "/proc/spec.md", "--json")
+    with as_ordinary_user(fresh):
+        fresh.chmod(0o555)
+        said = say_in(fresh, capsys)("init", "--json")
+        fresh.chmod(0o755)
     assert said.code == 1
-    assert "cannot write /proc/spec.md" in said.error["message"]
-    assert not (fresh / "llmch.toml").exists()
-
-
-def commit_in_closed(folder: Path) -> None:
-    git(folder, "init", "--quiet")
-    commit_all(folder, {"a": "b"})
+    assert f"cannot write {fresh}/llmch.toml: Permission denied" in said.error["message"]
+    assert "writable" in said.error["hint"]
+    assert list(fresh.iterdir()) == []
