@@ -22,7 +22,7 @@ _AUTO = "auto"
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that `run` and `run-all` share."""
-    parser.add_argument("--repo", type=Path, required=True, metavar="DIR", help="the git repo")
+    parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="the git repo (.)")
     _add_branch_arguments(parser.add_argument_group("branch"))
     _add_attempt_arguments(parser.add_argument_group("attempts"))
     _add_sandbox_arguments(parser.add_argument_group("commands"))

@@ -18,7 +18,6 @@ from shared.settings.settings import Settings
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say what to plan and how to plan it."""
     parser.add_argument("--spec", type=Path, required=True, metavar="FILE", help="what to build")
-    parser.add_argument("--repo", type=Path, metavar="DIR", help="the repo that the plan is for")
     add_tree_argument(parser)
     parser.add_argument("--outdir", type=Path, metavar="DIR", help="also write the plan here")
     parser.add_argument("--overwrite", action="store_true", help="replace the plan in --outdir")
@@ -54,21 +53,25 @@ def add_planner_flags(parser: argparse.ArgumentParser) -> None:
     add_setting_flags(parser, FlagGroup.PLANNER)
 
 
-def plan_options(args: argparse.Namespace, settings: Settings, *, review: bool) -> PlanOptions:
+def plan_options(
+    args: argparse.Namespace, settings: Settings, repo: Path | None, *, review: bool
+) -> PlanOptions:
     """Return the options of `plan`, from its flags and from the settings."""
-    options = compile_options(args, settings, review=review)
+    options = compile_options(args, settings, repo, review=review)
     return replace(options, outdir=args.outdir, overwrite=args.overwrite)
 
 
-def compile_options(args: argparse.Namespace, settings: Settings, *, review: bool) -> PlanOptions:
-    """Return the options of a compilation that is not exported to a folder."""
+def compile_options(
+    args: argparse.Namespace, settings: Settings, repo: Path | None, *, review: bool
+) -> PlanOptions:
+    """Return the options of a compilation for `repo` that is not exported to a folder."""
     return PlanOptions(
         spec=args.spec,
         artifacts=settings.artifacts_dir,
         model=planning_model(settings.planner),
         reviewer=planning_model(settings.reviewer) if review else None,
         max_attempts=settings.planner_attempts,
-        repo=args.repo,
+        repo=repo,
         branch=args.branch,
         verify=settings.verify,
         template=args.template,

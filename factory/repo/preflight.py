@@ -223,10 +223,12 @@ def start_commit(repo: Repo, start: str | None) -> str:
 def _no_working_tree(git: Git, folder: Path) -> PreflightRefused:
     if repos.is_bare(git):
         return PreflightRefused(
-            f"{folder} is a bare repo", "clone it or add a worktree to it, and name that folder"
+            f"{folder.resolve()} is a bare repo",
+            "clone it or add a worktree to it, and name that folder",
         )
     return PreflightRefused(
-        f"{folder} is not a git repo", "run `git init` there and make a first commit"
+        f"{folder.resolve()} is not a git repo",
+        "run `git init` there and make a first commit, or name another folder with --repo",
     )
 
 

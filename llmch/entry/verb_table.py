@@ -5,6 +5,7 @@ The module of a verb is imported only when the verb is called.
 
 _GROUPS = {
     "From a specification to commits": {
+        "init": "write settings and a specification to begin with",
         "plan": "compile a specification into work orders",
         "run": "execute one work order on a repo",
         "run-all": "execute a plan's work orders on one branch",
@@ -30,19 +31,20 @@ _GROUPS = {
 VERBS = {verb: purpose for verbs in _GROUPS.values() for verb, purpose in verbs.items()}
 
 EXAMPLES = {
-    "plan": "llmch plan --spec spec.md --repo . --outdir ../plan",
-    "run": "llmch run --repo . --work-order ../plan/WO-01.json",
-    "run-all": "llmch run-all --repo . --workdir ../plan",
-    "build": "llmch build --spec spec.md --repo .",
-    "check": "llmch check ../plan --repo .",
+    "init": "llmch init",
+    "plan": "llmch plan --spec spec.yaml --outdir ../plan",
+    "run": "llmch run --work-order ../plan/WO-01.json",
+    "run-all": "llmch run-all --workdir ../plan",
+    "build": "llmch build --spec spec.yaml",
+    "check": "llmch check ../plan",
     "explain": "llmch explain E101",
     "graph": "llmch graph ../plan --format mermaid",
-    "report": "llmch report --coverage ../plan --repo .",
-    "status": "llmch status --repo . --watch",
+    "report": "llmch report --coverage ../plan",
+    "status": "llmch status --watch",
     "diff": "llmch diff WO-01 2",
     "repro": "llmch repro WO-01",
-    "reset": "llmch reset --repo .",
-    "doctor": "llmch doctor --repo .",
+    "reset": "llmch reset",
+    "doctor": "llmch doctor",
     "demo": "llmch demo hello",
 }
 
@@ -56,11 +58,12 @@ Turns a product specification into verified commits: a model proposes, the harne
   -h, --help     print this text; `llmch VERB --help` lists the options of a verb
   -V, --version  print the version
 
-Start with `llmch demo`. For a specification of your own, with a key in OPENAI_API_KEY:
-  llmch build --spec spec.md --repo .
+Start with `llmch demo`. For a repo of your own, in its folder and with a key in OPENAI_API_KEY:
+  llmch init
+  llmch build --spec spec.yaml
 or step by step:
-  llmch plan --spec spec.md --repo . --outdir ../plan
-  llmch run-all --repo . --workdir ../plan
+  llmch plan --spec spec.yaml --outdir ../plan
+  llmch run-all --workdir ../plan
 """
 
 

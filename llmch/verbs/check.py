@@ -12,6 +12,7 @@ from llmch.answers.plan import rule_findings
 from llmch.console import Console
 from llmch.console.document import Block, Conclusion, Outcome, Remark
 from llmch.console.figures import count
+from llmch.entry.repo_argument import add_optional_repo, repo_meant
 from planner.cli import add_tree_argument
 from shared.errors import ExitCode
 
@@ -50,7 +51,7 @@ class CheckDocument:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `check`."""
     parser.add_argument("dir", type=Path, metavar="DIR", help="the folder of the plan")
-    parser.add_argument("--repo", type=Path, metavar="DIR", help="the repo the plan is meant for")
+    add_optional_repo(parser, "the repo that the plan is meant for")
     add_tree_argument(parser)
     parser.add_argument(
         "--fix", action="store_true", help="fix, on disk, the faults that have one certain remedy"
@@ -69,9 +70,10 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from shared.languages.python.checker.checker import TypeChecker
 
     plan = read_plan_folder(args.dir)
-    settings = settings_for(args, console, repo=args.repo)
+    repo = repo_meant(args, console, "the plan is judged for an empty one")
+    settings = settings_for(args, console, repo=repo)
     allowed = allowed_by(settings)
-    tree = open_tree(args.repo, args.branch, settings.verify, console) if args.repo else NO_TREE
+    tree = open_tree(repo, args.branch, settings.verify, console) if repo else NO_TREE
     files, verification = tree.files.paths, tree.verification
     with TypeChecker() as checker:
 

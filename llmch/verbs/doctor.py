@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Paragraph
 from llmch.entry.arguments import add_record_arguments
-from shared.errors import ExitCode
+from llmch.entry.repo_argument import lies_in_repo
+from shared.errors import ExitCode, LlmchError
 
 if TYPE_CHECKING:
     from shared.health import Checkup
@@ -56,7 +57,7 @@ class DoctorDocument:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `doctor`."""
-    parser.add_argument("--repo", type=Path, metavar="DIR", help="also look at this git repo")
+    parser.add_argument("--repo", type=Path, metavar="DIR", help="also look at this git repo (.)")
     parser.add_argument("--online", action="store_true", help="also ask the model server")
     add_record_arguments(parser)
 
@@ -65,15 +66,16 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Examine the machine. The exit code is 1 where a fault keeps llmch from working, else 0."""
     from llmch.entry.wiring import settings_for
 
-    settings = settings_for(args, console, repo=args.repo)
-    document = DoctorDocument(tuple(_examine(settings, args.repo, online=args.online)))
+    repo = args.repo or _repo_here()
+    settings = settings_for(args, console, repo=repo)
+    document = DoctorDocument(tuple(_examine(settings, repo, online=args.online)))
     return Outcome(document, ExitCode.OK if document.ok else ExitCode.FAILED)
 
 
 def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator[Checkup]:
     """Yield the checkups in a fixed order. The machine is not changed."""
     from factory import health as factory_health
-    from shared.health import check_folder, check_git
+    from shared.health import Checkup, Health, check_folder, check_git
     from shared.llm.wire.health import check_model
 
     yield check_git()
@@ -86,6 +88,18 @@ def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator
     yield factory_health.check_workspaces()
     if repo is not None:
         yield from factory_health.check_repo(repo, settings.verify)
+    else:
+        detail = f"{Path.cwd()} is not in a git repo"
+        yield Checkup("repo", Health.LIMITED, detail, "name one with --repo DIR")
+
+
+def _repo_here() -> Path | None:
+    """Return the current folder, or `None` where it is not in a git repo."""
+    here = Path()
+    try:
+        return here if lies_in_repo(here) else None
+    except LlmchError:
+        return here  # what keeps git from answering is one of the findings
 
 
 def _roles(settings: Settings) -> dict[str, RoleSettings]:

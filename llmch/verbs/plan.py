@@ -8,6 +8,7 @@ from llmch.answers.plan import PlanDocument
 from llmch.console import Console
 from llmch.console.document import Outcome, Paragraph
 from llmch.entry.arguments import add_model_arguments, add_record_arguments
+from llmch.entry.repo_argument import add_optional_repo, repo_meant
 from planner.cli import add_plan_arguments, plan_options
 from shared.errors import ExitCode
 
@@ -15,6 +16,7 @@ from shared.errors import ExitCode
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `plan`."""
     add_plan_arguments(parser)
+    add_optional_repo(parser, "the repo that the plan is for")
     add_record_arguments(parser)
     add_model_arguments(parser)
 
@@ -26,11 +28,12 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from planner.run import run_plan
     from planner.spec.read import read_spec
 
-    settings = settings_for(args, console, repo=args.repo, spec=args.spec)
+    repo = repo_meant(args, console, "the plan is for an empty one")
+    settings = settings_for(args, console, repo=repo, spec=args.spec)
     review = reviews_plan(args)
     with inputs_first(lambda: read_spec(args.spec)):
         source = planning_source(args, settings, review=review)
-    result = run_plan(plan_options(args, settings, review=review), source, console)
+    result = run_plan(plan_options(args, settings, repo, review=review), source, console)
     if args.print_summary:
         summary = (result.run_dir / "compile_summary.json").read_text("utf-8").rstrip()
         console.say(Paragraph((summary,)))
@@ -39,4 +42,4 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     if not result.ok:
         return Outcome(PlanDocument(result), ExitCode.INVALID)
     assert result.output_dir is not None, "a valid plan is written"
-    return Outcome(PlanDocument(result, forecast_plan(result.output_dir, args.repo, settings)))
+    return Outcome(PlanDocument(result, forecast_plan(result.output_dir, repo, settings)))

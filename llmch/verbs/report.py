@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Paragraph, Remark
 from llmch.console.figures import count
+from llmch.entry.repo_argument import add_optional_repo, repo_meant
 
 if TYPE_CHECKING:
     from shared.work_order.coverage import CoveredRequirement
@@ -49,9 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--coverage", type=Path, required=True, metavar="DIR",
         help="the folder of a plan, or a git repo: requirement, orders, commands, commits",
     )  # fmt: skip
-    parser.add_argument(
-        "--repo", type=Path, metavar="DIR", help="with a plan: the repo where its orders landed"
-    )
+    add_optional_repo(parser, "with a plan: the repo where its orders landed")
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
@@ -62,7 +61,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from shared.plan_folder.names import holds_plan
 
     if holds_plan(args.coverage):
-        commits_of = landed_commits(open_repo(args.repo)).of if args.repo else no_commits
+        repo = repo_meant(args, console, "no commits are shown")
+        commits_of = landed_commits(open_repo(repo)).of if repo else no_commits
         rows = coverage_of_plan(args.coverage, commits_of)
     else:
         rows = coverage_of_repo(open_repo(args.coverage))

@@ -46,7 +46,8 @@ def open_repo(folder: Path) -> Git:
     layout = repos.layout(Git(folder.resolve()))
     if layout is None:
         raise InvalidInput(
-            f"--repo {folder} is not a git working tree", "name the root of a git repo"
+            f"--repo {folder}: {folder.resolve()} is not a git working tree",
+            "name the root of a git repo, or pass --no-repo to go without one",
         )
     return Git(layout[0])
 

@@ -15,6 +15,12 @@ def tracked_files(git: Git) -> tuple[str, ...]:
     return tuple(sorted(filter(None, output.split("\0"))))
 
 
+def files_not_ignored(git: Git) -> tuple[str, ...]:
+    """Return the paths of all files but those that git ignores, tracked or not, sorted."""
+    output = git.run("ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard")
+    return tuple(sorted(set(filter(None, output.split("\0")))))
+
+
 def has_staged(git: Git, commit: str) -> bool:
     """Return whether the index is that of `commit`; the files themselves do not matter."""
     done = git.try_run("diff-index", "--cached", "--quiet", "--no-ext-diff", commit, "--")

@@ -36,6 +36,11 @@ def is_bare(git: Git) -> bool:
     return done.stdout.strip() == b"true"
 
 
+def is_inside_git(git: Git) -> bool:
+    """Return whether the folder belongs to any repo, also to a bare one or to a git folder."""
+    return git.try_run("rev-parse", "--git-dir").exit_code == 0
+
+
 def setting(git: Git, key: str) -> str:
     """Return the value of one setting of git's config; empty where it is not set."""
     done = git.try_run("config", "--get", key)

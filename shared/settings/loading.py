@@ -1,16 +1,16 @@
 """Loads settings in layers: defaults, the project's config, the user's, variables, flags.
 
-Two files may hold settings.
+Files of the project and of the user may hold settings.
 
-The project's file is the `pyproject.toml` of the target repo, with the table `[tool.llmch]`. A
-command without a target repo reads the one in the current folder. The project may be a stranger's,
-so a setting there that could weaken the sandbox, send a key elsewhere or write outside is ignored,
-with a warning.
+The project's files are the `pyproject.toml` (with the table `[tool.llmch]`) and the `llmch.toml`
+at the root of the target repo. A command without a target repo reads the `pyproject.toml` in the
+current folder. The project may be a stranger's, so a setting there that could weaken the sandbox,
+send a key elsewhere or write outside is ignored, with a warning.
 
 The user's file is the one that `LLMCH_CONFIG` names. Where that is not set, it is the `llmch.toml`
 beside the spec, or in the current folder for a command without a spec. It may set everything. An
 `llmch.toml` inside the target repo may have come with a clone, so it is treated like the project's
-file; for a command without a target repo, that holds inside any git repo.
+files; for a command without a target repo, that holds inside any git repo.
 
 A variable is named by its key: `sandbox.net` is `LLMCH_SANDBOX_NET`.
 """
@@ -93,15 +93,17 @@ def _config_files(
     cwd: Path, repo: Path | None, spec: Path | None, environ: Mapping[str, str]
 ) -> Iterator[tuple[Path, tuple[str, ...], bool]]:
     """Yield each existing file, the table to read in it, and whether it may set everything."""
-    project = (cwd / repo if repo else cwd) / PROJECT_FILE
-    if _is_there(project):
+    root = (_working_tree(cwd / repo) or cwd / repo) if repo else None
+    named = environ.get(CONFIG_VARIABLE)
+    own = cwd / named if named else ((cwd / spec).parent if spec else cwd) / USER_FILE
+    if _is_there(project := (root or cwd) / PROJECT_FILE):
         yield project, PROJECT_TABLE, False
-    if named := environ.get(CONFIG_VARIABLE):
-        yield cwd / named, (), True
-        return
-    beside = (cwd / spec).parent if spec else cwd
-    if _is_there(own := beside / USER_FILE):
-        target = cwd / repo if repo else _working_tree(beside)
+    if root and _is_there(shared := root / USER_FILE) and not _is_same(shared, own):
+        yield shared, (), False
+    if named:
+        yield own, (), True
+    elif _is_there(own):
+        target = root or _working_tree(own.parent)
         yield own, (), target is None or not _is_within(own, target)
 
 
@@ -113,6 +115,10 @@ def _is_within(file: Path, repo: Path) -> bool:
     tree = _working_tree(repo) or Path(os.path.realpath(repo))
     way = (file, *Path(os.path.normpath(file)).parents)
     return any(Path(os.path.realpath(each)).is_relative_to(tree) for each in way)
+
+
+def _is_same(file: Path, other: Path) -> bool:
+    return os.path.realpath(file) == os.path.realpath(other)
 
 
 def _working_tree(folder: Path) -> Path | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import git, order, write_plan
-from tests.llmch.command_line import ROOT, Said, Say, model_server, plan_reply, write_reply
+from tests.llmch.command_line import ROOT, Said, model_server, plan_reply, say_in, write_reply
 
 FINDS_NOTHING = plan_reply({"findings": []})
 PLAN = plan_reply({"work_orders": [order()]})
@@ -36,9 +36,12 @@ def cwd(own_surroundings: Path, repo: Path) -> Path:
     return own_surroundings
 
 
-def carry_out(lines: list[str], say: Say, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> list[Said]:
+def carry_out(
+    lines: list[str], cwd: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> list[Said]:
     """Carry the lines out as a shell would; a server is where the test has it."""
     said = []
+    say = say_in(cwd, capsys)
     for line in lines:
         program, *words = shlex.split(line)
         if program == "export":
@@ -46,24 +49,32 @@ def carry_out(lines: list[str], say: Say, cwd: Path, monkeypatch: pytest.MonkeyP
             if name != "OPENAI_BASE_URL":
                 monkeypatch.setenv(name, value)
             continue
+        words = [each.replace("~", str(cwd), 1) for each in words]
+        if program == "cd":
+            say = say_in(Path(words[0]), capsys)
+            continue
         assert program == "llmch"
-        said.append(say(*(each.replace("~", str(cwd), 1) for each in words)))
+        said.append(say(*words))
     return said
 
 
-def test_with_a_key(say: Say, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_a_key(
+    cwd: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines, _ = first_plan()
     with model_server(monkeypatch, PLAN, FINDS_NOTHING, HELLO):
-        said = carry_out(lines, say, cwd, monkeypatch)
+        said = carry_out(lines, cwd, capsys, monkeypatch)
     assert [each.code for each in said] == [0, 0, 0], said[-1].err
     (branch,) = git(cwd / "project", "branch", "--list", "factory/*").split()
     assert git(cwd / "project", "show", f"{branch}:hello.txt") == "hello"
 
 
-def test_with_a_local_server(say: Say, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, lines = first_plan()
+def test_with_a_local_server(
+    cwd: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_key, lines = first_plan()
     write_plan(cwd / "plan", {"work_orders": [order()]})
     with model_server(monkeypatch, HELLO) as server:
-        said = carry_out(lines, say, cwd, monkeypatch)
+        said = carry_out([with_key[0], *lines], cwd, capsys, monkeypatch)
     assert [each.code for each in said] == [0], said[-1].err
     assert [each["model"] for each in server.bodies] == ["qwen2.5-coder"]

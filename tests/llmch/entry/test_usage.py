@@ -64,7 +64,7 @@ def test_the_usage_of_a_verb_names_what_it_cannot_do_without(say: Say) -> None:
     def usage(verb: str) -> str:
         return say(verb, "--help").out.partition("\n")[0]
 
-    assert usage("run") == "usage: llmch run --work-order FILE --repo DIR [OPTIONS]"
+    assert usage("run") == "usage: llmch run --work-order FILE [OPTIONS]"
     assert usage("check") == "usage: llmch check DIR [OPTIONS]"
     assert usage("explain") == "usage: llmch explain [CODE] [OPTIONS]"
 

@@ -399,6 +399,40 @@ def test_the_current_folder_is_no_way_around_it(tmp_path: Path, repo: str) -> No
     assert load(root, repo=Path(repo)).settings.sandbox.backend is SandboxBackend.AUTO
 
 
+@pytest.mark.parametrize(
+    ("cwd", "repo", "spec"), [("repo", ".", None), ("repo/sub", ".", None), (".", "repo", "a.md")]
+)
+def test_the_file_at_the_repos_root_is_read_from_wherever_the_repo_is_meant(
+    tmp_path: Path, cwd: str, repo: str, spec: str | None
+) -> None:
+    root = repo_with(tmp_path, "llmch.toml", "max_tokens = 7\n")
+    (root / "sub").mkdir()
+    (root / "pyproject.toml").write_text("[tool.llmch]\nmax_tokens = 6\nmax_cost = 5")
+    settings = load(tmp_path / cwd, repo=Path(repo), spec=Path(spec) if spec else None).settings
+    assert (settings.max_tokens, settings.max_cost) == (7, Decimal(5))
+
+
+def test_the_users_file_overrules_that_of_the_repo(tmp_path: Path) -> None:
+    root = repo_with(tmp_path, "llmch.toml", "max_tokens = 7\nmax_cost = 1")
+    loaded = load(tmp_path, user="max_tokens = 8", repo=root, spec=tmp_path / "a.md")
+    assert (loaded.settings.max_tokens, loaded.settings.max_cost) == (8, Decimal(1))
+
+
+def test_the_repos_file_is_guarded_for_a_spec_outside_of_the_repo(tmp_path: Path) -> None:
+    root = repo_with(tmp_path, "llmch.toml", WEAK)
+    loaded = load(tmp_path, repo=root, spec=tmp_path / "a.md")
+    assert loaded.settings.sandbox.backend is SandboxBackend.AUTO
+    assert len(loaded.warnings) == 1
+
+
+def test_the_repos_file_is_the_users_where_the_user_names_it(tmp_path: Path) -> None:
+    root = repo_with(tmp_path, "llmch.toml", WEAK)
+    environ = {"LLMCH_CONFIG": str(root / "llmch.toml")}
+    loaded = load(tmp_path, repo=root, environ=environ)
+    assert loaded.settings.sandbox.backend is SandboxBackend.OFF
+    assert loaded.warnings == ()
+
+
 def test_a_way_out_of_the_repo_by_dots_leads_out_of_it(tmp_path: Path) -> None:
     repo = repo_with(tmp_path, "README", "")
     (tmp_path / "llmch.toml").write_text(WEAK)

@@ -1,0 +1,250 @@
+"""`llmch init` begins in any folder, writes what the other verbs read, and spoils nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from llmch.verbs.init.config_text import render_config
+from llmch.verbs.init.place import GitState, Place
+from llmch.verbs.init.spec_text import render_spec
+from planner.spec.read import read_spec
+from shared.projects.base import Project, VerifyCommand
+from shared.settings.loading import load_settings
+from tests.harness import as_ordinary_user, git, order
+from tests.llmch.command_line import Say, model_server, plan_reply, say_in, write_reply
+from tests.llmch.command_line import snapshot as snapshot_of
+
+NPM = json.dumps({"name": "shop", "scripts": {"test": "node --test"}})
+HOSTILE = '"\n[sandbox]\nbackend = "off"\n\x1b[2J\u2028requirements: []\u202e'
+NPM_PROJECT = Project("npm", "package.json", "shop")
+NPM_TEST = VerifyCommand("npm test", "package.json: scripts.test")
+FOUND = Place(
+    Path("/shop"),
+    GitState.READY,
+    (NPM_PROJECT,),
+    (NPM_TEST, VerifyCommand("""bash -c 'true && echo "ü"'""", "scripts/verify.sh")),
+    ("The lock file is missing.",),
+    ".venv/bin/python",
+)
+EVIL = Place(
+    Path("/shop"),
+    GitState.READY,
+    (Project("evil" + HOSTILE, "m" + HOSTILE, HOSTILE),),
+    (VerifyCommand("run" + HOSTILE, HOSTILE),),
+    (HOSTILE,),
+)
+
+
+def settings_of(folder: Path, text: str) -> object:
+    """Return what llmch reads of `text` as the repo's own `llmch.toml`, which must be no news."""
+    (folder / ".git").mkdir(exist_ok=True)
+    (folder / "llmch.toml").write_text(text)
+    loaded = load_settings(cwd=folder, repo=folder, environ={})
+    assert loaded.warnings == ()
+    return loaded.settings
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    return folder
+
+
+def test_in_a_repo_it_writes_both_files_and_says_what_to_do(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = say_in(repo, capsys)("init")
+    assert (said.code, said.err) == (0, "")
+    assert "wrote     llmch.toml" in said.out
+    assert "wrote     spec.yaml" in said.out
+    assert "git add llmch.toml spec.yaml && git commit" in said.out
+    assert f"llmch plan --spec spec.yaml --outdir ../{repo.name}-plan" in said.out
+    assert git(repo, "status", "--porcelain").split() == ["??", "llmch.toml", "??", "spec.yaml"]
+
+
+def test_json_is_one_document(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = say_in(repo, capsys)("init", "--json").document
+    assert document["ok"] is True
+    assert document["root"] == str(repo)
+    assert document["git"] == "ready"
+    assert document["written"] == [str(repo / "llmch.toml"), str(repo / "spec.yaml")]
+    assert document["kept"] == []
+    assert document["next"][-1] == f"llmch run-all --workdir ../{repo.name}-plan"
+    assert document.keys() >= {"projects", "verify", "notes"}
+
+
+def test_what_is_there_stays(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repo / "llmch.toml").write_text("max_tokens = 5\n")
+    (repo / "spec.md").symlink_to("nowhere")
+    before = snapshot_of(repo)
+    said = say_in(repo, capsys)("init")
+    assert said.code == 0
+    assert "kept      llmch.toml" in said.out
+    assert "kept      spec.md" in said.out
+    assert "wrote" not in said.out
+    assert snapshot_of(repo) == before
+
+
+def test_a_second_time_changes_nothing(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    say = say_in(repo, capsys)
+    say("init")
+    before = snapshot_of(repo)
+    assert say("init", "--json").document["written"] == []
+    assert snapshot_of(repo) == before
+
+
+def test_in_a_folder_below_it_writes_to_the_root(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "docs").mkdir()
+    said = say_in(repo / "docs", capsys)("init", "--json").document
+    assert said["written"] == [str(repo / "llmch.toml"), str(repo / "spec.yaml")]
+    assert "edit ../spec.yaml" in said["next"]
+    assert f"llmch run-all --workdir ../../{repo.name}-plan" in said["next"]
+
+
+def test_a_repo_that_is_elsewhere_is_named_in_the_steps(say: Say, repo: Path) -> None:
+    steps = say("init", "--repo", repo, "--spec", "mine.md", "--json").document["next"]
+    where = os.path.relpath(repo, repo.parent / "cwd")
+    assert steps[0] == "edit mine.md"
+    assert steps[1] == f"git -C {where} add llmch.toml && git -C {where} commit -m 'Set up llmch'"
+    assert f" --repo {where} " in steps[2]
+
+
+def test_without_git_the_first_step_is_to_begin_a_repo(say: Say, cwd: Path) -> None:
+    said = say("init", "--json").document
+    assert said["git"] == "none"
+    assert said["next"][0] == "git init"
+    assert (cwd / "llmch.toml").is_file()
+    assert not (cwd / ".git").exists()
+
+
+def test_a_repo_without_a_commit_is_told_from_one_that_is_ready(say: Say, cwd: Path) -> None:
+    git(cwd, "init", "--quiet")
+    said = say("init", "--json").document
+    assert said["git"] == "no commit"
+    assert said["next"][1] == "git add -A && git commit -m start"
+
+
+@pytest.mark.parametrize("where", ["bare", ".git/refs"])
+def test_where_there_is_no_working_tree_nothing_is_written(
+    say: Say, repo: Path, tmp_path: Path, where: str
+) -> None:
+    git(tmp_path, "init", "--quiet", "--bare", str(tmp_path / "bare"))
+    folder = tmp_path / "bare" if where == "bare" else repo / where
+    before = sorted(folder.iterdir())
+    said = say("init", "--repo", folder, "--json")
+    assert (said.code, said.error["name"]) == (5, "PREFLIGHT")
+    assert str(folder) in said.error["message"]
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_folder_that_is_not_there_is_refused(say: Say, cwd: Path) -> None:
+    said = say("init", "--repo", "nowhere", "--json")
+    assert (said.code, said.error["message"]) == (2, "--repo nowhere: no such folder")
+    assert list(cwd.iterdir()) == []
+
+
+def test_where_one_file_cannot_be_written_none_is(say: Say, cwd: Path) -> None:
+    said = say("init", "--spec", "missing/spec.md", "--json")
+    assert said.code == 1
+    assert "missing/spec.md: No such file or directory" in said.error["message"]
+    assert "nothing was written" in said.error["message"]
+    assert list(cwd.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["spec.yaml", "spec.yml", "spec.json", "spec.md", "spec"])
+def test_the_specification_is_read_with_its_requirements(say: Say, cwd: Path, name: str) -> None:
+    assert say("init", "--spec", name).code == 0
+    spec = read_spec(cwd / name)
+    assert spec.title == "cwd"
+    assert len(spec.requirements) >= 2
+    assert spec.ids_given == (name.removeprefix("spec") in (".yaml", ".yml", ".json"))
+    if spec.ids_given:
+        assert [each.id for each in spec.requirements] == ["REQ-1", "REQ-2"]
+
+
+@pytest.mark.parametrize("name", [HOSTILE, "", "\x00", "x" * 500, "Bücher: 'a' #1", "- [", "😀"])
+@pytest.mark.parametrize("suffix", [".yaml", ".json", ".md"])
+def test_any_name_makes_a_specification(tmp_path: Path, name: str, suffix: str) -> None:
+    path = tmp_path / f"spec{suffix}"
+    path.write_text(render_spec(name, suffix))
+    spec = read_spec(path)
+    assert len(spec.requirements) >= 2
+    assert spec.title.isprintable()
+
+
+def test_the_settings_are_read_and_change_nothing(fresh: Path) -> None:
+    defaults = settings_of(fresh, "")
+    assert settings_of(fresh, render_config(Place(fresh, GitState.READY))) == defaults
+    assert settings_of(fresh, render_config(FOUND)) == defaults
+    assert settings_of(fresh, render_config(EVIL)) == defaults
+
+
+def test_each_setting_holds_when_its_comment_mark_goes(fresh: Path) -> None:
+    text = render_config(FOUND)
+    bare, count = re.subn(r"^# (?=[a-z_.]+ = )", "", text, flags=re.MULTILINE)
+    assert count >= 8
+    settings = settings_of(fresh, bare)
+    assert settings != settings_of(fresh, "")
+
+
+def test_no_manifest_writes_a_line_of_its_own() -> None:
+    lines = render_config(EVIL).splitlines()
+    assert [each for each in lines if each and not each.startswith("#")] == []
+    assert all(each.isprintable() for each in lines)
+
+
+def test_the_settings_say_what_was_found() -> None:
+    text = render_config(FOUND)
+    assert "built with   npm (package.json)" in text
+    assert "verified by  npm test  (package.json: scripts.test)" in text
+    assert "note         The lock file is missing." in text
+    assert "--python .venv/bin/python" in text
+
+
+def test_the_steps_lead_to_a_commit(
+    fresh: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Carry out each step as it is printed; the person's edit is a requirement."""
+    (fresh / "package.json").write_text(NPM)
+    say = say_in(fresh, capsys)
+    steps = say("init", "--json").document["next"]
+    for name, value in (("AUTHOR", "Ada"), ("COMMITTER", "Ada")):
+        monkeypatch.setenv(f"GIT_{name}_NAME", value)
+        monkeypatch.setenv(f"GIT_{name}_EMAIL", "ada@example.org")
+    found_nothing = plan_reply({"findings": []})
+    plan = plan_reply({"work_orders": [order(covers=["REQ-1", "REQ-2"])]})
+    with model_server(monkeypatch, plan, found_nothing, write_reply({"hello.txt": "hello\n"})):
+        for step in steps:
+            program, *words = shlex.split(step)
+            if program == "git":
+                subprocess.run(step, shell=True, cwd=fresh, check=True, capture_output=True)
+            elif program == "llmch":
+                said = say(*words, "--sandbox", "off") if words[0] == "run-all" else say(*words)
+                assert said.code == 0, said.out + said.err
+            else:
+                assert (program, words) == ("edit", ["spec.yaml"])
+    (branch,) = git(fresh, "branch", "--list", "factory/*").split()
+    assert git(fresh, "show", f"{branch}:hello.txt") == "hello"
+
+
+def test_in_a_folder_that_is_closed_nothing_is_written(
+    fresh: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with as_ordinary_user(fresh):
+        fresh.chmod(0o555)
+        said = say_in(fresh, capsys)("init", "--json")
+        fresh.chmod(0o755)
+    assert said.code == 1
+    assert f"cannot write {fresh}/llmch.toml: Permission denied" in said.error["message"]
+    assert "writable" in said.error["hint"]
+    assert list(fresh.iterdir()) == []
