@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from factory.judging.counted import Failures, count_failures
+from factory.judging.counting.count import Failures, count_failures
 from factory.sandbox import Cause, Ended
 
 _NAMED: Final = 5  # the most new failures that a message lists by name

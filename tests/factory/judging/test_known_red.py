@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.judging.counted import Failures, count_failures
+from factory.judging.counting.count import Failures, count_failures
 from factory.judging.known_red import KnownRed, RedCheck, RedCommits, more_failures
 from factory.sandbox import Cause
 
