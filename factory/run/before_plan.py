@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from factory.judging.known_red import RedCommits
+from factory.judging.known_commits import KnownCommits
 from factory.orders.options import RunOptions
 from factory.recovery.signals import deferring_signals
 from factory.repo.preflight import Repo, choose_target, start_commit
@@ -49,7 +49,7 @@ def _verify(base: str, repo: Repo, options: RunOptions, emit: Emit) -> None:
         pool = WorkbenchPool(options, repo, register, register.owner, emit)
         try:
             pool.prepare(base)
-            baseline = Baseline(options, repo, pool, Path(logs), RedCommits(), emit)
+            baseline = Baseline(options, repo, pool, Path(logs), KnownCommits(), emit)
             baseline.verify(base, exempt=not _has_verification(repo, base))
         finally:
             with deferring_signals():
