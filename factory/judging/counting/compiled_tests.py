@@ -17,7 +17,7 @@ _SUREFIRE = re.compile(
 )
 _SUREFIRE_NONE = re.compile(r"(?:\[\w+\] +)?No tests to run\.$")
 _GRADLE = re.compile(rf"{_N} tests? completed(?:, {_N} failed)?(?:, {_N} skipped)?$")
-_GRADLE_TASK = re.compile(r"> Task \S*:(?:\w+T|t)est( NO-SOURCE)?")
+_GRADLE_TASK = re.compile(r"> Task \S*:(?:[a-z]\w*T|t)est( [A-Z-]+)?$")
 _DOTNET = re.compile(rf" *\w+! +- Failed: +{_N}, Passed: +{_N}, Skipped: +{_N}, Total:")
 _DOTNET_SUMMARY = re.compile(
     rf" *Test summary: total: \d+, failed: {_N}, succeeded: {_N}, skipped: {_N}"
@@ -64,7 +64,7 @@ def read_gradle(text: str) -> Counted | None:
         total, failed, skipped = (int(each or 0) for each in found.groups())
         runs.append(Counted(max(0, total - failed - skipped), failed, skipped, exact=False))
     tasks = list(matches(text, "> Task ", _GRADLE_TASK))
-    if not runs and tasks and all(each[1] for each in tasks):
+    if not runs and tasks and all(each[1] == " NO-SOURCE" for each in tasks):
         return Counted()
     return add_up(runs) if runs else None
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
 
 from factory.judging.counting.counted import Counted, add_up, lines_with
 
@@ -15,7 +13,6 @@ _RESULT = re.compile(
 )
 _ACTION = re.compile(r'"Action":"(pass|fail|skip)"')
 _TEST = re.compile(r'"Test":"([^"/]+)"')
-_PACKAGE: Final = '"Package":"'
 
 
 def read_go(text: str) -> Counted | None:
@@ -32,42 +29,28 @@ def read_go(text: str) -> Counted | None:
 def _read_lines(text: str) -> Counted | None:
     if not any(each in text for each in ("ok  \t", "FAIL\t", "[no test files]")):
         return None
-    counts = list(_counts(text))
-    total = add_up(counts)
-    listed = "=== RUN" in text or not total.ran
-    return Counted(total.passed, total.failed, total.skipped, total.names, listed)
-
-
-def _counts(text: str) -> Iterator[Counted]:
+    passed, skipped = 0, 0
+    failed: list[str] = []
     seen = False  # whether the package's own tests have been listed
     for found in _RESULT.finditer(text):
-        match found["how"], found["end"]:
-            case "PASS", _:
-                yield Counted(passed=1)
-            case "SKIP", _:
-                yield Counted(skipped=1)
-            case "FAIL", _:
-                yield Counted(failed=1, names=frozenset((found["test"],)))
-            case _, "ok  " if not seen and "[no tests to run]" not in found["rest"]:
-                yield Counted(passed=1)
-            case _, "FAIL" if not seen:
-                yield Counted(failed=1, names=frozenset((found["package"],)))
-        seen = found["how"] is not None
+        how, test, end, package, rest = found.groups()
+        passed += how == "PASS" or (end == "ok  " and not seen and "[no tests to run]" not in rest)
+        skipped += how == "SKIP"
+        if how == "FAIL" or (end == "FAIL" and not seen):
+            failed.append(test or package)
+        seen = how is not None
+    listed = "=== RUN" in text or not (passed or failed)
+    return Counted(passed, len(failed), skipped, frozenset(failed), listed)
 
 
 def _read_events(text: str) -> Counted | None:
-    events = [line for line in lines_with(text, _PACKAGE) if line.startswith("{")]
-    return add_up(list(map(_read_event, events))) if events else None
-
-
-def _read_event(line: str) -> Counted:
-    action, test = _ACTION.search(line), _TEST.search(line)
-    match action and test and action[1]:
-        case "pass":
-            return Counted(passed=1)
-        case "skip":
-            return Counted(skipped=1)
-        case "fail" if test:
-            return Counted(failed=1, names=frozenset((test[1],)))
-        case _:
-            return Counted()
+    events = [line for line in lines_with(text, '"Package":"') if line.startswith("{")]
+    if not events:
+        return None
+    ended: dict[str, list[str]] = {"pass": [], "skip": [], "fail": []}
+    for line in events:
+        action, test = _ACTION.search(line), _TEST.search(line)
+        if action and test:
+            ended[action[1]].append(test[1])
+    passed, skipped, failed = ended["pass"], ended["skip"], ended["fail"]
+    return Counted(len(passed), len(failed), len(skipped), frozenset(failed))
