@@ -34,7 +34,7 @@ def _pass(state: FactoryState, context: FactoryContext) -> StateUpdate:
     commit, drift = context.workspace.commit(attempt.tree, files, facts)
     if drift:
         context.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
-    context.red.learn(commit, attempt.red)
+    context.known.learn(commit, attempt.known)
     record = attempt_record(attempt, context, drift=drift)
     passed = Passed(commit, attempt.tree, files, attempt.proposed.summary, attempt.verified)
     return {"records": (*state["records"], record), "verdict": passed}
@@ -107,6 +107,7 @@ def attempt_record(
         unjudged=attempt.unjudged,
         verify=attempt.verify,
         acceptance=attempt.acceptance,
+        warnings=attempt.warnings,
         drift=drift,
         model=attempt.model,
         repairs=attempt.repairs,

@@ -51,7 +51,7 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
             written={
                 each.path: sha256_bytes(each.content.encode()) for each in attempt.proposed.writes
             },
-            red=context.red.of(context.task.base),
+            known=context.known.of(context.task.base),
             staged=attempt.tree,
             checks=context.verification.checks_with(
                 {each.path: each.content for each in attempt.proposed.writes}
@@ -59,12 +59,15 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
         )
     )
     failed = judgement.brief
+    for warning in judgement.warnings:
+        context.emit(Warned(f"{context.order.id}: {warning}"))
     judged = replace(
         attempt,
         verify=judgement.verify,
         acceptance=judgement.acceptance,
-        red=judgement.red,
+        known=judgement.known,
         verified=judgement.verified,
+        warnings=judgement.warnings,
         brief=_with_notes(failed, attempt, context) if failed else None,
     )
     return {"attempt": judged}

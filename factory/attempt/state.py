@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from factory.judging.evidence import Evidence
-from factory.judging.known_red import NOTHING_RED, KnownRed, RedCommits
+from factory.judging.known_commits import NOTHING_KNOWN, KnownCommit, KnownCommits
 from factory.judging.verification import BaseVerification
 from factory.judging.warm_checker import WarmChecker
 from factory.orders.documents import (
@@ -57,8 +57,10 @@ class Attempt:
     """The reason why the type checker could not judge the files written, if there is one."""
     verify: tuple[CmdResult, ...] = ()
     acceptance: tuple[CmdResult, ...] = ()
-    red: KnownRed = NOTHING_RED
-    """The checks that failed and were allowed to, because they failed before the order."""
+    known: KnownCommit = NOTHING_KNOWN
+    """What the verification showed of the files written, if they passed."""
+    warnings: tuple[str, ...] = ()
+    """What a person should know of the checks that passed."""
     verified: str = ""
     """The key of the verification that the tree passed; empty where it did not pass all of it."""
     brief: FailureBrief | None = None
@@ -108,7 +110,7 @@ class FactoryContext:
     bench: Workbench
     client: LlmClient
     checker: WarmChecker
-    red: RedCommits
+    known: KnownCommits
     verification: BaseVerification
     emit: Emit
     progress: AttemptProgress

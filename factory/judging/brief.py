@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from factory.judging.environment import Fault
 from factory.judging.excerpt import cut, shorten
-from factory.orders.documents import FailureBrief
+from factory.orders.documents import CmdResult, FailureBrief
 from factory.orders.limits import MAX_FACT_CHARACTERS, MAX_FACTS
 from factory.orders.stages import Stage
 from factory.proposal.prompt import reminder
@@ -51,6 +52,18 @@ def _bounded(earlier: Sequence[str], added: Sequence[str]) -> tuple[str, ...]:
     last = [shorten(" ".join(each.split()), MAX_FACT_CHARACTERS) for each in added][-MAX_FACTS:]
     kept = [each for each in earlier if each not in last][: MAX_FACTS - len(last)]
     return (*kept, *dict.fromkeys(last))
+
+
+def brief_of_success(stage: Stage, order: WorkOrder, why: str, result: CmdResult) -> FailureBrief:
+    """Return the brief of a command that succeeded and proves too little, for the reason `why`."""
+    return brief_of(
+        stage,
+        order,
+        "\n".join(each for each in (why, result.stdout_trunc, result.stderr_trunc) if each),
+        command=shlex.join(result.command),
+        exit_code=result.exit_code,
+        log=result.stdout_path,
+    )
 
 
 def brief_of_fault(fault: Fault, brief: FailureBrief) -> FailureBrief:

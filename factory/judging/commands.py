@@ -10,12 +10,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
-from factory.judging.brief import brief_of, brief_of_fault, with_facts
+from factory.judging.brief import brief_of, brief_of_fault, brief_of_success, with_facts
+from factory.judging.counting.of_command import tests_of
 from factory.judging.declared import follow_manifests, not_installed
 from factory.judging.environment import find_fault
 from factory.judging.excerpt import cut, stable_excerpt, stable_text
 from factory.judging.failure.account import account_of
+from factory.judging.known_commits import NOTHING_KNOWN, KnownCommit
 from factory.judging.known_red import NOTHING_RED, KnownRed, RedCheck, more_failures
+from factory.judging.proof import find_fewer_tests, verified_by, warnings_on, why_nothing_is_proven
 from factory.judging.surroundings import surroundings_of
 from factory.judging.unending import likely_cause
 from factory.judging.verification import Check, parse_check
@@ -24,6 +27,7 @@ from factory.orders.documents import CmdResult, FailureBrief, SandboxRecord
 from factory.orders.options import RunOptions
 from factory.orders.stages import AttemptStage, Stage
 from factory.orders.task import OrderTask
+from factory.orders.verified_by import CountedTests
 from factory.proposal.scope import FileKind, FileState
 from factory.record.progress import Progress
 from factory.repo.path_names import name_paths
@@ -45,9 +49,9 @@ class Judging:
     """Hold what it takes to judge a workbench's tree: task, options, and where the records go.
 
     `folder` gets results and logs. `written` maps each file that no command may change to its
-    hash. `attempt` is 0 outside an attempt. `red` is what failed before the order began. `staged`
-    is the tree as git names it; empty where it cannot become a commit. `checks` are the commands
-    that verify the tree.
+    hash. `attempt` is 0 outside an attempt. `known` is what the verification showed before the
+    order. `staged` is the tree as git names it; empty where it cannot become a commit. `checks` are
+    the commands that verify the tree.
     """
 
     task: OrderTask
@@ -58,7 +62,7 @@ class Judging:
     folder: Path
     attempt: int = 0
     written: Mapping[str, str] = field(default_factory=dict)
-    red: KnownRed = NOTHING_RED
+    known: KnownCommit = NOTHING_KNOWN
     staged: str = ""
     checks: tuple[Check, ...] = ()
 
@@ -87,22 +91,24 @@ class Judging:
 class Judgement:
     """Hold the results of the commands; `brief` says what failed, if anything did.
 
-    `red` holds the checks that failed and were allowed to. `verified` is the key of the
-    verification; empty where not all of it ran and passed.
+    `known` is what the verification showed, and `warnings` are what a person should know of checks
+    that passed. `verified` is the key of the verification; empty where not all of it passed.
     """
 
     verify: tuple[CmdResult, ...]
     acceptance: tuple[CmdResult, ...]
     brief: FailureBrief | None
-    red: KnownRed = NOTHING_RED
+    known: KnownCommit = NOTHING_KNOWN
     verified: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class _Phase:
     """Hold one series of commands, their results, and the brief of a failure.
 
-    `known` is what may fail, and `red` collects what of it did.
+    `known` is what may fail, and `red` collects what of it did. `tests` collects the tests that
+    commands reported.
     """
 
     stage: Stage
@@ -110,6 +116,7 @@ class _Phase:
     known: KnownRed = NOTHING_RED
     results: list[CmdResult] = field(default_factory=list)
     red: dict[str, RedCheck] = field(default_factory=dict)
+    tests: dict[str, CountedTests] = field(default_factory=dict)
     brief: FailureBrief | None = None
 
 
@@ -117,9 +124,13 @@ def run_checks(judging: Judging) -> Judgement:
     """Run every check up to the first that fails. Raises `CommandFailed` if a log is refused."""
     if refused := follow_manifests(judging.bench, judging.order):
         return Judgement((), (), refused)
-    verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY, judging.red)
+    verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY, judging.known.red)
     key = _verification_key(judging)  # before a command can change what it depends on
     _run_phase(verify, judging.checks, judging)
+    fewer = find_fewer_tests(judging.known.tests, verify.tests)
+    if verify.brief is None and fewer is not None and fewer.none_left:
+        why = f"{fewer.describe()}."
+        verify.brief = brief_of_success(verify.stage, judging.order, why, verify.results[-1])
     _record(judging, "verify_result.json", verify.results)
     if verify.brief:
         return Judgement(tuple(verify.results), (), verify.brief)
@@ -134,12 +145,14 @@ def run_checks(judging: Judging) -> Judgement:
         commands = tuple(parse_check(each) for each in judging.order.acceptance_commands)
         _run_phase(acceptance, commands, judging)
     _record(judging, "acceptance_result.json", acceptance.results)
+    proof = verified_by(verify.results, acceptance.results)
     return Judgement(
         verify=tuple(verify.results),
         acceptance=tuple(acceptance.results),
         brief=acceptance.brief,
-        red=KnownRed(verify.red),
+        known=KnownCommit(KnownRed(verify.red), verify.tests),
         verified="" if verify.red else key,
+        warnings=() if acceptance.brief else tuple(warnings_on(proof, fewer, judging.task)),
     )
 
 
@@ -168,7 +181,13 @@ def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None
     for number, check in enumerate(checks, 1):
         result, ended = _run_with_retries(check, judging, phase, f"{phase.purpose}_{number}")
         phase.results.append(result)
+        if result.tests is not None:
+            phase.tests[check.text] = result.tests
         if check.passes(ended):
+            why = why_nothing_is_proven(check.text, result.tests)
+            if why and phase.purpose is AttemptStage.ACCEPT:
+                phase.brief = brief_of_success(phase.stage, judging.order, why, result)
+                return
             continue
         now = RedCheck.of(ended)
         if phase.known.allows(check.text, now):
@@ -267,6 +286,7 @@ def _result(ended: Ended, judging: Judging, note: str) -> CmdResult:
         duration_seconds=round(ended.duration_seconds, 3),
         sandbox=_sandbox_record(judging.bench.sandbox),
         note=note or ended.reason,
+        tests=tests_of(ended),
     )
 
 

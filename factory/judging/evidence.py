@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from factory.judging.commands import Judging, try_acceptance
+from factory.judging.proof import why_nothing_is_proven
 from factory.judging.warning_codes import W234, W252
 from factory.orders.documents import CmdResult, CommandFlag
 from factory.orders.options import RunOptions
@@ -179,7 +180,8 @@ def _end(thread: threading.Thread, gathering: Gathering, patience: float) -> Non
 
 def _unexpected(regression: Sequence[str], results: Mapping[str, CmdResult]) -> Iterator[str]:
     for command, result in results.items():
-        if result.exit_code == 0 and command not in regression:
+        passed = result.exit_code == 0 and not why_nothing_is_proven(command, result.tests)
+        if passed and command not in regression:
             yield command
 
 

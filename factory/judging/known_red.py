@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from factory.judging.counted import Failures, count_failures
+from factory.judging.counting.count import Failures, count_failures
 from factory.sandbox import Cause, Ended
 
 _NAMED: Final = 5  # the most new failures that a message lists by name
@@ -55,33 +55,6 @@ class KnownRed:
 
 
 NOTHING_RED: Final = KnownRed()
-
-
-class RedCommits:
-    """Record what is known to be red on the commits that the orders of a run start from.
-
-    Several threads may use it. A commit that was never recorded counts as the base of the run,
-    which is green unless `assume` says otherwise.
-    """
-
-    def __init__(self) -> None:
-        self._base = NOTHING_RED
-        self._known: dict[str, KnownRed] = {}
-
-    def assume(self, red: KnownRed) -> None:
-        """Record what is red on the base of the run."""
-        self._base = red
-
-    def of(self, commit: str) -> KnownRed:
-        """Return what is red on `commit`."""
-        return self._known.get(commit, self._base)
-
-    def learn(self, commit: str, red: KnownRed) -> None:
-        """Record what is red on `commit`, so that an order that starts there may not break more.
-
-        What an order has fixed stays fixed in this way.
-        """
-        self._known[commit] = red
 
 
 def more_failures(before: RedCheck, now: RedCheck) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from factory.judging.commands import Judging, run_checks
 from factory.judging.contract import check_declarations, render_violation, without_syntax
-from factory.judging.known_red import RedCommits
+from factory.judging.known_commits import KnownCommits
+from factory.judging.proof import verified_by
 from factory.judging.verification import Check, verification_before
 from factory.judging.warm_checker import WarmChecker
 from factory.orders.documents import FailureBrief
@@ -16,6 +17,7 @@ from factory.orders.options import RunOptions
 from factory.orders.stages import Stage
 from factory.orders.task import OrderTask
 from factory.orders.verdict import Passed
+from factory.orders.verified_by import VerifiedBy
 from factory.record.progress import AnnouncedProgress
 from factory.record.summary import unjudged_warning
 from factory.repo.preflight import Repo
@@ -32,11 +34,15 @@ from shared.git.answers import TreeEntry
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Hold a commit on the tip that was verified there, its tree, and the verification's key."""
+    """Hold a commit on the tip that was verified there, its tree, and what verified it.
+
+    `verified` is the key of the verification.
+    """
 
     commit: str
     tree: str
     verified: str
+    verified_by: VerifiedBy
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,7 @@ class Merging:
     repo: Repo
     pool: WorkbenchPool
     checker: WarmChecker
-    red: RedCommits
+    known: KnownCommits
     emit: Emit
 
     def onto(self, tip: str, task: OrderTask, passed: Passed) -> Merged | SentBack:
@@ -91,15 +97,16 @@ class Merging:
                 progress,
                 folder,
                 written=written,
-                red=self.red.of(tip),
+                known=self.known.of(tip),
                 staged=tree,
                 checks=self._checks(tip, task, passed, bench),
             )
             judgement = run_checks(judging)
         if judgement.brief:
             return _sent_back(judgement.brief)
-        self.red.learn(commit, judgement.red)
-        return Merged(commit, tree, judgement.verified)
+        self.known.learn(commit, judgement.known)
+        proof = verified_by(judgement.verify, judgement.acceptance)
+        return Merged(commit, tree, judgement.verified, proof)
 
     def _checks(
         self, tip: str, task: OrderTask, passed: Passed, bench: Workbench

@@ -10,6 +10,7 @@ from factory.orders.limits import MAX_EXCERPT_CHARACTERS, MAX_FACT_CHARACTERS, M
 from factory.orders.order_state import EndState
 from factory.orders.stages import Stage, VerdictWord
 from factory.orders.usage import UsageRecord
+from factory.orders.verified_by import CountedTests, VerifiedBy
 
 
 def _is_none(value: object) -> bool:
@@ -92,7 +93,7 @@ class CmdResult(_Record):
     """Describe how one command ended.
 
     The `*_trunc` fields hold the head and the tail of the output; the files at `*_path` hold all
-    of it.
+    of it. `tests` is `None` where no known test runner wrote the output.
     """
 
     command: tuple[str, ...]
@@ -106,6 +107,7 @@ class CmdResult(_Record):
     sandbox: SandboxRecord
     note: str = ""
     flaky: bool = False
+    tests: CountedTests | None = None
 
 
 class AskedAgain(_Record):
@@ -136,6 +138,7 @@ class AttemptRecord(_Record):
     """Why the type checker could not judge the writes against their contract; empty if it could."""
     verify: tuple[CmdResult, ...] = ()
     acceptance: tuple[CmdResult, ...] = ()
+    warnings: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
     model: str | None = None
     repairs: tuple[str, ...] = ()
@@ -180,6 +183,8 @@ class RunSummary(_Record):
     warnings: tuple[str, ...]
     flags: tuple[CommandFlag, ...] = ()
     usage: UsageRecord
+    verified_by: VerifiedBy | None = None
+    """The commands that passed on the order's commit; `None` where this run made no commit."""
     repo_tree_hash_after: str | None = None
     attempt_records: tuple[AttemptRecord, ...] = ()
     pushed: Pushed = None

@@ -92,15 +92,16 @@ STAGE_TEXTS: Final = (
     ),
     StageText(
         Stage.VERIFY_FAILED,
-        "The repository's verification failed, or changed a file that the proposal wrote.",
+        "The repository's verification failed, changed a file that the proposal wrote, or ran no "
+        "test although it ran some before the order.",
         _ANSWERED,
         "`llmch diff ORDER` shows the change, and `llmch repro ORDER` runs the command on it "
         "again. Run the verification on the base: it must pass there.",
     ),
     StageText(
         Stage.ACCEPTANCE_FAILED,
-        "A postcondition does not hold, an acceptance command failed, or a command changed a file "
-        "that the proposal wrote.",
+        "A postcondition does not hold, an acceptance command failed, a command changed a file "
+        "that the proposal wrote, or a test command ran no test and so proves nothing.",
         _ANSWERED,
         "`llmch repro ORDER` runs the command on the change again. Read the command as well as "
         "the code: the model cannot change a command that is wrong.",

@@ -10,6 +10,7 @@ from factory.orders.documents import AttemptRecord, CommandFlag
 from factory.orders.identity import OrderIdentity, identify
 from factory.orders.read import LoadedOrder
 from factory.orders.verdict import Verdict
+from factory.orders.verified_by import VerifiedBy
 from shared.git.commits import CommitFacts
 from shared.work_order.schemas import WorkOrder
 
@@ -53,3 +54,5 @@ class OrderResult:
     verdict: Verdict
     records: tuple[AttemptRecord, ...]
     flags: tuple[CommandFlag, ...] = ()
+    verified_by: VerifiedBy | None = None
+    """The commands that passed on the commit, if there is one."""

@@ -19,6 +19,7 @@ from factory.orders.order_state import OrderState
 from factory.orders.stages import VerdictWord
 from factory.orders.usage import UsageRecord
 from factory.orders.verdict import Errored, Failed, Passed, Verdict
+from factory.orders.verified_by import VerifiedBy
 from factory.repo.path_names import name_paths
 from shared.llm.cost.usage import Tally, usage_document
 
@@ -34,6 +35,7 @@ class Circumstances:
     parent: str
     warnings: tuple[str, ...]
     flags: tuple[CommandFlag, ...] = ()
+    verified_by: VerifiedBy | None = None
 
 
 def summarise_order(
@@ -56,9 +58,11 @@ def summarise_order(
             *(f"{each.code} `{each.command}` {each.message}" for each in about.flags),
             *_unjudged_warnings(records),
             *_drift_warnings(records),
+            *(warning for record in records for warning in record.warnings),
         ),
         flags=about.flags,
         usage=usage_record(tally),
+        verified_by=about.verified_by if isinstance(verdict, Passed) else None,
         repo_tree_hash_after=verdict.tree if isinstance(verdict, Passed) else None,
         attempt_records=tuple(records),
     )

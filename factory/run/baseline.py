@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from factory.judging.counting.of_command import tests_of
 from factory.judging.environment import Surroundings, find_fault
 from factory.judging.excerpt import stable_excerpt
-from factory.judging.known_red import KnownRed, RedCheck, RedCommits
+from factory.judging.known_commits import KnownCommit, KnownCommits
+from factory.judging.known_red import KnownRed, RedCheck
 from factory.judging.surroundings import surroundings_of
 from factory.judging.unending import likely_cause
 from factory.judging.verification import Check, verification_of
 from factory.judging.verification_key import verification_key
 from factory.orders.options import RunOptions
 from factory.orders.stages import AttemptStage
+from factory.orders.verified_by import CountedTests
 from factory.repo.preflight import Repo
 from factory.run.kept_bases import KeptBases
 from factory.sandbox import Cause, Ended
@@ -43,7 +46,7 @@ class Baseline:
     repo: Repo
     pool: WorkbenchPool
     folder: Path
-    red: RedCommits
+    known: KnownCommits
     emit: Emit
 
     def look(self, commit: str) -> Verification:
@@ -62,8 +65,9 @@ class Baseline:
     def verify(self, commit: str, *, exempt: bool) -> None:
         """Run the verification on `commit`, unless an equal tree has passed it here before.
 
-        `exempt` says that the code is only compiled. What fails is recorded in `red` if the user
-        allows it. Raises `PreflightRefused` if not, with the command, its output and a remedy.
+        `exempt` says that the code is only compiled. How many tests ran is recorded in `known`,
+        with what fails if the user allows it. Raises `PreflightRefused` if not, with the command,
+        its output and a remedy.
         """
         with self.pool.lend(commit) as bench:
             chosen = self.options.settings.verify
@@ -73,29 +77,37 @@ class Baseline:
             tree = trees.tree_of(self.repo.git, commit)
             key = verification_key(tree, checks, bench, self.options)
             kept = KeptBases.of(self.repo.common_dir)
-            if key in kept:
+            tests = kept.tests_of(key)
+            if tests is not None:
                 self.emit(Noted(f"the base {commit[:10]} has passed its verification before"))
+                self.known.assume(KnownCommit(tests=tests))
                 return
-            failed = self._run(checks, bench, commit)
-        if failed:
-            self.red.assume(KnownRed(failed))
-        else:
-            kept.add(key)
+            known = self._run(checks, bench, commit)
+        self.known.assume(known)
+        if not known.red.checks:
+            kept.add(key, known.tests)
 
-    def _run(self, checks: Sequence[Check], bench: Workbench, commit: str) -> dict[str, RedCheck]:
-        """Return the checks that failed. Raises `PreflightRefused` for the first, if none may."""
+    def _run(self, checks: Sequence[Check], bench: Workbench, commit: str) -> KnownCommit:
+        """Return what the checks showed.
+
+        Raises `PreflightRefused` for the first check that failed, unless failures are allowed.
+        """
         failed: dict[str, RedCheck] = {}
+        tests: dict[str, CountedTests] = {}
         results: list[dict[str, object]] = []
         for number, check in enumerate(checks, 1):
             ended = self._try(check, bench, f"verify_{number}")
-            results.append(_document(ended))
+            counted = tests_of(ended)
+            if counted is not None:
+                tests[check.text] = counted
+            results.append(_document(ended, counted))
             write_json(self.folder / "verify_result.json", results, sync=False)
             if check.passes(ended):
                 continue
             if not self.options.allow_red:
                 raise self._refusal(check, ended, bench, commit)
             failed[check.text] = RedCheck.of(ended)
-        return failed
+        return KnownCommit(KnownRed(failed), tests)
 
     def _try(self, check: Check, bench: Workbench, name: str) -> Ended:
         """Run a check, and run a failing one again as often as the user wants it."""
@@ -152,7 +164,7 @@ def _remedy(ended: Ended, around: Surroundings) -> str:
     return f"{', or '.join(ways)}.\nOr {_ALLOW}."
 
 
-def _document(ended: Ended) -> dict[str, object]:
+def _document(ended: Ended, tests: CountedTests | None) -> dict[str, object]:
     return {
         "command": list(ended.argv),
         "exit_code": ended.exit_code,
@@ -160,4 +172,5 @@ def _document(ended: Ended) -> dict[str, object]:
         "duration_seconds": round(ended.duration_seconds, 3),
         "stdout_path": f"logs/{ended.stdout.log.name}",
         "stderr_path": f"logs/{ended.stderr.log.name}",
+        "tests": tests.model_dump(mode="json") if tests else None,
     }

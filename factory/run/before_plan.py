@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from factory.judging.known_red import RedCommits
+from factory.judging.known_commits import KnownCommits
 from factory.orders.options import RunOptions
 from factory.recovery.signals import deferring_signals
 from factory.repo.preflight import Repo, choose_target, start_commit
@@ -46,7 +46,7 @@ def _verify(base: str, repo: Repo, options: RunOptions, emit: Emit) -> None:
         pool = WorkbenchPool(options, repo, register, register.owner, emit)
         try:
             pool.prepare(base)
-            baseline = Baseline(options, repo, pool, Path(logs), RedCommits(), emit)
+            baseline = Baseline(options, repo, pool, Path(logs), KnownCommits(), emit)
             # Where nothing verifies the repo, the first orders of the plan may bring what does,
             # and are then only compiled.
             baseline.verify(base, exempt=not baseline.look(base).is_known)

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 
 from factory.attempt.state import FactoryContext, FactoryState, first_state
 from factory.judging.brief import brief_of
-from factory.judging.known_red import RedCommits
+from factory.judging.known_commits import KnownCommits
+from factory.judging.proof import verified_by
 from factory.judging.verification import verification_of
 from factory.judging.warm_checker import WarmChecker
 from factory.orders.documents import AttemptRecord
 from factory.orders.stages import Stage
 from factory.orders.task import OrderResult, OrderTask
-from factory.orders.verdict import Errored
+from factory.orders.verdict import Errored, Passed
 from factory.record.progress import AttemptProgress
 from factory.record.summary import usage_record
 from factory.run.parts import RunParts
@@ -38,7 +39,7 @@ class Execution:
     parts: RunParts
     pool: WorkbenchPool
     checker: WarmChecker
-    red: RedCommits
+    known: KnownCommits
     cancelled: threading.Event = field(default_factory=threading.Event)
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)
     _ended: dict[str, tuple[AttemptRecord, ...]] = field(default_factory=dict)
@@ -61,7 +62,7 @@ class Execution:
                     bench=bench,
                     client=self.parts.model.client,
                     checker=self.checker,
-                    red=self.red,
+                    known=self.known,
                     verification=verification_of(
                         bench.workspace, self.parts.options.settings.verify, exempt=task.exempt
                     ),
@@ -78,7 +79,10 @@ class Execution:
         assert state["verdict"] is not None, "the graph ends only with a verdict"
         evidence = state["evidence"]
         flags = evidence.flags() if evidence else ()
-        return OrderResult(state["verdict"], self.end(task.name, ""), flags)
+        records = self.end(task.name, "")
+        proof = verified_by(records[-1].verify, records[-1].acceptance) if records else None
+        passed = proof if isinstance(state["verdict"], Passed) else None
+        return OrderResult(state["verdict"], records, flags, passed)
 
     def end(self, order: str, cause: str) -> tuple[AttemptRecord, ...]:
         """End an order's attempts and return their records.

@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-from factory.judging.known_red import RedCommits
+from factory.judging.known_commits import KnownCommits
 from factory.judging.warm_checker import WarmChecker
 from factory.landing.land import Landing
 from factory.landing.reverify import Merging
@@ -31,15 +31,15 @@ def open_session(parts: RunParts, target: TargetBranch, terms: CommitTerms) -> I
     _import_ahead()
     options, repo, folder, emit = parts.options, parts.repo, parts.folder, parts.emit
     pool = WorkbenchPool(options, repo, parts.journal, folder.run_id, emit)
-    checker, red = WarmChecker(PYTHON), RedCommits()
+    checker, known = WarmChecker(PYTHON), KnownCommits()
     try:
         pool.prepare(target.tip)
         yield Session(
             parts=parts,
-            baseline=Baseline(options, repo, pool, folder.path / "base", red, emit),
+            baseline=Baseline(options, repo, pool, folder.path / "base", known, emit),
             landing=Landing(repo.git, repo.common_dir, target.branch, folder.run_id),
-            execution=Execution(parts, pool, checker, red),
-            merging=Merging(options, repo, pool, checker, red, emit),
+            execution=Execution(parts, pool, checker, known),
+            merging=Merging(options, repo, pool, checker, known, emit),
             terms=terms,
             tip=target.tip,
             branch_exists=target.exists,

@@ -95,7 +95,7 @@ class Session:
                 on_tip = replace(
                     verdict, commit=merged.commit, tree=merged.tree, verified=merged.verified
                 )
-                return replace(result, verdict=on_tip)
+                return replace(result, verdict=on_tip, verified_by=merged.verified_by)
             case Errored():
                 return result
 
@@ -114,14 +114,17 @@ class Session:
         with contextlib.suppress(CommandFailed):  # the branch itself shows that it landed
             self.parts.journal.record(OrderLanded(task.name, passed.commit))
         if passed.verified:
-            KeptBases.of(self.parts.repo.common_dir).add(passed.verified)
+            tests = self.baseline.known.of(passed.commit).tests
+            KeptBases.of(self.parts.repo.common_dir).add(passed.verified, tests)
         return result
 
     def conclude(self, task: OrderTask, result: OrderResult, parent: str) -> RunSummary:
         """Write, announce and return an order's summary; `parent` is the commit before its own."""
         order = task.loaded.order
         tally = self.parts.model.meter.of_order(order.id)
-        about = self.circumstances(task, parent, result.flags)
+        about = replace(
+            self.circumstances(task, parent, result.flags), verified_by=result.verified_by
+        )
         for each in result.flags:
             self.parts.emit(CommandFlagged(order.id, each.code, each.command, each.message))
         summary = summarise_order(result.verdict, about, result.records, tally)
@@ -236,6 +239,7 @@ class Session:
                 files=verdict.files if isinstance(verdict, Passed) else (),
                 repo=str(self.parts.repo.tree),
                 run_dir=summary.run_dir,
+                proof=summary.verified_by.describe() if summary.verified_by else "",
             )
         )
 

@@ -50,10 +50,10 @@ class ReproDocument:
         ended, brief = self.reproduced.ended, self.reproduced.attempt.brief
         reason = f" ({ended.reason})" if ended.reason else ""
         before = brief.exit_code if brief else None
-        if ended.ok:
-            text = f"it passes now; in the run it ended with exit code {before}"
-        elif ended.exit_code == before:
+        if ended.exit_code == before:
             text = f"it ended with exit code {ended.exit_code}, as in the run{reason}"
+        elif ended.ok:
+            text = f"it passes now; in the run it ended with exit code {before}"
         else:
             text = f"it ended with exit code {ended.exit_code}, in the run with {before}{reason}"
         yield Paragraph((f"`{self.reproduced.command}`: {text}",))

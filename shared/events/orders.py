@@ -24,7 +24,8 @@ class OrderStarted(Event):
 class OrderEnded(Event):
     """Report that a work order is over.
 
-    `verdict` is PASS, FAIL or ERROR; `commit` is empty where there is no commit.
+    `verdict` is PASS, FAIL or ERROR; `commit` is empty where there is no commit. `proof` says in
+    one line which commands and tests speak for the commit.
     """
 
     kind: ClassVar[str] = "order_ended"
@@ -37,6 +38,7 @@ class OrderEnded(Event):
     files: tuple[str, ...]
     repo: str = ""
     run_dir: str = ""
+    proof: str = ""
 
 
 @dataclass(frozen=True, slots=True)

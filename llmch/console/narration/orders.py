@@ -125,6 +125,8 @@ class OrderNarrator:
             f"{count(event.attempts, 'attempt')}, {duration(event.seconds)}",
             Weight.NORMAL if in_batch else Weight.VERDICT,
         )
+        if event.proof:
+            yield Line(Mark.ITEM, self._measure.command(event.proof))
         if not in_batch:
             yield from self._where_to_look(event)
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.judging.counted import Failures, count_failures
-from factory.judging.known_red import KnownRed, RedCheck, RedCommits, more_failures
+from factory.judging.counting.count import Failures, count_failures
+from factory.judging.known_commits import KnownCommit, KnownCommits
+from factory.judging.known_red import KnownRed, RedCheck, more_failures
 from factory.sandbox import Cause
 
 PYTEST = """\
@@ -109,9 +110,9 @@ def test_any_output_is_counted_without_an_error(output: str) -> None:
 
 
 def test_what_an_order_fixed_counts_from_then_on() -> None:
-    commits = RedCommits()
-    assert commits.of("base").checks == {}
-    commits.assume(KnownRed({"check": red("a", "b")}))
-    commits.learn("landed", KnownRed({"check": red("a")}))
-    assert commits.of("base").allows("check", red("a", "b"))
-    assert not commits.of("landed").allows("check", red("a", "b"))
+    commits = KnownCommits()
+    assert commits.of("base").red.checks == {}
+    commits.assume(KnownCommit(KnownRed({"check": red("a", "b")})))
+    commits.learn("landed", KnownCommit(KnownRed({"check": red("a")})))
+    assert commits.of("base").red.allows("check", red("a", "b"))
+    assert not commits.of("landed").red.allows("check", red("a", "b"))

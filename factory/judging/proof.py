@@ -1,0 +1,119 @@
+"""Says what the commands that judged an order prove, by the tests that they ran. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from factory.orders.documents import CmdResult
+from factory.orders.task import OrderTask
+from factory.orders.verified_by import CountedTests, JudgingCommand, VerifiedBy, count_of_tests
+from shared.commands.test_runs import runs_tests
+
+Tests = Mapping[str, CountedTests]
+"""The tests that commands reported, by the text of the command. Others reported none."""
+
+
+def why_nothing_is_proven(command: str, tests: CountedTests | None) -> str:
+    """Return why a test command that succeeded proves nothing, as a sentence; "" if it proves.
+
+    A command that is not a test runner by its text is not expected to run tests.
+    """
+    if tests is None or tests.ran or not runs_tests(command):
+        return ""
+    how = f"skipped all of its {tests.skipped} tests" if tests.skipped > 1 else "ran no test"
+    if tests.skipped == 1:
+        how = "skipped its only test"
+    return f"The command succeeded but {how}, so it proves nothing: the tests it names have to run."
+
+
+@dataclass(frozen=True, slots=True)
+class FewerTests:
+    """Say that the verification ran fewer tests than before the order.
+
+    `command` is the one that ran fewer; "" where the commands changed and only their sum tells.
+    """
+
+    command: str
+    before: CountedTests
+    now: int
+
+    @property
+    def none_left(self) -> bool:
+        return self.now == 0
+
+    def describe(self) -> str:
+        """Return both numbers, in a few words."""
+        least = "at least " if self.before.at_least else ""
+        after = "none" if self.none_left else f"{self.now}"
+        what = f"`{self.command}`" if self.command else "the verification"
+        tests = f"{least}{count_of_tests(self.before.ran)}"
+        return f"{what} ran {tests} before this order and {after} after it"
+
+
+def find_fewer_tests(before: Tests, now: Tests) -> FewerTests | None:
+    """Return the command that ran fewer tests than before; one that ran none goes first.
+
+    Exact numbers are not compared with those that are the least. Where the commands are not the
+    same as before, their sums are compared; a command that reported no tests shows nothing.
+    """
+    found = sorted(_fewer(before, now), key=lambda each: not each.none_left)
+    return found[0] if found else None
+
+
+def _fewer(before: Tests, now: Tests) -> Iterator[FewerTests]:
+    for command, then in before.items():
+        if command in now and _is_fewer(then, now[command]):
+            yield FewerTests(command, then, now[command].ran)
+    if now and not before.keys() <= now.keys():
+        then, sum_now = _sum(before), _sum(now)
+        if _is_fewer(then, sum_now):
+            yield FewerTests("", then, sum_now.ran)
+
+
+def _is_fewer(then: CountedTests, now: CountedTests) -> bool:
+    return now.ran < then.ran and (not now.ran or then.at_least == now.at_least)
+
+
+def _sum(tests: Tests) -> CountedTests:
+    return CountedTests(
+        passed=sum(each.passed for each in tests.values()),
+        failed=sum(each.failed for each in tests.values()),
+        skipped=sum(each.skipped for each in tests.values()),
+        at_least=any(each.at_least for each in tests.values()),
+    )
+
+
+def verified_by(verify: Sequence[CmdResult], acceptance: Sequence[CmdResult]) -> VerifiedBy:
+    """Return what a summary says of the commands that judged an order."""
+    verification = tuple(map(_command, verify))
+    return VerifiedBy(
+        verification=verification,
+        acceptance=tuple(map(_command, acceptance)),
+        rests_on_acceptance=all(_runs_none(each) for each in verification),
+    )
+
+
+def _command(result: CmdResult) -> JudgingCommand:
+    return JudgingCommand(
+        command=shlex.join(result.command), exit_code=result.exit_code, tests=result.tests
+    )
+
+
+def _runs_none(command: JudgingCommand) -> bool:
+    if command.tests is not None:
+        return not command.tests.ran
+    return runs_tests(command.command) is False
+
+
+def warnings_on(verified: VerifiedBy, fewer: FewerTests | None, task: OrderTask) -> Iterator[str]:
+    """Yield what a person should know of checks that passed but prove less than they seem to.
+
+    An exempt order is verified by compiling alone, on purpose. An order that lists `changes` takes
+    something away on purpose, and its tests may go with it.
+    """
+    if verified.rests_on_acceptance and not task.exempt:
+        yield "the verification ran no test: the order rests on its acceptance commands alone"
+    elif fewer is not None and not task.order.changes:
+        yield fewer.describe()
