@@ -193,7 +193,9 @@ DRIVERS: list[tuple[Callable[[Path, str], None], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("plant", "attributes"), DRIVERS, ids=lambda each: getattr(each, "__name__", each))
+@pytest.mark.parametrize(
+    ("plant", "attributes"), DRIVERS, ids=lambda each: getattr(each, "__name__", each)
+)
 def test_no_merge_driver_is_ever_run(
     factory: Factory, plant: Callable[[Path, str], None], attributes: str
 ) -> None:
