@@ -32,6 +32,7 @@ _SECTIONS = {
     "jobs": ("run-all --jobs: commands counted, each order verified again as it lands", 0),
     "looking": ("Looking at a plan and at a run, start included", 0),
     "sandbox": ("Commands: one that does nothing", 0),
+    "toolchains": ("Commands: the user's toolchains", 0),
 }
 
 

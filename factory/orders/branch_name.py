@@ -14,7 +14,7 @@ LONGEST_SLUG: Final = 40
 _ID_DIGITS = 8
 _READ = 200  # characters of a text that may be very long
 _ASIDE = re.compile(r"\([^()]*\)")
-_SENTENCE = re.compile(r"[.:;!?](?:\s|$)")
+_SENTENCE = re.compile(r"[.;!?](?:\s|$)")
 _BETWEEN_WORDS = re.compile("[^a-z0-9]+")
 
 

@@ -201,6 +201,14 @@ def writes(world: World) -> object:
     return (folder / "made").exists()
 
 
+def finds_program(world: World) -> object:
+    (folder := world.scratch / "outside").mkdir()
+    (folder / "greet").write_text("#!/bin/sh\n")
+    (folder / "greet").chmod(0o755)
+    world.sandbox = "auto"
+    return world.passes("greet")
+
+
 def sees_colour(world: World) -> object:
     world.monkeypatch.setenv("MY_COLOUR", "blue")
     return world.passes("sh -c 'test \"$MY_COLOUR\" = blue'")
@@ -283,6 +291,7 @@ CASES = {
     "sandbox.net": Case("host", network, True, False, (contained,)),
     "sandbox.read": Case("{scratch}/outside", reads, False, True, (contained,)),
     "sandbox.write": Case("{scratch}/outside", writes, False, True, (contained,)),
+    "sandbox.path": Case("{scratch}/outside", finds_program, False, True, (contained,)),
     "sandbox.env": Case("MY_COLOUR", sees_colour, False, True),
     "commit.author": Case(
         "Grace <grace@example.org>",

@@ -184,7 +184,8 @@ def test_a_commit_says_which_order_it_is_and_nothing_of_the_run(factory: Factory
     message = git(factory.repo, "log", "-1", "--format=%B", "work").strip().split("\n")
     assert message[0] == "WO-01: Say hello, at last"
     assert message[1] == ""
-    assert [line.partition(":")[0] for line in message[2:]] == ["Llmch-Work-Order", "Llmch-Key"]
+    assert message[2:4] == ["as scripted", ""]  # what the model says of its change
+    assert [line.partition(":")[0] for line in message[4:]] == ["Llmch-Work-Order", "Llmch-Key"]
     author = git(factory.repo, "log", "-1", "--format=%an <%ae> %cn <%ce>", "work")
     assert author == "llmch <llmch@localhost> llmch <llmch@localhost>"
     assert summary.run_id not in "\n".join(message)

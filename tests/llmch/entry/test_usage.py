@@ -184,7 +184,9 @@ def test_planner_and_factory_have_names_of_their_own(cwd: Path, repo: Path) -> N
         )
     assert (planned.code, planned.document["ok"]) == (0, True)
     assert (ran.code, ran.document["verdict"]) == (0, "PASS")
-    assert ran.document["branch"] == f"factory/{planned.document['run_id']}"
+    manifest = json.loads((cwd / "plan" / "WORK_ORDERS_MANIFEST.json").read_text())
+    digest = manifest["provenance"]["manifest_sha256"]
+    assert ran.document["branch"] == f"factory/check-the-sources-{digest[:8]}"
 
 
 @pytest.mark.parametrize(("module", "verb"), [("planner", "compile"), ("factory", "run")])

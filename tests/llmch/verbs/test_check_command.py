@@ -147,7 +147,7 @@ def test_without_python_commands_no_checker_is_started_or_imported(folder: Path)
     code = (
         "import sys, tempfile; tempfile.tempdir = '/nowhere'\n"
         "from llmch.cli import main\n"
-        f"code = main(['check', {str(folder)!r}, '--json'])\n"
+        f"code = main(['check', {str(folder)!r}, '--no-repo', '--json'])\n"
         "sys.exit(code or 10 * ('mypy' in sys.modules))"
     )
     ended = subprocess.run(
