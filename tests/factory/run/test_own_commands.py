@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import shutil
+from pathlib import Path
 
 import pytest
 
 from factory.orders.stages import Stage
-from factory.sandbox.visible.environment import SYSTEM_PATH
+from factory.sandbox import Backend, find_backends
+from factory.sandbox.seeds import go_seed, standard_imports
+from factory.workbench.workspace import seeds_root
 from shared.errors import PreflightRefused
 from shared.events.messages import Noted
 from shared.events.order_commands import CommandStarted
+from shared.settings.sandbox import SandboxSettings
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, git, stages, writing
+from tests.once import made_once
 
 Files = dict[str, str]
 
@@ -47,8 +54,7 @@ MAKE: Files = {"Makefile": "test:\n\tgrep -q plus add.txt\n", "add.txt": "one pl
 
 
 def needs(program: str) -> pytest.MarkDecorator:
-    there = shutil.which(program, path=SYSTEM_PATH) is not None
-    return pytest.mark.skipif(not there, reason=f"needs {program} where commands find it")
+    return pytest.mark.skipif(shutil.which(program) is None, reason=f"needs {program}")
 
 
 CASES = [
@@ -76,20 +82,60 @@ def noted(factory: Factory) -> str:
     return "\n".join(each.message for each in factory.seen(Noted))
 
 
+@pytest.fixture(autouse=True)
+def real_rust(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have rustup's toolchains found, though the tests have a home of their own."""
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    if (home / ".rustup").is_dir():
+        monkeypatch.setenv("RUSTUP_HOME", str(home / ".rustup"))
+        monkeypatch.setenv("CARGO_HOME", str(home / ".cargo"))
+
+
+@pytest.fixture
+def go_seeds(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Have Go's standard library compiled once for all tests."""
+    go = shutil.which("go")
+    if go is None:
+        return
+
+    def make(folder: Path) -> None:
+        sources = (text for path, text in GO.items() if path.endswith(".go"))
+        packages = standard_imports(sources, Path(go))
+        go_seed(Path(go), os.environ["PATH"], packages, folder / "kept")
+
+    seeds_root().symlink_to(made_once(tmp_path_factory, "go-seeds", make) / "kept")
+
+
+@pytest.fixture(params=[Backend.BWRAP, Backend.LANDLOCK])
+def sandbox(request: pytest.FixtureRequest) -> SandboxSettings:
+    """Return the settings of a sandbox that works here; one that does not is skipped by name."""
+    found = next(each for each in find_backends() if each.backend is request.param)
+    if found.problem:
+        pytest.skip(f"{found.backend}: {found.problem}")
+    return SandboxSettings(backend=found.backend)
+
+
+@pytest.mark.usefixtures("go_seeds")
 @pytest.mark.parametrize(("files", "path", "wrong", "expected"), CASES)
 def test_an_order_is_verified_by_the_repos_own_commands(
-    factory: Factory, files: Files, path: str, wrong: str, expected: list[str]
+    factory: Factory,
+    sandbox: SandboxSettings,
+    files: Files,
+    path: str,
+    wrong: str,
+    expected: list[str],
 ) -> None:
     with_files(factory, files)
     old = " + b" if wrong else " plus"
     broken = proposal({path: files[path].replace(old, wrong)})
-    summary = factory.run(writing(path), [broken], max_attempts=1)
+    summary = factory.run(writing(path), [broken], max_attempts=1, sandbox=sandbox)
     assert stages(summary) == [Stage.VERIFY_FAILED]
     assert factory.tip() == ""
     assert base_commands(factory) == expected
     assert f"verified by `{expected[0]}`" in noted(factory)
 
-    again = factory.run(writing("notes.txt"), [proposal({"notes.txt": "fine\n"})])
+    fine = [proposal({"notes.txt": "fine\n"})]
+    again = factory.run(writing("notes.txt"), fine, sandbox=sandbox)
     assert again.verdict == "PASS"
     assert git(factory.repo, "show", "work:notes.txt") == "fine"
 
