@@ -9,23 +9,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Final
 
 from factory.judging.failure.phrases import FailedTest, Operand
+from factory.judging.failure.values.marker import OPERATORS
 from shared.languages.python.code import parse_as_here
-
-_OPERATORS: Final[dict[type[ast.cmpop], str]] = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Is: "is",
-    ast.IsNot: "is not",
-    ast.In: "in",
-    ast.NotIn: "not in",
-}
 
 
 def values_of(source: str, shown: str) -> FailedTest | None:
@@ -33,7 +20,7 @@ def values_of(source: str, shown: str) -> FailedTest | None:
     test = _expression(source)
     match test:
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
-            word = _OPERATORS[type(operator)]
+            word = OPERATORS[type(operator)]
             halves = _halves(shown, word, _literal(right), _literal(left))
             if halves is None:
                 return None
