@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from planner.rules.model import PlanView, Rule, each_order
-from planner.steps.findings import Finding, quoted
+from planner.steps.findings import Finding
 from planner.steps.step import Step
 from shared.files.paths import glob_characters
 from shared.languages.python.files import has_names_to_declare, is_test_file
+from shared.rule_text import quoted
 from shared.work_order.field_path import at
 from shared.work_order.schemas import WorkOrder
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from planner.typecheck.bound_names import Imported, bound_names, imports, loads, value_bindings
 from planner.typecheck.spots import Spot, names_read
-from shared.languages.base import Diagnostic
+from shared.languages.capabilities.checking import Diagnostic
 from shared.languages.python.checker.mypy_messages import checkers_column
 from shared.languages.python.node_names import last_part
 from shared.languages.python.stubs.declarations import target_names

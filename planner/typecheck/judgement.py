@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from planner.steps.findings import Finding, plan_finding, quoted
+from planner.steps.findings import Finding, plan_finding
 from planner.steps.step import Step
 from planner.typecheck.backing import Names
 from planner.typecheck.code_facts import CodeFacts
@@ -17,13 +17,14 @@ from planner.typecheck.scene import Scene
 from planner.typecheck.stores import stored_names
 from planner.typecheck.type_variables import without_type_variables
 from shared.commands.commands import CodeRun
-from shared.languages.base import CheckerFailed, Diagnostic
+from shared.languages.capabilities.checking import CheckerFailed, Diagnostic
 from shared.languages.python.checker.checker import FileBlocked, TypeChecker
 from shared.languages.python.checker.mypy_messages import read_complaint, stops_for_standard_name
 from shared.languages.python.code import PythonCode, parse_code
 from shared.languages.python.stubs.stubs import depth_exceeds
 from shared.languages.python.views.modules import ANYTHING
 from shared.languages.python.views.views import View, reachable
+from shared.rule_text import quoted
 from shared.work_order.field_path import FieldPath, at
 
 # Deeper code ends the checker's process instead of being judged.
