@@ -97,7 +97,8 @@ E102 = Rule(
 
 
 def promises_out_of_scope(step: Step, order: WorkOrder) -> Iterator[Finding]:
-    allowed = set(order.allowed_files)
+    # That an acceptance file exists afterwards is true as well, and needs no promise.
+    allowed = {*order.allowed_files, *(each.path for each in order.acceptance_files)}
     for index, condition in enumerate(order.postconditions):
         path = condition.path
         if path in allowed or glob_characters(path) or _covered_by_glob(path, order.allowed_files):
