@@ -8,10 +8,11 @@ from fnmatch import fnmatchcase
 
 from planner.rules.model import PlanView, Rule, each_order
 from planner.rules.running_files import run_files
-from planner.steps.findings import Finding, quoted
+from planner.steps.findings import Finding
 from planner.steps.step import Step
 from shared.files.paths import fold_path, glob_characters
 from shared.languages.registry import language_of
+from shared.rule_text import quoted
 from shared.work_order.field_path import FieldPath, at
 from shared.work_order.schemas import WorkOrder
 

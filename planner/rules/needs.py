@@ -15,10 +15,10 @@ from planner.rules.needed_modules import import_roots, unmet_import, unmet_modul
 from planner.rules.needed_paths import unmet_paths, unmet_script
 from planner.rules.placed_command import Layout, PlacedCommand, Unmet, layout_of
 from planner.rules.verify_runs import runs_verify_script
-from planner.steps.findings import Finding, quoted
+from planner.steps.findings import Finding
 from planner.steps.step import Step
 from shared.commands.commands import CodeRun, Command, ModuleRun, ScriptRun, pytest_paths
-from shared.rule_text import severity_of
+from shared.rule_text import quoted, severity_of
 from shared.work_order.field_path import at
 
 
