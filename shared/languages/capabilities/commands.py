@@ -167,6 +167,9 @@ class CommandReader(Protocol):
         They are test files, for example. The file of a `ScriptRun` is known without asking.
         """
 
+    def script_paths(self, path: str) -> tuple[str, ...]:
+        """Return the files of which one has to be there where the script `path` is run."""
+
     def read_paths(self, command: Command) -> Iterator[str]:
         """Yield the files that the code of a command may read, by its text alone.
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from shared.languages.base import Language
+from shared.languages.capabilities.chain import Chain, ChainCode
 from shared.languages.capabilities.checking import CheckerProcess
 from shared.languages.capabilities.commands import Arguments, Command, Run, Weakness
 from shared.languages.capabilities.conformance import ContractViolation
@@ -14,9 +16,9 @@ from shared.languages.capabilities.edits import OutlineEntry
 from shared.languages.capabilities.notes import Unwritten
 from shared.languages.capabilities.tools import Tools
 from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
+from shared.languages.python.files import NAME, has_names_to_declare, is_test_file
 from shared.work_order.schemas import Interface, WorkOrder
 
-NAME: Final = "Python"
 _INTERPRETER = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
 _PYTEST: Final = frozenset({"pytest", "py.test"})
 
@@ -162,6 +164,10 @@ class PythonCommands:
 
         return needed_paths(command)
 
+    def script_paths(self, path: str) -> tuple[str, ...]:
+        """Return the script, and the module that an interpreter runs of a folder."""
+        return path, f"{path}/__main__.py"
+
     def read_paths(self, command: Command) -> Iterator[str]:
         """Yield the files of the modules that a command imports or runs."""
         from shared.languages.python.commands import read_paths
@@ -175,10 +181,35 @@ class PythonCommands:
         return weakness(command)
 
 
+class PythonPlans:
+    """Implement `Plans` for Python."""
+
+    contracted: Final = (".py", ".pyi")
+
+    def has_names_to_declare(self, path: str) -> bool:
+        """Return whether other modules import the names of this one."""
+        return has_names_to_declare(path)
+
+    def is_test_file(self, path: str) -> bool:
+        """Return whether a module holds tests, or code that only tests use."""
+        return is_test_file(path)
+
+    def module_name(self, path: str) -> str:
+        """Return the last part of the module's name."""
+        return posixpath.basename(path).removesuffix(".py")
+
+    def read_chain(self, chain: Chain) -> ChainCode:
+        """Return what answers for the Python of `chain`."""
+        from shared.languages.python.planned.chain import PythonChain
+
+        return PythonChain(chain)
+
+
 PYTHON: Final = Language(
     PythonOutlines(),
     more_suffixes=(".pyi",),
     commands=PythonCommands(),
+    plans=PythonPlans(),
     conformance=PythonConformance(),
     edits=PythonEdits(),
     notes=PythonNotes(),
