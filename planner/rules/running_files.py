@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Final
 
 from planner.rules.acceptance import weakness
@@ -43,7 +43,7 @@ def _runs(command: Command, path: str) -> bool:
     if whole is False or weakness(command) is not None or _only_checks_syntax(command):
         return False
     words = {_normal(each) for each in _WORD.findall(command.text)}
-    if words & _names(path) or _stem(path) in map(_normal, command.argv[1:]):
+    if _names_it(words, path) or _stem(path) in map(_normal, command.argv[1:]):
         return True
     if whole:
         named = [each for each in _paths_in(command) if each != "."]
@@ -69,14 +69,16 @@ def _uses(user: str, text: str, path: str) -> bool:
     if name == _CONFTEST:
         return f"{user}/".startswith(f"{folder}/" if folder else "")
     words = {_normal(each) for each in _WORD.findall(text)}
-    return bool(words & {*_names(path), _stem(path)})
+    return _stem(path) in words or _names_it(words, path)
 
 
-def _names(path: str) -> set[str]:
-    """Return how a command may name the file: as a path, by its name, or as a module."""
-    dotted = posixpath.splitext(path)[0].replace("/", ".")
-    module = {dotted} if "." in dotted else set()  # a single word may mean anything
-    return {path, posixpath.basename(path), *module}
+def _names_it(words: Set[str], path: str) -> bool:
+    """Say whether one of the words names the file: as a path, by its name, or as a module."""
+    if words & {path, posixpath.basename(path)}:
+        return True
+    module = posixpath.splitext(path)[0].replace("/", ".")
+    # A name without a dot may mean anything.
+    return "." in module and any(f"{each}.".startswith(f"{module}.") for each in words)
 
 
 def _stem(path: str) -> str:
