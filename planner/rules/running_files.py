@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Final
 
 from planner.rules.acceptance import weakness
-from shared.commands.commands import SHELLS, Command, ProgramRun, ScriptRun
+from shared.commands.commands import SHELLS, Command, ProgramRun, ScriptRun, pytest_paths
 from shared.commands.test_runs import runs_tests
 
 _WORD = re.compile(r"[\w./-]+")
@@ -39,6 +39,8 @@ def run_files(commands: Sequence[Command], texts: Mapping[str, str]) -> frozense
 
 def _runs(command: Command, path: str) -> bool:
     """Say whether the command may run the file at `path`."""
+    if command.problem or command.operator:
+        return True  # it will be another command, which another rule asks for
     whole = runs_tests(command.text)
     if whole is False or weakness(command) is not None or _only_checks_syntax(command):
         return False
@@ -46,7 +48,7 @@ def _runs(command: Command, path: str) -> bool:
     if _names_it(words, path) or _stem(path) in map(_normal, command.argv[1:]):
         return True
     if whole:
-        named = [each for each in _paths_in(command) if each != "."]
+        named = [each for each in _paths_in(command) if each not in ("", ".")]
         return not named or any(path.startswith(f"{each}/") for each in named)
     return isinstance(command.run, ProgramRun) and command.program not in _PLAIN
 
@@ -58,8 +60,9 @@ def _only_checks_syntax(command: Command) -> bool:
 
 def _paths_in(command: Command) -> Iterator[str]:
     """Yield the words of a command that look like paths, after its program."""
-    for word in command.argv[1:]:
-        if not word.startswith("-") and ("/" in word or "." in word):
+    given = pytest_paths(command)
+    for word in given or command.argv[1:]:
+        if given or (not word.startswith("-") and ("/" in word or "." in word)):
             yield _normal(word.partition("::")[0].removesuffix("/..."))
 
 

@@ -87,7 +87,7 @@ def test_the_model_is_shown_the_test_as_one_that_it_may_not_write(factory: Facto
 
 
 def test_a_reply_that_writes_the_test_is_refused_with_words(factory: Factory) -> None:
-    softer = proposal({"score.py": WRONG, PATH: "def test_nothing(): pass\n"})
+    softer = proposal({"score.py": WRONG, PATH: "def test_nothing():\n    assert 1 + 1 == 2\n"})
     summary = factory.run(scoring(), [softer, writing_both(RIGHT, "GG-Y-")])
     assert (summary.verdict, stages(summary)) == ("PASS", [Stage.WRITE_SCOPE_VIOLATION, ""])
     brief = summary.attempt_records[0].failure_brief
