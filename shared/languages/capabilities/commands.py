@@ -176,6 +176,12 @@ class CommandReader(Protocol):
         Too many paths do no harm. The words of the command are known without asking.
         """
 
+    def module_paths(self, module: str) -> Iterator[str]:
+        """Yield the paths that a module may have, by the name under which code imports it."""
+
+    def is_loaded_unasked(self, path: str) -> bool:
+        """Return whether a test runner loads the file at `path` for the tests in its folder."""
+
     def weakness(self, command: Command) -> Weakness | None:
         """Return why a command can hardly fail; `None` where its text shows no reason.
 

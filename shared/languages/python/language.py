@@ -174,6 +174,16 @@ class PythonCommands:
 
         return read_paths(command)
 
+    def module_paths(self, module: str) -> Iterator[str]:
+        """Yield the paths that a module and the packages around it may have."""
+        from shared.languages.python.commands import module_paths
+
+        return module_paths(module)
+
+    def is_loaded_unasked(self, path: str) -> bool:
+        """Return whether pytest loads the file by itself."""
+        return posixpath.basename(path) == "conftest.py"
+
     def weakness(self, command: Command) -> Weakness | None:
         """Return why code, or a run of pytest, can hardly fail."""
         from shared.languages.python.weak_commands import weakness
