@@ -13,7 +13,7 @@ from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUp
 from factory.judging.brief import brief_of, brief_of_fault
 from factory.judging.environment import missing_command
 from factory.judging.evidence import Evidence, Gathering, beside
-from factory.judging.programs import BRINGING, may_come, programs_not_found
+from factory.judging.programs import may_come, programs_not_found
 from factory.judging.surroundings import surroundings_of
 from factory.judging.warm_checker import warm_up
 from factory.orders.documents import FailureBrief
@@ -28,6 +28,7 @@ from factory.workbench.tree import NotReadable, Tree
 from shared.files.atomic_io import write_json
 from shared.git import trees
 from shared.llm.client import Completion, Request
+from shared.projects.programs import BRINGING
 from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 from shared.work_order.schemas import WorkOrder
 

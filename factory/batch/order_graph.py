@@ -19,16 +19,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from factory.batch.command_reads import named_paths
+from shared.projects.programs import LOCK_FILES
 from shared.work_order.schemas import VERIFY_SCRIPT, WorkOrder
-
-# Tools rewrite these files as a whole, from everything else in the repo.
-_GENERATED = frozenset(
-    {
-        "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "poetry.lock", "uv.lock", "pdm.lock",
-        "Pipfile.lock", "Cargo.lock", "go.sum", "Gemfile.lock", "composer.lock",
-        "requirements.lock",
-    }
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -149,7 +141,7 @@ def _writers_concerning(root: _Place, path: str) -> Iterator[int]:
 
 
 def _is_barrier(order: WorkOrder) -> bool:
-    return any(path.rpartition("/")[2] in _GENERATED for path in order.allowed_files)
+    return any(path.rpartition("/")[2] in LOCK_FILES for path in order.allowed_files)
 
 
 def _written(order: WorkOrder) -> frozenset[str]:

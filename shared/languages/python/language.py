@@ -20,6 +20,7 @@ from shared.languages.python.files import NAME, has_names_to_declare, is_test_fi
 from shared.work_order.schemas import Interface, WorkOrder
 
 _INTERPRETER = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
+_DEFINITION = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 _PYTEST: Final = frozenset({"pytest", "py.test"})
 
 
@@ -30,6 +31,8 @@ class PythonOutlines:
     outlined: Final = (".py",)
     fence: Final = "python"
     comment: Final = "#"
+    file_noun: Final = "Python module"
+    definition: Final = _DEFINITION
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
         """Return the public names of a module, and what a package passes on."""
@@ -191,6 +194,40 @@ class PythonCommands:
         return weakness(command)
 
 
+class PythonPackages:
+    """Implement `Packages` for distributions of Python."""
+
+    def declares(self, path: str) -> bool:
+        """Return whether the file is a `pyproject.toml` or a list of requirements."""
+        from shared.languages.python.requirements import declares_requirements
+
+        return declares_requirements(path)
+
+    def declared(self, text: str) -> frozenset[str]:
+        """Return the normal names of the distributions that a file declares."""
+        from shared.languages.python.requirements import required_names
+
+        return required_names(text)
+
+    def normal_name(self, name: str) -> str:
+        """Return a distribution's name in its normal form."""
+        from shared.languages.python.requirements import normal_name
+
+        return normal_name(name)
+
+    def provides(self, names: Collection[str], module: str) -> bool:
+        """Return whether one of these distributions has the module, judged by its name."""
+        from shared.languages.python.requirements import provides_module
+
+        return provides_module(names, module)
+
+    def not_installed(self, text: str, output: str) -> tuple[str, ...]:
+        """Return the modules of declared distributions that Python did not find."""
+        from shared.languages.python.requirements import modules_not_found
+
+        return modules_not_found(text, output)
+
+
 class PythonPlans:
     """Implement `Plans` for Python."""
 
@@ -223,4 +260,5 @@ PYTHON: Final = Language(
     conformance=PythonConformance(),
     edits=PythonEdits(),
     notes=PythonNotes(),
+    packages=PythonPackages(),
 )
