@@ -48,13 +48,11 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
             context.progress,
             folder=context.attempt_folder(attempt),
             attempt=attempt.number,
-            written={
-                each.path: sha256_bytes(each.content.encode()) for each in attempt.proposed.writes
-            },
+            written={each.path: sha256_bytes(each.content.encode()) for each in attempt.writes},
             known=context.known.of(context.task.base),
             staged=attempt.tree,
             checks=context.verification.checks_with(
-                {each.path: each.content for each in attempt.proposed.writes}
+                {each.path: each.content for each in attempt.writes}
             ),
         )
     )
@@ -91,7 +89,7 @@ def _judge_contract(attempt: Attempt, context: FactoryContext) -> ContractResult
         proposal.paths,
         workspace.tree,
         lambda: trees.files_of(workspace.git, attempt.tree),
-        context.checker,
+        context.tools,
     )
     if not context.bench.reads_alike:
         result = without_syntax(result)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
 from factory.attempt.ask import ask
+from factory.attempt.placing import CannotPlace, acceptance_writes, show_acceptance_files
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.judging.brief import brief_of, brief_of_fault
 from factory.judging.environment import missing_command
 from factory.judging.evidence import Evidence, Gathering, beside
-from factory.judging.programs import BRINGING, may_come, programs_not_found
+from factory.judging.programs import may_come, programs_not_found
 from factory.judging.surroundings import surroundings_of
+from factory.judging.warm_checker import warm_up
 from factory.orders.documents import FailureBrief
 from factory.orders.limits import MAX_CONTEXT_BYTES, MAX_EDITED_BYTES
 from factory.orders.past_attempt import PastAttempt
@@ -26,6 +28,7 @@ from factory.workbench.tree import NotReadable, Tree
 from shared.files.atomic_io import write_json
 from shared.git import trees
 from shared.llm.client import Completion, Request
+from shared.projects.programs import BRINGING
 from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 from shared.work_order.schemas import WorkOrder
 
@@ -49,8 +52,9 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdat
         check_preconditions(order, context.workspace.tree)
         shown = read_shown_files(order, context.workspace.tree, state["past"])
         check_that_parts_may_be_written(order, shown, options.models.reply_format)
-        attempt = replace(attempt, shown=shown)
-    except _Refused as refused:
+        placed = acceptance_writes(context.task.loaded, context.workspace.tree)
+        attempt = replace(attempt, shown=shown, placed=placed)
+    except (_Refused, CannotPlace) as refused:
         return _ended(attempt, brief_of(Stage.PREFLIGHT, order, str(refused)))
     if attempt.number == 1 and (missing := _missing_program(context)):
         return _ended(attempt, missing)
@@ -64,8 +68,7 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdat
     ):
         brief = brief_of(Stage.PREFLIGHT, order, _proves_nothing(hollow))
         return {"evidence": Evidence(on_skeleton=hollow), **_ended(attempt, brief)}
-    if any(each.interfaces for each in context.task.loaded.binding):
-        context.checker.warm_up()
+    warm_up(context.tools, _declared_paths(context))
     evidence = state["evidence"]
 
     def first(request: Request) -> Completion:
@@ -132,13 +135,15 @@ def check_preconditions(order: WorkOrder, tree: Tree) -> None:
 def read_shown_files(
     order: WorkOrder, tree: Tree, past: Sequence[PastAttempt] = ()
 ) -> tuple[ShownFile, ...]:
-    """Return the context files and all allowed files, in the order's own sequence.
+    """Return the context files, all allowed files, and the acceptance files, in that sequence.
 
     They are shown whole; where they are too large together, the largest of them in parts. Raises
     `_Refused` where even that is too much, or a file cannot be shown at all.
     """
+    placed = show_acceptance_files(order)
     paths = dict.fromkeys((*order.context_files, *order.allowed_files))
-    files = tuple(_show(path, tree) for path in paths)
+    known = {each.path for each in placed}
+    files = (*(_show(path, tree) for path in paths if path not in known), *placed)
     shown = show_large_in_parts(files, order, past, MAX_CONTEXT_BYTES)
     sizes = {each.path: _shown_size(each) for each in shown}
     if sum(sizes.values()) > MAX_CONTEXT_BYTES:
@@ -185,3 +190,9 @@ def _show(path: str, tree: Tree) -> ShownFile:
         raise _Refused(f"{path!r} cannot be shown: it {DESCRIPTIONS[problem.kind]}") from None
     except UnicodeDecodeError:
         raise _Refused(f"{path!r} cannot be shown: it is not UTF-8 text") from None
+
+
+def _declared_paths(context: FactoryContext) -> Iterator[str]:
+    """Yield the paths of all interfaces that bind the order."""
+    for order in context.task.loaded.binding:
+        yield from (each.path for each in order.interfaces)

@@ -9,12 +9,12 @@ from typing import TypedDict
 from factory.judging.evidence import Evidence
 from factory.judging.known_commits import NOTHING_KNOWN, KnownCommit, KnownCommits
 from factory.judging.verification import BaseVerification
-from factory.judging.warm_checker import WarmChecker
 from factory.orders.documents import (
     AskedAgain,
     AttemptRecord,
     CmdResult,
     FailureBrief,
+    FileWrite,
     WriteProposal,
 )
 from factory.orders.options import RunOptions
@@ -28,6 +28,7 @@ from factory.workbench.workbench import Workbench
 from factory.workbench.workspace import Workspace
 from shared.events.event import Emit
 from shared.files.atomic_io import make_folder
+from shared.languages.capabilities.tools import Tools
 from shared.llm.client import LlmClient
 from shared.work_order.schemas import WorkOrder
 
@@ -51,6 +52,8 @@ class Attempt:
     proposal: WriteProposal | None = None
     touched: bool = False
     """Whether the workspace may differ from the baseline."""
+    placed: tuple[FileWrite, ...] = ()
+    """The acceptance files of the plan, which are written beside the proposal."""
     tree: str = ""
     """The tree that git made of the files written; empty where they were not all written."""
     unjudged: str = ""
@@ -70,6 +73,11 @@ class Attempt:
         """Return the proposal; only nodes that follow a proposal may ask for it."""
         assert self.proposal is not None, "the router leads here only with a proposal"
         return self.proposal
+
+    @property
+    def writes(self) -> tuple[FileWrite, ...]:
+        """Return all that is written and committed: the proposal, and the acceptance files."""
+        return (*self.proposed.writes, *self.placed)
 
 
 class FactoryState(TypedDict):
@@ -109,7 +117,7 @@ class FactoryContext:
     options: RunOptions
     bench: Workbench
     client: LlmClient
-    checker: WarmChecker
+    tools: Tools
     known: KnownCommits
     verification: BaseVerification
     emit: Emit

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
+from shared.languages.base import Language
+from shared.languages.capabilities.outlines import DEFINITION
+from shared.languages.javascript.packages import NodePackages
 
-class JavaScript:
-    """Implement `shared.languages.base.Outliner` for JavaScript."""
+
+class JavaScriptOutlines:
+    """Implement `Outliner` for JavaScript."""
 
     name: Final = "JavaScript"
     outlined: Final = (".js", ".mjs", ".cjs", ".jsx")
     fence: Final = "javascript"
     comment: Final = "//"
+    file_noun: Final = "JavaScript file"
+    definition: Final = DEFINITION
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
         """Return what the file exports; nothing of code that a tool has made small."""
@@ -20,4 +26,4 @@ class JavaScript:
         return () if path.endswith(".min.js") else public_names(text)
 
 
-JAVASCRIPT: Final = JavaScript()
+JAVASCRIPT: Final = Language(JavaScriptOutlines(), packages=NodePackages())

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import posixpath
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from shared.languages.base import (
-    Checker,
-    CheckerProcess,
-    ContractViolation,
-    OutlineEntry,
-    Unwritten,
-)
+from shared.languages.base import Language
+from shared.languages.capabilities.chain import Chain, ChainCode
+from shared.languages.capabilities.checking import CheckerProcess
+from shared.languages.capabilities.commands import Arguments, Command, Run, Weakness
+from shared.languages.capabilities.conformance import ContractViolation
+from shared.languages.capabilities.edits import OutlineEntry
+from shared.languages.capabilities.notes import Unwritten
+from shared.languages.capabilities.tools import Tools
 from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
-from shared.work_order.schemas import Interface
+from shared.languages.python.files import NAME, has_names_to_declare, is_test_file
+from shared.work_order.schemas import Interface, WorkOrder
+
+_INTERPRETER = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
+_DEFINITION = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+_PYTEST: Final = frozenset({"pytest", "py.test"})
 
 
-class Python:
-    """Implement `shared.languages.base.Language` for Python."""
+class PythonOutlines:
+    """Implement `Outliner` for Python."""
 
-    name: Final = "Python"
-    suffixes: Final = (".py", ".pyi")
+    name: Final = NAME
     outlined: Final = (".py",)
     fence: Final = "python"
     comment: Final = "#"
+    file_noun: Final = "Python module"
+    definition: Final = _DEFINITION
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
         """Return the public names of a module, and what a package passes on."""
@@ -31,41 +40,9 @@ class Python:
 
         return public_names(text, reexports=path.endswith("__init__.py"))
 
-    def open_checker(self) -> CheckerProcess:
-        """Return mypy in a process of its own."""
-        from shared.languages.python.checker.checker import TypeChecker
 
-        return TypeChecker()
-
-    def warm_up(self, checker: Checker) -> None:
-        """Have mypy read the standard library's stubs, which take most of a first question."""
-        from shared.languages.python.views.views import ROOTS
-
-        checker.check({"nothing.py": ""}, ["nothing.py"], ROOTS)
-
-    def check_rewrite(
-        self, path: str, before: str, after: str, changes: Sequence[str]
-    ) -> tuple[ContractViolation, ...]:
-        """Return a violation for each lost public name, and for the loss of half of the text."""
-        from shared.languages.python.conformance.rewrite import check_rewrite
-
-        return check_rewrite(path, before, after, changes)
-
-    def check_conformance(
-        self, interfaces: Sequence[Interface], sources: Mapping[str, str], checker: Checker
-    ) -> tuple[ContractViolation, ...]:
-        """Return what in `sources` contradicts the stubs in `interfaces`."""
-        from shared.languages.python.conformance.conformance import check_conformance
-
-        return check_conformance(interfaces, sources, checker)
-
-    def build_skeleton(
-        self, interfaces: Sequence[Interface], sources: Mapping[str, str]
-    ) -> Mapping[str, str]:
-        """Return modules by path whose functions return 0, "", [] and the like."""
-        from shared.languages.python.skeleton.skeleton import build_skeleton
-
-        return build_skeleton(interfaces, sources)
+class PythonEdits:
+    """Implement `Edits` for Python."""
 
     def outline(self, text: str) -> tuple[OutlineEntry, ...]:
         """Return the functions and classes outside functions; none if the file does not parse."""
@@ -86,6 +63,59 @@ class Python:
         from shared.languages.python.definitions.fragments import defined_names
 
         return defined_names(fragment)
+
+    def check_rewrite(
+        self, path: str, before: str, after: str, changes: Sequence[str]
+    ) -> tuple[ContractViolation, ...]:
+        """Return a violation for each lost public name, and for the loss of half of the text."""
+        from shared.languages.python.conformance.rewrite import check_rewrite
+
+        return check_rewrite(path, before, after, changes)
+
+
+class PythonConformance:
+    """Implement `Conformance` for Python."""
+
+    def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
+        """Return one stub for each module with the declarations that hold after these orders."""
+        from shared.languages.python.stubs.contracts import contracts_in_force
+
+        in_force = contracts_in_force(orders)
+        return tuple(each for each in in_force if each.path.endswith(PYTHON.suffixes))
+
+    def open_checker(self) -> CheckerProcess:
+        """Return mypy in a process of its own."""
+        from shared.languages.python.checker.checker import TypeChecker
+
+        return TypeChecker()
+
+    def warm_up(self, tools: Tools) -> None:
+        """Have mypy read the standard library's stubs, which take most of a first question."""
+        from shared.languages.python.files import ROOTS
+
+        checker = tools.checker(NAME, self.open_checker)
+        checker.check({"nothing.py": ""}, ["nothing.py"], ROOTS)
+
+    def check_conformance(
+        self, interfaces: Sequence[Interface], sources: Mapping[str, str], tools: Tools
+    ) -> tuple[ContractViolation, ...]:
+        """Return what in `sources` contradicts the stubs in `interfaces`."""
+        from shared.languages.python.conformance.conformance import check_conformance
+
+        checker = tools.checker(NAME, self.open_checker)
+        return check_conformance(interfaces, sources, checker)
+
+    def build_skeleton(
+        self, interfaces: Sequence[Interface], sources: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """Return modules by path whose functions return 0, "", [] and the like."""
+        from shared.languages.python.skeleton.skeleton import build_skeleton
+
+        return build_skeleton(interfaces, sources)
+
+
+class PythonNotes:
+    """Implement `Notes` for Python."""
 
     def find_unwritten(self, path: str, before: str, after: str) -> tuple[Unwritten, ...]:
         """Return the functions whose bodies are empty, placeholders, or a constant."""
@@ -114,4 +144,121 @@ class Python:
         return note_errors(output, sources, files)
 
 
-PYTHON: Final = Python()
+class PythonCommands:
+    """Implement `CommandReader` for Python's interpreters and pytest."""
+
+    def knows(self, program: str) -> bool:
+        """Return whether `program` is an interpreter of any version, or pytest."""
+        return program in _PYTEST or _INTERPRETER.fullmatch(program) is not None
+
+    def is_always_there(self, program: str) -> bool:
+        """Return true: the factory brings Python and pytest into each sandbox."""
+        return program != "py.test"
+
+    def read_run(self, program: str, arguments: Arguments) -> Run:
+        """Return the code, module or script that an interpreter runs."""
+        from shared.languages.python.commands import read_run
+
+        return read_run(program, arguments)
+
+    def needed_paths(self, command: Command) -> tuple[str, ...]:
+        """Return the files and folders that pytest or `py_compile` is given."""
+        from shared.languages.python.commands import needed_paths
+
+        return needed_paths(command)
+
+    def script_paths(self, path: str) -> tuple[str, ...]:
+        """Return the script, and the module that an interpreter runs of a folder."""
+        return path, f"{path}/__main__.py"
+
+    def read_paths(self, command: Command) -> Iterator[str]:
+        """Yield the files of the modules that a command imports or runs."""
+        from shared.languages.python.commands import read_paths
+
+        return read_paths(command)
+
+    def module_paths(self, module: str) -> Iterator[str]:
+        """Yield the paths that a module and the packages around it may have."""
+        from shared.languages.python.commands import module_paths
+
+        return module_paths(module)
+
+    def is_loaded_unasked(self, path: str) -> bool:
+        """Return whether pytest loads the file by itself."""
+        return posixpath.basename(path) == "conftest.py"
+
+    def weakness(self, command: Command) -> Weakness | None:
+        """Return why code, or a run of pytest, can hardly fail."""
+        from shared.languages.python.weak_commands import weakness
+
+        return weakness(command)
+
+
+class PythonPackages:
+    """Implement `Packages` for distributions of Python."""
+
+    def declares(self, path: str) -> bool:
+        """Return whether the file is a `pyproject.toml` or a list of requirements."""
+        from shared.languages.python.requirements import declares_requirements
+
+        return declares_requirements(path)
+
+    def declared(self, text: str) -> frozenset[str]:
+        """Return the normal names of the distributions that a file declares."""
+        from shared.languages.python.requirements import required_names
+
+        return required_names(text)
+
+    def normal_name(self, name: str) -> str:
+        """Return a distribution's name in its normal form."""
+        from shared.languages.python.requirements import normal_name
+
+        return normal_name(name)
+
+    def provides(self, names: Collection[str], module: str) -> bool:
+        """Return whether one of these distributions has the module, judged by its name."""
+        from shared.languages.python.requirements import provides_module
+
+        return provides_module(names, module)
+
+    def not_installed(self, text: str, output: str) -> tuple[str, ...]:
+        """Return the modules of declared distributions that Python did not find."""
+        from shared.languages.python.requirements import modules_not_found
+
+        return modules_not_found(text, output)
+
+
+class PythonPlans:
+    """Implement `Plans` for Python."""
+
+    contracted: Final = (".py", ".pyi")
+
+    def has_names_to_declare(self, path: str) -> bool:
+        """Return whether other modules import the names of this one."""
+        return has_names_to_declare(path)
+
+    def is_test_file(self, path: str) -> bool:
+        """Return whether a module holds tests, or code that only tests use."""
+        return is_test_file(path)
+
+    def module_name(self, path: str) -> str:
+        """Return the last part of the module's name."""
+        return posixpath.basename(path).removesuffix(".py")
+
+    def read_chain(self, chain: Chain) -> ChainCode:
+        """Return what answers for the Python of `chain`."""
+        from shared.languages.python.planned.chain import PythonChain
+
+        return PythonChain(chain)
+
+
+PYTHON: Final = Language(
+    PythonOutlines(),
+    more_suffixes=(".pyi",),
+    commands=PythonCommands(),
+    plans=PythonPlans(),
+    conformance=PythonConformance(),
+    edits=PythonEdits(),
+    notes=PythonNotes(),
+    packages=PythonPackages(),
+)

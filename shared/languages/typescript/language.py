@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
+from shared.languages.base import Language
+from shared.languages.capabilities.outlines import DEFINITION
 
-class TypeScript:
-    """Implement `shared.languages.base.Outliner` for TypeScript."""
+
+class TypeScriptOutlines:
+    """Implement `Outliner` for TypeScript."""
 
     name: Final = "TypeScript"
     outlined: Final = (".ts", ".mts", ".cts", ".tsx")
     fence: Final = "typescript"
     comment: Final = "//"
+    file_noun: Final = "TypeScript file"
+    definition: Final = DEFINITION
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
         """Return what the file exports or declares."""
@@ -20,4 +25,4 @@ class TypeScript:
         return public_names(text, with_tags=path.endswith(".tsx"))
 
 
-TYPESCRIPT: Final = TypeScript()
+TYPESCRIPT: Final = Language(TypeScriptOutlines())
