@@ -10,13 +10,20 @@ from dataclasses import dataclass, field
 
 from factory.judging.brief import brief_of, brief_of_fault, brief_of_success, with_facts
 from factory.judging.commands import Judging, observe, record_results, run_check
+from factory.judging.counting.of_command import is_cut
 from factory.judging.declared import follow_manifests, not_installed
 from factory.judging.environment import find_fault
 from factory.judging.excerpt import cut
 from factory.judging.failure.account import account_of
 from factory.judging.known_commits import NOTHING_KNOWN, KnownCommit
 from factory.judging.known_red import NOTHING_RED, KnownRed, RedCheck, more_failures
-from factory.judging.proof import find_fewer_tests, verified_by, warnings_on, why_nothing_is_proven
+from factory.judging.proof import (
+    FewerTests,
+    find_fewer_tests,
+    verified_by,
+    warnings_on,
+    why_nothing_is_proven,
+)
 from factory.judging.surroundings import surroundings_of
 from factory.judging.unending import likely_cause
 from factory.judging.verification import Check, parse_check
@@ -50,7 +57,7 @@ class _Phase:
     """Hold one series of commands, their results, and the brief of a failure.
 
     `known` is what may fail, and `red` collects what of it did. `tests` collects the tests that
-    commands reported.
+    commands reported, and `silent` the commands that succeeded and reported none.
     """
 
     stage: Stage
@@ -59,6 +66,7 @@ class _Phase:
     results: list[CmdResult] = field(default_factory=list)
     red: dict[str, RedCheck] = field(default_factory=dict)
     tests: dict[str, CountedTests] = field(default_factory=dict)
+    silent: set[str] = field(default_factory=set)
     brief: FailureBrief | None = None
 
 
@@ -69,10 +77,9 @@ def run_checks(judging: Judging) -> Judgement:
     verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY, judging.known.red)
     key = _verification_key(judging)  # before a command can change what it depends on
     _run_phase(verify, judging.checks, judging)
-    fewer = find_fewer_tests(judging.known.tests, verify.tests)
-    if verify.brief is None and fewer is not None and fewer.none_left:
-        why = f"{fewer.describe()}."
-        verify.brief = brief_of_success(verify.stage, judging.order, why, verify.results[-1])
+    fewer = find_fewer_tests(judging.known.tests, verify.tests, verify.silent)
+    if verify.brief is None and fewer is not None and fewer.is_refused(judging.order.changes):
+        verify.brief = _nothing_ran(fewer, verify, judging)
     record_results(judging, "verify_result.json", verify.results)
     if verify.brief:
         return Judgement(tuple(verify.results), (), verify.brief)
@@ -115,6 +122,8 @@ def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None
         if result.tests is not None:
             phase.tests[check.text] = result.tests
         if check.passes(ended):
+            if result.tests is None and not is_cut(ended):
+                phase.silent.add(check.text)
             why = why_nothing_is_proven(check.text, result.tests)
             if why and phase.purpose is AttemptStage.ACCEPT:
                 phase.brief = brief_of_success(phase.stage, judging.order, why, result)
@@ -134,6 +143,16 @@ def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None
             "must be exactly what was proposed"
         )
         phase.brief = brief_of(phase.stage, judging.order, judging.excerpt(problem))
+
+
+def _nothing_ran(fewer: FewerTests, phase: _Phase, judging: Judging) -> FailureBrief:
+    """Return the brief of a verification that succeeded without a test that is seen to have run."""
+    why = f"{fewer.describe()}."
+    if fewer.now is None:
+        why += " Nothing shows that a test ran: have the test runner print its summary as before."
+    ran = zip(judging.checks, phase.results, strict=False)
+    named = (result for check, result in ran if check.text == fewer.command)
+    return brief_of_success(phase.stage, judging.order, why, next(named, phase.results[-1]))
 
 
 def _compared(brief: FailureBrief, known: KnownRed, now: RedCheck) -> FailureBrief:
