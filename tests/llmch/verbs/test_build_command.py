@@ -72,6 +72,20 @@ def test_the_same_command_again_plans_nothing_anew_and_goes_on(
     assert len(server.received) == 1
 
 
+def test_the_clean_up_after_a_run_that_was_cut_off_is_reported_once(
+    build: Build, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, PLAN, ONE, STRAY, STRAY):
+        assert build().code == 1
+    journal = repo / ".git/llmch/journal.jsonl"
+    journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:-1]))
+    (record,) = (cwd / "artifacts/factory").glob("*/run.json")
+    record.write_text(json.dumps({**json.loads(record.read_text()), "status": "running"}))
+    with model_server(monkeypatch, TWO):
+        said = build()
+    assert (said.code, said.out.count("cleaning up after it")) == (0, 1)
+
+
 def test_another_spec_is_another_plan(
     build: Build, spec: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +234,20 @@ def test_the_base_is_that_of_the_branch_that_is_named(
     assert server.received == []
     with model_server(monkeypatch, PLAN, ONE, TWO):
         assert build("--branch", "green").code == 0
+
+
+def test_the_plan_is_made_for_the_commit_that_the_orders_start_from(
+    build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit_all(repo, {"earlier.txt": "x\n"})
+    start = git(repo, "rev-parse", "HEAD")
+    git(repo, "rm", "--quiet", "earlier.txt")
+    commit_all(repo, {"later.txt": "x\n"})
+    with model_server(monkeypatch, PLAN, ONE, TWO) as server:
+        assert build("--commit-hash", start).code == 0
+    asked = json.dumps(server.received[0].body)
+    assert "earlier.txt" in asked
+    assert "later.txt" not in asked
 
 
 @pytest.mark.parametrize(
