@@ -66,11 +66,6 @@ def gather_inputs(options: PlanOptions, emit: Emit = ignore) -> CompileInputs:
     )
 
 
-def read_compile_hash(options: PlanOptions) -> str:
-    """Return the `compile_hash` alone. Raises `InvalidInput` where spec or template is unusable."""
-    return _compile_hash(options, read_spec(options.spec), load_template(options.template))
-
-
 def _compile_hash(options: PlanOptions, spec: Spec, template: Template) -> str:
     return compile_hash(
         spec=spec.sha256,

@@ -97,6 +97,19 @@ def test_another_spec_is_another_plan(
     assert server.received[0].path == "/v1/responses"
 
 
+def test_a_template_of_the_users_own_counts_by_its_text(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    template = tmp_path / "template.md"
+    template.write_text("Plan this:\n{{PRODUCT_SPEC}}\n")
+    with model_server(monkeypatch, PLAN, ONE, TWO):
+        assert build("--template", template).code == 0
+    template.write_text("Plan that:\n{{PRODUCT_SPEC}}\n")
+    with model_server(monkeypatch, PLAN) as server:
+        build("--template", template)
+    assert server.received[0].path == "/v1/responses"
+
+
 @pytest.fixture
 def required(spec: Path) -> Path:
     """Return a spec whose one requirement has an id of its own."""
