@@ -262,7 +262,7 @@ def test_llmchs_own_template_is_no_part_of_what_a_plan_on_file_is_found_by(
     """Another version, with another template, goes on with the plan: its key stays the same."""
     planner.spec.write_text("# Greeter\n")
     sha256 = hashlib.sha256(b"# Greeter\n").hexdigest()
-    inputs = {
+    inputs: Any = {
         "spec": sha256,
         "template": None,
         "model": "scripted",
