@@ -6,9 +6,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.compile.inputs import read_compile_hash
 from planner.compile.options import PlanOptions
+from planner.prompts.template import load_template
 from planner.run import PlanResult, run_plan
+from planner.spec.read import read_spec
 from shared.events.event import Emit
 from shared.events.messages import Noted
 from shared.files.atomic_io import make_folder, write_json
@@ -59,15 +60,20 @@ def known_plan(options: PlanOptions, common_dir: Path) -> Path | None:
 def plan_identity(options: PlanOptions) -> str:
     """Return the hash that a plan on file must have to serve these options.
 
-    The hash covers what the plan is compiled from, and what it must pass besides the rules. The
-    repo does not count, because it changes as the plan's orders land. The review does not count
-    either: a plan that was accepted without one stays accepted. Raises `InvalidInput` where the
-    spec or the template cannot be used.
+    The hash covers what the user has the plan compiled from, and what it must pass besides the
+    rules. The repo does not count, because it changes as the plan's orders land. llmch's own
+    template does not count, because another version of llmch goes on with the plan and its branch.
+    The review does not count either: a plan that was accepted without one stays accepted. Raises
+    `InvalidInput` where the spec or the template cannot be used.
     """
+    own = load_template(options.template).sha256 if options.template else None
     return sha256_bytes(
         canonical_json(
             {
-                "compile_hash": read_compile_hash(options),
+                "spec": read_spec(options.spec).sha256,
+                "template": own,
+                "model": options.model.model,
+                "reasoning_effort": options.model.reasoning_effort,
                 "require_coverage": options.require_coverage,
                 "programs": sorted(options.allowed.programs),
                 "dependencies": sorted(options.allowed.dependencies),

@@ -27,6 +27,8 @@ _SECTIONS = {
     "contracts": ("Commands against interfaces", 0),
     "edits": ("Edits of a Python file of 20,000 lines, assembled", 0),
     "verification": ("How a repo verifies itself: found out", 0),
+    "dependencies": ("Dependencies: what a repo declares, found out", 0),
+    "outlines": ("Outlines: 200 KB of code in one file", 0),
     "run": ("run of one order, start included: commands not counted", 0),
     "run-all": ("run-all, each further order: commands and model not counted", 2),
     "jobs": ("run-all --jobs: commands counted, each order verified again as it lands", 0),

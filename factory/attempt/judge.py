@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.judging.brief import brief_of, with_facts
-from factory.judging.commands import Judging, run_checks
+from factory.judging.commands import Judging
 from factory.judging.contract import (
     ContractResult,
     check_declarations,
@@ -18,6 +18,7 @@ from factory.judging.contract import (
     without_syntax,
 )
 from factory.judging.failure.notes import notes_on
+from factory.judging.judgement import run_checks
 from factory.orders.documents import FailureBrief
 from factory.orders.stages import AttemptStage, Stage
 from factory.record.summary import unjudged_warning

@@ -5,7 +5,9 @@ For orders i < j there is an edge from i to j where j cannot be made before i is
 - i promises a precondition of j;
 - i writes a file that j is shown, writes too, or names in a command (a module that the command
   imports, a script, a folder of tests);
-- one of the two has a file where the other has a folder.
+- one of the two has a file where the other has a folder;
+- i writes a manifest, such as `package.json`, and j has a path in its folder or below. The manifest
+  says which packages the commands of j find, and how its tests are run.
 
 An order that may touch anything, because it writes a lock file, is a barrier: it needs all orders
 before it, and all orders after it need it. Where i reads what j writes there is no edge: i works on
@@ -19,6 +21,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from factory.batch.command_reads import named_paths
+from factory.dependencies.manifests import is_manifest
 from shared.projects.programs import LOCK_FILES
 from shared.work_order.schemas import VERIFY_SCRIPT, WorkOrder
 
@@ -89,6 +92,7 @@ def derive_graph(orders: Sequence[WorkOrder]) -> OrderGraph:
     needs: list[frozenset[int]] = []
     known: list[int] = []
     barrier: int | None = None
+    manifests: dict[str, int] = {}
     for position, order in enumerate(orders):
         if _is_barrier(order):
             needed = set(range(position))
@@ -96,6 +100,7 @@ def derive_graph(orders: Sequence[WorkOrder]) -> OrderGraph:
         else:
             needed = {each for path in _touched(order) for each in _writers_concerning(root, path)}
             needed.update(_declared(order, positions, position))
+            needed.update(_writers_of_manifests(order, manifests))
             if barrier is not None:
                 needed.add(barrier)
         direct = _direct(needed, known)
@@ -103,6 +108,8 @@ def derive_graph(orders: Sequence[WorkOrder]) -> OrderGraph:
         known.append(_with_their_needs(direct, known))
         for path in _written(order):
             _claim(root, path, position)
+        for path in filter(is_manifest, order.allowed_files):
+            manifests[path.rpartition("/")[0]] = position
     return OrderGraph(
         tuple(order.id for order in orders), tuple(order.title for order in orders), tuple(needs)
     )
@@ -138,6 +145,21 @@ def _writers_concerning(root: _Place, path: str) -> Iterator[int]:
         if place.last_writer is not None:
             yield place.last_writer
     yield from place.writers_below
+
+
+def _writers_of_manifests(order: WorkOrder, manifests: Mapping[str, int]) -> Iterator[int]:
+    """Yield the orders that wrote a manifest last, for each folder that holds a path of `order`.
+
+    The last of several in a folder is enough: it has a path there, so it needs the others.
+    """
+    if not manifests:
+        return
+    for path in _touched(order):
+        folder = path
+        while folder:
+            folder = folder.rpartition("/")[0]
+            if folder in manifests:
+                yield manifests[folder]
 
 
 def _is_barrier(order: WorkOrder) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -19,13 +18,14 @@ _MOST_FILES: Final = 500
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
-_NAMES: Final = (
-    "pyproject.toml", "setup.cfg", "setup.py", "*requirements*.txt", "*constraints*.txt",
+# Looked up for each file of a repo. Lists of requirements have many names and come on top.
+_NAMES: Final = frozenset({
+    "pyproject.toml", "setup.cfg", "setup.py",
     "uv.lock", "poetry.lock", "pdm.lock", "Pipfile", "Pipfile.lock",
     "package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml",
     "pnpm-workspace.yaml", "yarn.lock", "bun.lock", "bun.lockb",
     "go.mod", "go.sum", "go.work", "Cargo.toml", "Cargo.lock",
-)  # fmt: skip
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Manifests:
             here = [entry.name for entry in root.iterdir()]
         except OSError:
             here = []
-        found = sorted({path for path in (*tracked, *here) if _is_manifest(path)})
+        found = sorted({path for path in (*tracked, *here) if is_manifest(path)})
         return cls(root, tuple(found[:_MOST_FILES]))
 
     def named(self, name: str) -> tuple[str, ...]:
@@ -99,7 +99,12 @@ def folders_of(paths: Iterable[str]) -> Iterator[str]:
     yield from (path.rpartition("/")[0] for path in paths)
 
 
-def _is_manifest(path: str) -> bool:
+def is_manifest(path: str) -> bool:
+    """Return whether a file of this path is a manifest or a lock, by its name."""
     folder, _, name = path.rpartition("/")
-    in_folder = folder.rpartition("/")[2] == "requirements" and name.endswith(".txt")
-    return in_folder or any(fnmatch.fnmatchcase(name, pattern) for pattern in _NAMES)
+    if name in _NAMES:
+        return True
+    if not name.endswith(".txt"):
+        return False
+    listed = "requirements" in name or "constraints" in name
+    return listed or folder.rpartition("/")[2] == "requirements"

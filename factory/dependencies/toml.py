@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from typing import TypeAlias
 
 from shared.errors import InvalidInput
+from shared.files.toml_text import parse_toml
 
 Table: TypeAlias = Mapping[str, object]
 
@@ -14,8 +14,8 @@ Table: TypeAlias = Mapping[str, object]
 def read_toml(path: str, text: str) -> Table:
     """Return a document. Raises `InvalidInput` where the text is not TOML."""
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return parse_toml(text)
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is not valid TOML: {error}", "correct it") from error
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from factory.orders.documents import CmdResult
@@ -30,43 +30,58 @@ def why_nothing_is_proven(command: str, tests: CountedTests | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FewerTests:
-    """Say that the verification ran fewer tests than before the order.
+    """Say that the verification ran fewer tests than before the order, or no longer says how many.
 
     `command` is the one that ran fewer; "" where the commands changed and only their sum tells.
+    `now` is `None` where the command succeeded and its output reports no tests. `others` is how
+    many tests the other commands ran.
     """
 
     command: str
     before: CountedTests
-    now: int
+    now: int | None
+    others: int = 0
 
-    @property
-    def none_left(self) -> bool:
+    def is_refused(self, changes: Sequence[str]) -> bool:
+        """Return whether an order with these `changes` fails because nothing shows a test that ran.
+
+        An order may bring a test runner that llmch cannot read. It then says so in `changes`.
+        """
+        if self.now is None:
+            return not self.others and not changes
         return self.now == 0
 
     def describe(self) -> str:
         """Return both numbers, in a few words."""
         least = "at least " if self.before.at_least else ""
-        after = "none" if self.none_left else f"{self.now}"
         what = f"`{self.command}`" if self.command else "the verification"
         tests = f"{least}{count_of_tests(self.before.ran)}"
-        return f"{what} ran {tests} before this order and {after} after it"
+        if self.now is None:
+            return (
+                f"{what} ran {tests} before this order; after it, its output does not say how many"
+            )
+        return f"{what} ran {tests} before this order and {self.now or 'none'} after it"
 
 
-def find_fewer_tests(before: Tests, now: Tests) -> FewerTests | None:
+def find_fewer_tests(before: Tests, now: Tests, silent: Collection[str] = ()) -> FewerTests | None:
     """Return the command that ran fewer tests than before; one that ran none goes first.
 
-    Exact numbers are not compared with those that are the least. Where the commands are not the
-    same as before, their sums are compared; a command that reported no tests shows nothing.
+    `silent` are the commands that succeeded and whose whole output reports no tests. Exact numbers
+    are not compared with those that are the least. Where the commands are not the same as before,
+    their sums are compared; any other command that reported no tests shows nothing.
     """
-    found = sorted(_fewer(before, now), key=lambda each: not each.none_left)
+    found = sorted(_fewer(before, now, silent), key=lambda each: each.now or 0)
     return found[0] if found else None
 
 
-def _fewer(before: Tests, now: Tests) -> Iterator[FewerTests]:
+def _fewer(before: Tests, now: Tests, silent: Collection[str]) -> Iterator[FewerTests]:
+    lost = [command for command, then in before.items() if then.ran and command in silent]
+    for command in lost:
+        yield FewerTests(command, before[command], None, _sum(now).ran)
     for command, then in before.items():
         if command in now and _is_fewer(then, now[command]):
             yield FewerTests(command, then, now[command].ran)
-    if now and not before.keys() <= now.keys():
+    if now and not lost and not before.keys() <= now.keys():
         then, sum_now = _sum(before), _sum(now)
         if _is_fewer(then, sum_now):
             yield FewerTests("", then, sum_now.ran)
@@ -111,9 +126,9 @@ def warnings_on(verified: VerifiedBy, fewer: FewerTests | None, task: OrderTask)
     """Yield what a person should know of checks that passed but prove less than they seem to.
 
     An exempt order is verified by compiling alone, on purpose. An order that lists `changes` takes
-    something away on purpose, and its tests may go with it.
+    something away on purpose, and its tests may go with it; that they no longer show is said.
     """
     if verified.rests_on_acceptance and not task.exempt:
         yield "the verification ran no test: the order rests on its acceptance commands alone"
-    elif fewer is not None and not task.order.changes:
+    elif fewer is not None and (fewer.now is None or not task.order.changes):
         yield fewer.describe()

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from factory.judging.commands import Judging, run_checks
+from factory.judging.commands import Judging
 from factory.judging.contract import check_declarations, render_violation, without_syntax
+from factory.judging.judgement import run_checks
 from factory.judging.known_commits import KnownCommits
 from factory.judging.proof import verified_by
 from factory.judging.verification import Check, verification_before

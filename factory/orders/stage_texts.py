@@ -93,7 +93,7 @@ STAGE_TEXTS: Final = (
     StageText(
         Stage.VERIFY_FAILED,
         "The repository's verification failed, changed a file that the proposal wrote, or ran no "
-        "test although it ran some before the order.",
+        "test, or none that its output shows, although it ran some before the order.",
         _ANSWERED,
         "`llmch diff ORDER` shows the change, and `llmch repro ORDER` runs the command on it "
         "again. Run the verification on the base: it must pass there.",

@@ -56,3 +56,8 @@ class OrderResult:
     flags: tuple[CommandFlag, ...] = ()
     verified_by: VerifiedBy | None = None
     """The commands that passed on the commit, if there is one."""
+
+    @property
+    def proof(self) -> str:
+        """Return in one line what speaks for the commit; "" where there is none."""
+        return self.verified_by.describe() if self.verified_by else ""

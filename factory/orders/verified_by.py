@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import textwrap
+from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
+
+# Longer than what is said of a few commands. A command may be a program of many lines.
+_LONGEST_LINE: Final = 600  # characters
 
 
 def _is_false(value: object) -> bool:
@@ -65,7 +69,10 @@ class VerifiedBy(_Record):
     rests_on_acceptance: bool
 
     def describe(self) -> str:
-        """Return in one line what speaks for the order."""
+        """Return what speaks for the order, in one line of at most 600 characters."""
+        return textwrap.shorten(self._describe(), _LONGEST_LINE, placeholder=" ...")
+
+    def _describe(self) -> str:
         if self.rests_on_acceptance:
             number = len(self.acceptance)
             commands = f"{number} acceptance command{'' if number == 1 else 's'}"

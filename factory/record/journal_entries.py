@@ -148,13 +148,15 @@ class LandingBegun:
 class OrderLanded:
     """Record that an order's commit is on the branch.
 
-    `skipped` is true if an earlier run landed the commit.
+    `skipped` is true if an earlier run landed the commit. `proof` says in one line what verified
+    the commit; it is empty for a skipped order and in the journal of an older version.
     """
 
     step: ClassVar[JournalStep] = JournalStep.LANDED
     order: str
     commit: str
     skipped: bool = False
+    proof: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,7 +208,10 @@ def _landing_begun(facts: _Facts) -> LandingBegun:
 
 def _order_landed(facts: _Facts) -> OrderLanded:
     return OrderLanded(
-        facts.text("order"), facts.text("commit"), facts.optional("skipped", facts.flag) or False
+        facts.text("order"),
+        facts.text("commit"),
+        facts.optional("skipped", facts.flag) or False,
+        facts.optional("proof", facts.text) or "",
     )
 
 

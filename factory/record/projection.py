@@ -65,7 +65,8 @@ class OrderStatus:
     """Describe the progress of one order in the run.
 
     `doing` is the current stage, or the stage at which the order was stopped. `failed_attempt` is
-    the number of the last attempt that failed, 0 if none did.
+    the number of the last attempt that failed, 0 if none did. `proof` says in one line what
+    verified the commit, as far as the journal says it.
     """
 
     id: str
@@ -78,6 +79,7 @@ class OrderStatus:
     failure: FailureFacts | None = None
     commit: str = ""
     skipped: bool = False
+    proof: str = ""
     usage: UsageRecord | None = None
 
 
@@ -187,9 +189,13 @@ def _advance_order(
             return replace(
                 order, failed_attempt=attempt, failure=failure, usage=usage or order.usage
             )
-        case OrderLanded(commit=commit, skipped=skipped):
+        case OrderLanded(commit=commit, skipped=skipped, proof=proof):
             return replace(
-                _moved(order, OrderActivity.SUCCESS), commit=commit, skipped=skipped, doing=None
+                _moved(order, OrderActivity.SUCCESS),
+                commit=commit,
+                skipped=skipped,
+                proof=proof,
+                doing=None,
             )
         case OrderConcluded(verdict="PASS", usage=usage):
             return replace(order, doing=None, usage=usage)

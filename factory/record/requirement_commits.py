@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from factory.orders.identity import covered_requirements, landed_orders
+from factory.orders.commit_note import parse_proof
+from factory.orders.identity import NOTES_REF, covered_requirements, landed_orders
 from shared.git import commits
 from shared.git.client import Git
-from shared.work_order.coverage import CoveredRequirement, CoveringOrder
+from shared.work_order.coverage import CoveredRequirement, CoveringOrder, with_proofs
 from shared.work_order.hashing import order_key
 from shared.work_order.schemas import WorkOrder
 
@@ -42,6 +43,15 @@ def coverage_of_repo(git: Git) -> tuple[CoveredRequirement, ...]:
     for (name, order, title), ids in sorted(_claimed(git).items()):
         orders.setdefault(name, []).append(CoveringOrder(order, title, (), ids))
     return tuple(CoveredRequirement(name, orders=tuple(each)) for name, each in orders.items())
+
+
+def with_proofs_of(
+    git: Git, rows: tuple[CoveredRequirement, ...]
+) -> tuple[CoveredRequirement, ...]:
+    """Return the requirements with what verified each commit, as far as the notes on it say."""
+    landed = {commit for row in rows for order in row.orders for commit in order.commits}
+    notes = commits.notes(git, NOTES_REF, landed)
+    return with_proofs(rows, {commit: parse_proof(note) for commit, note in notes.items()})
 
 
 def _claimed(git: Git) -> dict[tuple[str, str, str], tuple[str, ...]]:

@@ -190,6 +190,7 @@ def _order_document(order: OrderStatus) -> dict[str, Any]:
         "failure": _failure_document(order.failed_attempt, order.failure),
         "commit": order.commit or None,
         "landed_before": order.skipped,
+        "proof": order.proof or None,
         "usage": asdict(order.usage) if order.usage else None,
     }
 
@@ -223,7 +224,8 @@ def _remark(order: dict[str, Any], *, running: bool) -> str:
         return f"{'now' if running else 'stopped at'}: {order['doing']}"
     if order["commit"]:
         before = " (landed before)" if order["landed_before"] else ""
-        return f"{order['commit'][:10]}{before}"
+        proof = f", {order['proof']}" if order["proof"] else ""
+        return f"{order['commit'][:10]}{before}{proof}"
     return f"failed: {order['last_failure']}" if order["last_failure"] else ""
 
 

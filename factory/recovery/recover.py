@@ -38,6 +38,7 @@ from shared.git.client import Git
 from shared.llm.record.earlier_run import EarlierRun
 
 _RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
+_KILLED = "killed"  # the status of a run that an earlier start has cleaned up after
 _EARLIER_RUNS = 100  # the most runs whose replies are searched; each stopped before it was done
 
 
@@ -68,7 +69,7 @@ def recover(git: Git, common_dir: Path, emit: Emit) -> tuple[EarlierRun, ...]:
     sweep_side_workspaces(git, common_dir)
     if last is None:
         return ()
-    if last.cut_off:
+    if last.cut_off and _record_of(last).get("status") != _KILLED:
         emit(Noted(f"run {last.begun.run_id} was cut off; cleaning up after it"))
     # A run that came to its end may need this too: its own cleanup may have been interrupted.
     for root in last.roots:
@@ -154,25 +155,31 @@ def _half_landing(entries: Sequence[Entry]) -> LandingBegun | None:
     return last if isinstance(last, LandingBegun) else None
 
 
+def _record_of(last: _LastRun) -> Mapping[str, Any]:
+    """Return the `run.json` of the run; empty where it cannot be read or is another run's."""
+    try:
+        document = json.loads((last.begun.folder / "run.json").read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    own = isinstance(document, dict) and document.get("run_id") == last.begun.run_id
+    return document if own else {}
+
+
 def _finish_records(last: _LastRun) -> None:
     """Record in the run's own folder how the run ended, if the run could not do so itself."""
     folder, run_id = last.begun.folder, last.begun.run_id
     if _RUN_ID.fullmatch(folder.name) and folder.name == run_id:
         remove_drafts(folder)
-    head = folder / "run.json"
-    try:
-        document = json.loads(head.read_text("utf-8"))
-        if document["run_id"] != run_id or document["status"] != "running":
-            return
-    except (OSError, ValueError, KeyError, TypeError):
+    document = _record_of(last)
+    if document.get("status") != "running":
         return
     summary: Mapping[str, Any] = {
         "verdict": "ERROR",
-        "state": "killed",
+        "state": _KILLED,
         "cause": "the process ended without recording its end; the next start wrote this summary",
         "last_step": last.last_step,
         "landed": [{"work_order": each.order, "commit": each.commit} for each in last.landed],
     }
     if not (folder / "run_summary.json").exists():
         write_json(folder / "run_summary.json", summary)
-    write_json(head, {**document, "status": "killed", "summary": summary})
+    write_json(folder / "run.json", {**document, "status": _KILLED, "summary": summary})

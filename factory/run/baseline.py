@@ -10,7 +10,7 @@ from typing import Final
 from factory.judging.counting.of_command import tests_of
 from factory.judging.environment import Surroundings, find_fault
 from factory.judging.excerpt import stable_excerpt
-from factory.judging.known_commits import KnownCommit, KnownCommits
+from factory.judging.known_commits import NOTHING_KNOWN, KnownCommit, KnownCommits
 from factory.judging.known_red import KnownRed, RedCheck
 from factory.judging.surroundings import surroundings_of
 from factory.judging.unending import likely_cause
@@ -30,6 +30,7 @@ from shared.events.messages import Noted
 from shared.events.order_commands import CommandEnded, CommandStarted
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.git import trees
+from shared.projects.documents import holds_only_documents
 from shared.projects.verification import Verification
 
 _WHO: Final = "base"  # stands in events where an order's id would
@@ -84,11 +85,11 @@ class Baseline:
                 return
             known = self._run(checks, bench, commit)
         self.known.assume(known)
-        if not known.red.checks:
+        if known is not NOTHING_KNOWN and not known.red.checks:
             kept.add(key, known.tests)
 
     def _run(self, checks: Sequence[Check], bench: Workbench, commit: str) -> KnownCommit:
-        """Return what the checks showed.
+        """Return what the checks showed; `NOTHING_KNOWN` if the base has nothing to verify yet.
 
         Raises `PreflightRefused` for the first check that failed, unless failures are allowed.
         """
@@ -105,9 +106,28 @@ class Baseline:
             if check.passes(ended):
                 continue
             if not self.options.allow_red:
+                if self._has_nothing_yet(check, ended, bench, commit):
+                    return NOTHING_KNOWN
                 raise self._refusal(check, ended, bench, commit)
             failed[check.text] = RedCheck.of(ended)
         return KnownCommit(KnownRed(failed), tests)
+
+    def _has_nothing_yet(self, check: Check, ended: Ended, bench: Workbench, commit: str) -> bool:
+        """Return, and report, whether a command of the user failed because no code is there yet.
+
+        What an order may leave red is not decided by this: each order has to pass the command.
+        """
+        if ended.cause is not Cause.EXITED or not holds_only_documents(bench.workspace.files):
+            return False
+        if find_fault(ended, surroundings_of(bench, self.options, commit)) is not None:
+            return False
+        self.emit(
+            Noted(
+                f"`{check.text}` fails on the base {commit[:10]}, which has no code yet: each "
+                "order has to make it pass, the first one too"
+            )
+        )
+        return True
 
     def _try(self, check: Check, bench: Workbench, name: str) -> Ended:
         """Run a check, and run a failing one again as often as the user wants it."""

@@ -20,17 +20,21 @@ from shared.git import refs
 from shared.settings.settings import Settings
 
 
-def forecast_plan(folder: Path, repo: Path | None, settings: Settings) -> Forecast:
-    """Return the forecast of the plan in `folder`, on the files that `repo` has at its HEAD.
+def forecast_plan(
+    folder: Path, repo: Path | None, settings: Settings, branch: str | None = None
+) -> Forecast:
+    """Return the forecast of the plan in `folder`, on the files that `repo` has.
 
-    Raises `InvalidInput` where the plan cannot be read. Without a repo that can be read, the plan
-    is taken to begin with no files.
+    The files are those of `branch`, where it exists, else those at HEAD. Raises `InvalidInput`
+    where the plan cannot be read. Without a repo that can be read, the plan is taken to begin with
+    no files.
     """
     orders = read_workdir(folder)
     if repo is not None:
         with contextlib.suppress(LlmchError):
             git = find_repo(repo).git
-            sizes = measure_orders(orders, git, refs.commit_of(git, "HEAD"))
+            tip = refs.tip_of_branch(git, branch) if branch else ""
+            sizes = measure_orders(orders, git, tip or refs.commit_of(git, "HEAD"))
             first = parse_ladder(settings.factory.model)[0].model
             past = read_past_usage(settings.artifacts_dir, repo, first)
             return foresee(sizes, settings, past)

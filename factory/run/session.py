@@ -11,6 +11,7 @@ from typing import Literal
 from factory.landing.land import Landing
 from factory.landing.reverify import Merging, SentBack
 from factory.orders.commit_message import CommitTerms
+from factory.orders.commit_note import render_note
 from factory.orders.documents import CommandFlag, RunSummary
 from factory.orders.identity import NOTES_REF
 from factory.orders.task import OrderResult, OrderTask
@@ -112,7 +113,7 @@ class Session:
         except LlmchError as error:
             return replace(result, verdict=Errored(error.message, error))
         with contextlib.suppress(CommandFailed):  # the branch itself shows that it landed
-            self.parts.journal.record(OrderLanded(task.name, passed.commit))
+            self.parts.journal.record(OrderLanded(task.name, passed.commit, proof=result.proof))
         if passed.verified:
             tests = self.baseline.known.of(passed.commit).tests
             KeptBases.of(self.parts.repo.common_dir).add(passed.verified, tests)
@@ -204,7 +205,7 @@ class Session:
             return
         commit = result.verdict.commit
         model = result.records[-1].model or "unknown"
-        note = f"run: {self.parts.folder.run_id}\nmodel: {model}\nattempts: {len(result.records)}\n"
+        note = render_note(self.parts.folder.run_id, model, len(result.records), result.proof)
         try:
             commits.add_note(self.parts.repo.git, NOTES_REF, commit, note, task.commit_facts(""))
         except GitFailed as failed:

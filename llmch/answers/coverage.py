@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import zip_longest
 from typing import Any
 
 from shared.work_order.coverage import CoveredRequirement
@@ -32,4 +33,5 @@ def _row_lines(row: CoveredRequirement) -> Iterator[str]:
     for order in row.orders:
         yield f"    {order.id}  {order.title}"
         yield from (f"        $ {command}" for command in order.commands)
-        yield from (f"        commit {commit[:10]}" for commit in order.commits)
+        for commit, proof in zip_longest(order.commits, order.proofs, fillvalue=""):
+            yield f"        commit {commit[:10]}{f', {proof}' if proof else ''}"

@@ -42,4 +42,6 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     if not result.ok:
         return Outcome(PlanDocument(result), ExitCode.INVALID)
     assert result.output_dir is not None, "a valid plan is written"
-    return Outcome(PlanDocument(result, forecast_plan(result.output_dir, repo, settings)))
+    return Outcome(
+        PlanDocument(result, forecast_plan(result.output_dir, repo, settings, args.branch))
+    )

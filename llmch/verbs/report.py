@@ -55,15 +55,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Print the report. The exit code is 0, even where requirements are not covered."""
-    from factory.record.requirement_commits import coverage_of_repo, landed_commits
+    from factory.record.requirement_commits import coverage_of_repo, landed_commits, with_proofs_of
     from planner.plan.requirement_coverage import coverage_of_plan, no_commits
     from planner.repo.tracked import open_repo
     from shared.plan_folder.names import holds_plan
 
     if holds_plan(args.coverage):
         repo = repo_meant(args, console, "no commits are shown")
-        commits_of = landed_commits(open_repo(repo)).of if repo else no_commits
-        rows = coverage_of_plan(args.coverage, commits_of)
+        git = open_repo(repo) if repo else None
+        rows = coverage_of_plan(args.coverage, landed_commits(git).of if git else no_commits)
     else:
-        rows = coverage_of_repo(open_repo(args.coverage))
-    return Outcome(CoverageDocument(rows))
+        git = open_repo(args.coverage)
+        rows = coverage_of_repo(git)
+    return Outcome(CoverageDocument(with_proofs_of(git, rows) if git else rows))

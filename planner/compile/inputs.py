@@ -16,7 +16,6 @@ from planner.repo.tracked import open_tree
 from planner.spec.read import Spec, read_spec
 from shared.events.event import Emit, ignore
 from shared.projects.base import VerifyCommand
-from shared.projects.registry import find_projects
 
 HINT_CHARACTERS: Final = 24_000  # about 6,000 tokens: a tenth of what a plan's reply may take
 
@@ -67,11 +66,6 @@ def gather_inputs(options: PlanOptions, emit: Emit = ignore) -> CompileInputs:
     )
 
 
-def read_compile_hash(options: PlanOptions) -> str:
-    """Return the `compile_hash` alone. Raises `InvalidInput` where spec or template is unusable."""
-    return _compile_hash(options, read_spec(options.spec), load_template(options.template))
-
-
 def _compile_hash(options: PlanOptions, spec: Spec, template: Template) -> str:
     return compile_hash(
         spec=spec.sha256,
@@ -82,7 +76,7 @@ def _compile_hash(options: PlanOptions, spec: Spec, template: Template) -> str:
 
 
 def _read_repo(folder: Path, options: PlanOptions, spec: Spec, emit: Emit) -> RepoInputs:
-    tree = open_tree(folder, options.branch, options.verify, emit)
-    hints = read_repo_hints(tree.files, spec.text, HINT_CHARACTERS, find_projects(tree.files))
+    tree = open_tree(folder, options.branch, options.verify, emit, options.start)
+    hints = read_repo_hints(tree.files, spec.text, HINT_CHARACTERS, tree.projects)
     paths = tuple(tree.files.paths)
     return RepoInputs(tree.root, paths, tree.files, hints.text, tree.verification)

@@ -20,7 +20,9 @@ class PlanOptions:
     max_attempts: int
     repo: Path | None = None
     branch: str | None = None
-    """The branch whose files the plan begins with; the checkout's without one."""
+    """The branch whose files the plan begins with, if it exists."""
+    start: str | None = None
+    """The commit whose files the plan begins with otherwise; the checkout's without one."""
     verify: tuple[str, ...] = ()
     """The commands that the user says verify the repo."""
     outdir: Path | None = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.spec.placeholders import find_placeholders
 from planner.spec.requirements import Requirement, derive_requirements
 from shared.errors import InvalidInput
 from shared.files.text_input import read_text_input
@@ -37,8 +38,20 @@ def read_spec(path: Path) -> Spec:
     """Return the spec at `path`; `.yaml`, `.yml` and `.json` have a form, all else is text.
 
     Raises `InvalidInput` where the file is missing, unreadable, not a regular file, over 1 MB, not
-    UTF-8 or blank, or departs from the form.
+    UTF-8 or blank, departs from the form, or still has words that `llmch init` wrote.
     """
+    spec = _read(path)
+    left = list(find_placeholders(spec.text))
+    if left:
+        raise InvalidInput(
+            f"spec {path} still has words that `llmch init` wrote: {left[0]!r}",
+            "write your own in their place, or remove what you do not need"
+            + (f" ({len(left)} such sentences are left)" if len(left) > 1 else ""),
+        )
+    return spec
+
+
+def _read(path: Path) -> Spec:
     source = read_text_input(path, "spec")
     if not source.text.strip():
         state = "holds only white space" if source.text else "is empty"

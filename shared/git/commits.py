@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from shared.git import repos
+from shared.git import repos, trees
 from shared.git.client import Git, GitFailed, text_of
 from shared.git.config import SYNCED, without_merge_drivers
 
@@ -68,3 +69,15 @@ def add_note(git: Git, ref: str, commit: str, text: str, facts: CommitFacts) -> 
         "notes", f"--ref={ref}", "add", "--force", "--file=-", commit,
         stdin=text.encode(), environment={**who, **author},
     )  # fmt: skip
+
+
+def notes(git: Git, ref: str, on: Collection[str]) -> dict[str, str]:
+    """Return the notes under the notes ref by commit, for those commits of `on` that have one."""
+    listed = [line.split() for line in git.run("notes", f"--ref={ref}", "list").splitlines()]
+    found = {commit: blob for blob, commit in listed if commit in on}
+    texts = trees.blobs(git, tuple(found.values()))
+    return {
+        commit: texts[blob].decode("utf-8", "replace")
+        for commit, blob in found.items()
+        if blob in texts
+    }

@@ -21,6 +21,11 @@ def commit_of(git: Git, name: str) -> str:
     return "" if done.exit_code else text_of(done.stdout).strip()
 
 
+def tip_of_branch(git: Git, branch: str) -> str:
+    """Return the id of the last commit of a branch; empty where there is no such branch."""
+    return commit_of(git, f"refs/heads/{branch}") if branch_name_allowed(git, branch) else ""
+
+
 def branch_name_allowed(git: Git, name: str) -> bool:
     """Return whether git takes `name`, unchanged, as the name of a branch."""
     if name == "HEAD" or name.startswith("-") or "\0" in name:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from shared.files import toml_text
 from shared.projects.base import RepoFiles
 
 Table = Mapping[str, object]
 
 _MOST: Final = 200  # scripts or dependencies that are kept of one manifest
-_MOST_DOTS: Final = 100  # in one line of a TOML file that is read
 _LONGEST: Final = 300  # characters of a name or a command that are kept
 
 
@@ -39,11 +38,10 @@ def parse_json(text: str | None) -> Table | None:
 
 def parse_toml(text: str | None) -> Table | None:
     """Return the tables of a TOML text; `None` where there is no text or it is not TOML."""
-    # A key of very many parts takes tomllib hours.
-    if text is None or any(line.count(".") > _MOST_DOTS for line in text.splitlines()):
+    if text is None:
         return None
     try:
-        return tomllib.loads(text)
+        return toml_text.parse_toml(text)
     except (ValueError, RecursionError):
         return None
 

@@ -69,15 +69,20 @@ class Verification:
             yield f"{' and '.join(texts)} ({origin})"
 
 
-def find_verification(files: RepoFiles, chosen: Sequence[str] = ()) -> Verification:
-    """Return what verifies the tree of `files`; `chosen` is the setting `verify`."""
+def find_verification(
+    files: RepoFiles, chosen: Sequence[str] = (), known: tuple[Project, ...] | None = None
+) -> Verification:
+    """Return what verifies the tree of `files`; `chosen` is the setting `verify`.
+
+    `known` are the projects of the tree; without them, they are looked for where they count.
+    """
     if chosen:
         commands = tuple(VerifyCommand(each, _SETTING) for each in chosen)
         return Verification(commands, Ground.SETTING)
     if files.text(VERIFY_SCRIPT) is not None:
         command = VerifyCommand(f"bash {VERIFY_SCRIPT}", VERIFY_SCRIPT)
         return Verification((command,), Ground.SCRIPT)
-    projects = find_projects(files)
+    projects = find_projects(files) if known is None else known
     notes = (*_script_notes(files), *_project_notes(projects), *nested_notes(files, projects))
     if commands := _commands_of(projects):
         return Verification(commands, Ground.MANIFESTS, projects, notes)

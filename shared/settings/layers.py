@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from shared.errors import InvalidInput
 from shared.files.text_input import read_text_input
+from shared.files.toml_text import parse_toml
 from shared.settings.declaration import PREFIX, Key, Keys
 from shared.settings.values.given import Given
 
@@ -53,7 +54,7 @@ def file_layer(path: Path, table: tuple[str, ...], keys: Keys) -> Layer:
     text = read_text_input(path, "config").text
     if not all(part in text for part in table):
         return {}  # most projects have no such table, and their files need not be parsed
-    values: object = _parse_toml(text, path)
+    values: object = _parse_config(text, path)
     for part in table:
         values = values.get(part, {}) if isinstance(values, dict) else {}
     at = f"{path}: [{'.'.join(table)}]" if table else str(path)
@@ -137,11 +138,9 @@ def _split_guarded(given: Given, key: Key) -> tuple[str, Given | None]:
     return refused, None if others and not allowed else replace(given, value=allowed)
 
 
-def _parse_toml(text: str, path: Path) -> dict[str, object]:
-    import tomllib  # takes 5 ms, and most runs have nothing to parse
-
+def _parse_config(text: str, path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(text, parse_float=Decimal)
+        return parse_toml(text, parse_float=Decimal)
     except RecursionError as error:
         raise InvalidInput(f"config {path} is nested too deep", "flatten it") from error
     except (ValueError, ArithmeticError) as error:

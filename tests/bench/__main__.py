@@ -12,8 +12,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from tests.bench.contracts import measure_contracts
+from tests.bench.dependencies import measure_dependencies
 from tests.bench.edits import measure_edits
 from tests.bench.looking import measure_looking
+from tests.bench.outlines import measure_outlines
 from tests.bench.planning import measure_planning
 from tests.bench.rows import Section, render_table, table_document
 from tests.bench.run_all import measure_run_all
@@ -31,6 +33,8 @@ SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "contracts": measure_contracts,
     "edits": measure_edits,
     "verification": measure_verification,
+    "dependencies": measure_dependencies,
+    "outlines": measure_outlines,
     "run": measure_run,
     "run-all": measure_run_all,
     "jobs": measure_side_by_side,

@@ -32,6 +32,7 @@ _MODULES: Final = "node_modules"
 _REMEDY: Final = "install in the checkout, whose node_modules commands then see"
 _SPACES: Final = "pnpm-workspace.yaml"
 _LOCKS: Final = ("package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock")
+_BUN_LOCKS: Final = ("bun.lock", "bun.lockb")
 _QUIET: Final = ("--no-audit", "--no-fund", "--loglevel=error")
 
 
@@ -56,9 +57,12 @@ def prepare_node(files: Manifests, workshop: Workshop) -> Prepared:
     if text is None or _MODULES in workshop.present:
         return Prepared()
     lock = next((name for name in _LOCKS if files.text(name) is not None), "")
+    bun = next((name for name in _BUN_LOCKS if name in files.paths), "")
     manifest = read_json(_MANIFEST, text)
     if not lock and not any(manifest.get(key) for key in ("dependencies", "devDependencies")):
         return Prepared()
+    if bun and not lock:
+        return Prepared(notes=(f"{bun} of Bun is not read, so nothing is prepared: {_REMEDY}.",))
     variables = _variables(workshop)
     program = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn"}.get(lock, "npm")
     found = shutil.which(program, path=variables.get("PATH", os.defpath))

@@ -1,4 +1,4 @@
-"""Takes versions and hashes out of `uv.lock` and `poetry.lock`. Pure.
+"""Takes versions and hashes out of locks: what all have in common, `uv.lock`, `poetry.lock`. Pure.
 
 A lock covers every platform and every extra. So the packages are collected from those that the
 project declares, along the edges whose markers hold for the interpreter of commands.
@@ -18,7 +18,7 @@ from factory.dependencies.toml import Table, table
 from shared.errors import InvalidInput
 from shared.languages.python.requirements import normal_name
 
-_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _REMEDY: Final = "lock again from an index, or prepare an environment and pass --python"
 _FOREIGN: Final = ("git", "url", "path", "directory")
@@ -49,10 +49,15 @@ class Locked:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """Hold the packages of a lock file by their names in normal form."""
+    """Hold the packages of a lock file by their names in normal form.
+
+    `is_complete` is true where the lock does not say which package needs which: all of its packages
+    are then needed.
+    """
 
     path: str
     packages: Mapping[str, Sequence[Locked]]
+    is_complete: bool = False
 
     def lacking(self, names: Collection[str]) -> tuple[str, ...]:
         """Return those of the declared packages that the lock does not have."""
@@ -115,15 +120,15 @@ def holds(marker: str, environment: Mapping[str, str]) -> bool:
 def read_uv_lock(path: str, document: Table) -> Lock:
     """Return the packages of a `uv.lock`. Raises `InvalidInput` for one of a foreign source."""
     packages: dict[str, list[Locked]] = {}
-    for each in _tables(document.get("package")):
+    for each in tables_in(document.get("package")):
         source = table(each, "source")
         local = "virtual" in source or "editable" in source
         foreign = next((key for key in _FOREIGN if key in source), "")
-        package = _named(path, each, foreign, str(source.get(foreign, "")), local=local)
+        package = named_package(path, each, foreign, str(source.get(foreign, "")), local=local)
         groups = (*table(each, "optional-dependencies").items(), *_development(each))
         extras = {normal_name(name): tuple(_uv_edges(edges)) for name, edges in groups}
         edges = tuple(_uv_edges(each.get("dependencies")))
-        hashes = _hashes(each.get("wheels"))
+        hashes = wheel_hashes(each.get("wheels"))
         found = Locked(*package, hashes, edges, extras, local=local)
         packages.setdefault(found.name, []).append(found)
     return Lock(path, packages)
@@ -134,7 +139,7 @@ def _development(package: Table) -> Iterator[tuple[str, object]]:
 
 
 def _uv_edges(listed: object) -> Iterator[Edge]:
-    for each in _tables(listed):
+    for each in tables_in(listed):
         extras = each.get("extra")
         yield Edge(
             normal_name(str(each.get("name", ""))),
@@ -148,16 +153,16 @@ def read_poetry_lock(path: str, document: Table) -> Lock:
     """Return the packages of a `poetry.lock`. Raises `InvalidInput` for one of a foreign source."""
     packages: dict[str, list[Locked]] = {}
     older = table(document, "metadata", "files")  # where Poetry before 1.3 kept the hashes
-    for each in _tables(document.get("package")):
+    for each in tables_in(document.get("package")):
         source = table(each, "source")
         kind = str(source.get("type", ""))
         foreign = kind if kind in ("git", "url", "file", "directory") else ""
-        package = _named(path, each, foreign, str(source.get("url", "")), local=False)
+        package = named_package(path, each, foreign, str(source.get("url", "")), local=False)
         edges = tuple(_poetry_edges(table(each, "dependencies")))
         marker = each.get("markers", "")
         found = Locked(
             *package,
-            _hashes(each.get("files") or older.get(str(each.get("name", "")))),
+            wheel_hashes(each.get("files") or older.get(str(each.get("name", "")))),
             edges,
             {},
             marker if isinstance(marker, str) else "",
@@ -173,7 +178,15 @@ def _poetry_edges(dependencies: Table) -> Iterator[Edge]:
             yield Edge(normal_name(name), "", str(marker))
 
 
-def _named(path: str, package: Table, foreign: str, place: str, *, local: bool) -> tuple[str, str]:
+def named_package(
+    path: str, package: Table, foreign: str, place: str, *, local: bool
+) -> tuple[str, str]:
+    """Return the name of a locked package in normal form, and its version.
+
+    `foreign` is the key that leads elsewhere than to an index, and `place` where to; both are empty
+    for most packages. Raises `InvalidInput` for one that comes from elsewhere, and for a name or a
+    version that is none, unless the package is `local`.
+    """
     name, version = str(package.get("name", "")), str(package.get("version", "0"))
     if foreign:
         raise InvalidInput(
@@ -192,17 +205,20 @@ def _is_version(text: str) -> bool:
     return True
 
 
-def _hashes(files: object) -> tuple[str, ...]:
-    """Return the hashes of wheels; Poetry lists source archives among them, uv apart."""
+def wheel_hashes(files: object) -> tuple[str, ...]:
+    """Return the hashes of wheels; Poetry and PDM list source archives among them, uv apart."""
     found = (
         str(each.get("hash", ""))
-        for each in _tables(files)
-        if not str(each.get("file", "x.whl")).endswith((".tar.gz", ".zip", ".tar.bz2"))
+        for each in tables_in(files)
+        if not str(each.get("file") or each.get("url", "")).endswith(
+            (".tar.gz", ".zip", ".tar.bz2")
+        )
     )
-    return tuple(sorted({each for each in found if _HASH.fullmatch(each)}))
+    return tuple(sorted({each for each in found if HASH.fullmatch(each)}))
 
 
-def _tables(listed: object) -> Iterator[Table]:
+def tables_in(listed: object) -> Iterator[Table]:
+    """Yield the tables of a list; nothing where it is no list."""
     yield from (
         (each for each in listed if isinstance(each, dict)) if isinstance(listed, list) else ()
     )

@@ -74,10 +74,14 @@ def _from_poetry(poetry: Table) -> Iterator[Declared]:
         for name, constraint in wanted.items():
             if name != "python":
                 for each in constraint if isinstance(constraint, list) else [constraint]:
-                    yield from _poetry_requirement(place, name, each)
+                    yield from from_constraint(place, name, each)
 
 
-def _poetry_requirement(place: str, name: str, constraint: object) -> Iterator[Declared]:
+def from_constraint(place: str, name: str, constraint: object) -> Iterator[Declared]:
+    """Yield a package as Poetry and Pipenv declare it: versions, or a table with them.
+
+    Raises `InvalidInput` for one that comes from elsewhere than an index.
+    """
     if isinstance(constraint, str):
         yield Declared(place, name + versions_of_poetry(constraint))
     if not isinstance(constraint, dict) or constraint.get("optional") is True:

@@ -12,6 +12,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from factory.dependencies.manifests import Manifests
 from factory.dependencies.python.locks import Edge, Lock, pinned, read_poetry_lock, read_uv_lock
+from factory.dependencies.python.pdm_lock import read_pdm_lock
+from factory.dependencies.python.pipenv import from_pipfile, read_pipfile_lock
 from factory.dependencies.python.pyproject import TEST_NAMES, from_pyproject
 from factory.dependencies.python.requirements import (
     REQUIREMENT,
@@ -25,9 +27,12 @@ from shared.errors import InvalidInput
 from shared.languages.python.requirements import normal_name
 
 _PROJECT: Final = "pyproject.toml"
+_PIPFILE: Final = "Pipfile"
 _LOCKS: Final[Mapping[str, Callable[[str, Table], Lock]]] = {
     "uv.lock": read_uv_lock,
     "poetry.lock": read_poetry_lock,
+    "pdm.lock": read_pdm_lock,
+    "Pipfile.lock": read_pipfile_lock,
 }
 _PIN = re.compile(r"===?\s*([A-Za-z0-9.!+_-]+)")
 
@@ -55,7 +60,13 @@ def read_wishes(files: Manifests, environment: Mapping[str, str]) -> Wishes:
     """
     own = read_toml(_PROJECT, files.text(_PROJECT) or "")
     computed, notes = from_setup_py(files, TEST_NAMES)
-    project = [*from_pyproject(own), *from_setup_cfg(files, TEST_NAMES), *computed]
+    pipfile = read_toml(_PIPFILE, files.text(_PIPFILE) or "")
+    project = [
+        *from_pyproject(own),
+        *from_setup_cfg(files, TEST_NAMES),
+        *computed,
+        *from_pipfile(pipfile),
+    ]
     listed = [each for each in from_lists(files) if not each.constraint]
     constraints = [each for each in from_lists(files) if each.constraint]
     declared = [check_declared(each) for each in (*project, *listed, *constraints)]
@@ -65,6 +76,8 @@ def read_wishes(files: Manifests, environment: Mapping[str, str]) -> Wishes:
         lacking = lock.lacking([each.name for each in (*project, *listed)])
         if not lacking:
             edges = [_edge(each) for each in (*project, *listed)]
+            if lock.is_complete:
+                edges = [Edge(name) for name in lock.packages]
             return Wishes(pinned(lock, edges, environment), notes=tuple(notes))
         notes.append(_not_in_lock(lock, lacking))
     return Wishes(_lines((*project, *listed)), _lines(constraints), tuple(notes))
@@ -74,8 +87,17 @@ def _read_lock(files: Manifests) -> Lock | None:
     for name, read in _LOCKS.items():
         text = files.text(name)
         if text is not None:
-            return read(name, read_toml(name, text))
+            parse = _read_json if name.startswith(_PIPFILE) else read_toml
+            return read(name, parse(name, text))
     return None
+
+
+def _read_json(path: str, text: str) -> Table:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} is not valid JSON: {error}", "lock again") from error
+    return document if isinstance(document, dict) else {}
 
 
 def _not_in_lock(lock: Lock, lacking: Sequence[str]) -> str:

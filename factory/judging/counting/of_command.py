@@ -18,15 +18,20 @@ def tests_of(ended: Ended) -> CountedTests | None:
 
     Summaries may be anywhere in an output, so the logs are read where memory holds only a part.
     """
-    streams = (ended.stdout, ended.stderr)
-    counted = count_tests("\n".join(map(_whole, streams)))
-    cut = any(each.truncated and each.total_bytes > _size(each.log) for each in streams)
+    counted = count_tests("\n".join(map(_whole, (ended.stdout, ended.stderr))))
+    cut = is_cut(ended)
     if counted is None or (cut and not counted.ran):
         return None
     at_least = cut or not counted.exact
     return CountedTests(
         passed=counted.passed, failed=counted.failed, skipped=counted.skipped, at_least=at_least
     )
+
+
+def is_cut(ended: Ended) -> bool:
+    """Return whether a part of the output is neither in memory nor in the log."""
+    streams = (ended.stdout, ended.stderr)
+    return any(each.truncated and each.total_bytes > _size(each.log) for each in streams)
 
 
 def _whole(stream: Captured) -> str:

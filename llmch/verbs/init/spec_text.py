@@ -9,14 +9,10 @@ import json
 from typing import Final
 
 from llmch.verbs.init.printable import one_line, quoted
+from planner.spec.placeholders import CONSTRAINTS, REQUIREMENTS, SUMMARY
 
 _MAX_NAME: Final = 100
-_SUMMARY: Final = "Say in a few sentences what the product is, who uses it, and what for."
-_REQUIREMENTS: Final = {
-    "REQ-1": "Say one thing that the product must do, in words that a command can test.",
-    "REQ-2": "Say the next thing. Name inputs, results, and what happens when something is wrong.",
-}
-_CONSTRAINTS: Final = ("Say what limits how it is built: language, dependencies, layout.",)
+_REQUIREMENTS: Final = {f"REQ-{number}": text for number, text in enumerate(REQUIREMENTS, 1)}
 
 
 def render_spec(name: str, suffix: str) -> str:
@@ -37,7 +33,7 @@ def _yaml(title: str) -> str:
         [
             "# What is to be built. Replace the words in quotes with your own.",
             f"name: {quoted(title)}",
-            f"summary: {quoted(_SUMMARY)}",
+            f"summary: {quoted(SUMMARY)}",
             "",
             "# Orders and commits name these ids. An id stays the same when its text changes.",
             "requirements:",
@@ -45,7 +41,7 @@ def _yaml(title: str) -> str:
             "",
             "# This list can be left out.",
             "constraints:",
-            *(f"  - {quoted(each)}" for each in _CONSTRAINTS),
+            *(f"  - {quoted(each)}" for each in CONSTRAINTS),
             "",
         ]
     )
@@ -54,15 +50,15 @@ def _yaml(title: str) -> str:
 def _json(title: str) -> str:
     document = {
         "name": title,
-        "summary": _SUMMARY,
+        "summary": SUMMARY,
         "requirements": [{"id": each, "text": text} for each, text in _REQUIREMENTS.items()],
-        "constraints": list(_CONSTRAINTS),
+        "constraints": list(CONSTRAINTS),
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _markdown(title: str) -> str:
-    parts = [f"# {title}", _SUMMARY]
+    parts = [f"# {title}", SUMMARY]
     parts += ["## Requirements", "\n".join(f"- {each}" for each in _REQUIREMENTS.values())]
-    parts += ["## Constraints", "\n".join(f"- {each}" for each in _CONSTRAINTS)]
+    parts += ["## Constraints", "\n".join(f"- {each}" for each in CONSTRAINTS)]
     return "\n\n".join(parts) + "\n"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Final
+
+from shared.files.toml_text import parse_toml
 
 _PROJECT: Final = "pyproject.toml"
 _REQUIREMENTS = re.compile(r"(?:.*/)?requirements[^/]*\.txt|requirements/[^/]+\.txt")
@@ -62,8 +63,8 @@ def required_names(text: str) -> frozenset[str]:
     The file is a `pyproject.toml` or a list of requirements. Its text may be anything.
     """
     try:
-        lines = tuple(_requirements_of(tomllib.loads(text)))
-    except (tomllib.TOMLDecodeError, RecursionError):
+        lines = tuple(_requirements_of(parse_toml(text)))
+    except (ValueError, RecursionError):
         lines = tuple(
             line for line in text.splitlines() if not line.lstrip().startswith(("#", "-"))
         )

@@ -14,7 +14,8 @@ from factory.batch.order_graph import OrderGraph, derive_graph
 from shared.work_order.schemas import VERIFY_SCRIPT, WorkOrder
 from tests.harness import writing
 
-PATHS = ("a", "a/b", "a/b/c.py", "d.py", "e/f.py", "uv.lock")
+PATHS = ("a", "a/b", "a/b/c.py", "d.py", "e/f.py", "e/go.mod", "package.json", "uv.lock")
+MANIFESTS = {"e/go.mod": "e/", "package.json": "", "uv.lock": ""}
 
 
 def an_order(number: int, *writes: str, **changes: object) -> WorkOrder:
@@ -74,6 +75,19 @@ def test_a_command_that_names_a_folder_needs_who_wrote_there() -> None:
         "WO-01",
         "WO-02",
     }
+
+
+@pytest.mark.parametrize("manifest", ["package.json", "go.mod", "dev-requirements.txt", "Pipfile"])
+def test_an_order_needs_the_one_that_wrote_the_manifest_above_its_files(manifest: str) -> None:
+    orders = [an_order(1, "a.py"), an_order(2, manifest), an_order(3, "src/b.py")]
+    assert needed(orders, 2) == {"WO-02"}
+    assert needed(orders, 1) == set()
+
+
+def test_a_manifest_of_another_part_concerns_no_order() -> None:
+    part = an_order(1, "parts/one/package.json")
+    assert needed([part, an_order(2, "parts/two/a.js")], 1) == set()
+    assert needed([part, an_order(2, "parts/one/src/a.js")], 1) == {"WO-01"}
 
 
 def test_what_an_order_promises_counts_as_written() -> None:
@@ -137,8 +151,12 @@ def related(earlier: WorkOrder, later: WorkOrder) -> bool:
     writes = {*earlier.allowed_files, *(each.path for each in earlier.postconditions)}
     conditions = (*later.preconditions, *later.postconditions)
     touches = {*later.allowed_files, *later.context_files, *(each.path for each in conditions)}
-    return earlier.id in later.depends_on or any(
-        clash(one, other) for one in writes for other in touches
+    touches.add(VERIFY_SCRIPT)
+    below = [folder for path, folder in MANIFESTS.items() if path in earlier.allowed_files]
+    return (
+        earlier.id in later.depends_on
+        or any(clash(one, other) for one in writes for other in touches)
+        or any(other.startswith(folder) for folder in below for other in touches)
     )
 
 
@@ -219,6 +237,7 @@ def reading_the_ten_before() -> list[WorkOrder]:
 LARGE = {
     "independent": thousand(),
     "one file": [an_order(n, "same.py") for n in range(1, 1001)],
+    "all manifests": [an_order(n, f"part_{n % 50}/package.json") for n in range(1, 1001)],
     "all barriers": [an_order(n, "uv.lock") for n in range(1, 1001)],
     "each reads ten": reading_the_ten_before(),
     "each tests the folder": thousand(acceptance_commands=["pytest src"]),

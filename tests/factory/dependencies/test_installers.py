@@ -348,3 +348,14 @@ def test_a_program_that_is_missing_is_said_in_words(tree: Path) -> None:
 def test_a_repo_that_declares_nothing_is_told_so(tree: Path, environ: dict[str, str]) -> None:
     (note,) = prepared(tree, {}, environ).notes
     assert "found nothing to install" in note
+
+
+@pytest.mark.parametrize("lock", ["bun.lock", "bun.lockb"])
+def test_a_lock_of_bun_is_named_and_no_version_is_chosen_instead(
+    tree: Path, environ: dict[str, str], lock: str
+) -> None:
+    manifest = json.dumps({"name": "demo", "dependencies": {"left": "^1.0.0"}})
+    found = prepared(tree, {"package.json": manifest, lock: "{}"}, environ)
+    assert found.linked == ()
+    (note,) = found.notes
+    assert note.startswith(f"{lock} of Bun is not read, so nothing is prepared: install in the")

@@ -78,6 +78,20 @@ def test_an_order_that_reads_the_manifest_has_it_too(factory: Factory, target: P
     assert summary.verdict == "PASS"
 
 
+def test_so_has_an_order_that_does_not_name_the_manifest(factory: Factory, target: Path) -> None:
+    first, reply = adding()
+    second = order(2, acceptance_commands=['python -c "import lib"'])
+    replies: dict[str, list[Reply]] = {
+        "WO-01": [reply],
+        "WO-02": [proposal({"hello.txt": "hello\n"})],
+    }
+    summary = factory.run_all(
+        manifest([first, second]), replies, install_dependencies=True, max_attempts=1
+    )
+    assert [each.attempts for each in summary.orders] == [1, 1]
+    assert summary.verdict == "PASS"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -186,8 +187,43 @@ name = "colorama"
 version = "1.0"
 files = [{{file = "c.whl", hash = "{HASH}"}}]
 """
+PDM = f"""
+[metadata]
+groups = ["default"]
+lock_version = "4.5.0"
+
+[[package]]
+name = "flask"
+version = "3.0.1"
+groups = ["default"]
+dependencies = ["Jinja2>=3", "colorama; sys_platform == 'win32'", "no requirement"]
+files = [{{file = "f-3-any.whl", hash = "{HASH}"}}, {{file = "f.tar.gz", hash = "{OTHER}"}}]
+
+[[package]]
+name = "jinja2"
+version = "3.1.0"
+files = [{{url = "https://x/j.whl", hash = "{HASH}"}}, {{file = "k.whl", hash = "{OTHER}"}}]
+
+[[package]]
+name = "jinja2"
+version = "3.1.0"
+extras = ["i18n"]
+dependencies = ["babel>=2.7", "jinja2==3.1.0"]
+files = [{{file = "j.whl", hash = "{HASH}"}}]
+
+[[package]]
+name = "babel"
+version = "2.9"
+files = [{{file = "b.whl", hash = "{HASH}"}}]
+
+[[package]]
+name = "colorama"
+version = "1.0"
+marker = "sys_platform == 'win32'"
+files = [{{file = "c.whl", hash = "{HASH}"}}]
+"""
 FLASK = "[project]\nname = 'demo'\ndependencies = ['flask>=3']\n"
-LOCKS = [("uv.lock", UV), ("poetry.lock", POETRY)]
+LOCKS = [("uv.lock", UV), ("poetry.lock", POETRY), ("pdm.lock", PDM)]
 
 
 @pytest.mark.parametrize(("name", "lock"), LOCKS)
@@ -227,6 +263,8 @@ def test_a_locked_package_without_a_hash_is_refused_by_name(
         ("uv.lock", "source = { git = 'https://example.com/x' }"),
         ("uv.lock", "source = { path = '../x.whl' }"),
         ("poetry.lock", "[package.source]\ntype = 'git'\nurl = 'https://example.com/x'"),
+        ("pdm.lock", "git = 'https://example.com/x'\nrevision = 'abc'"),
+        ("pdm.lock", "path = './x.whl'"),
     ],
 )
 def test_a_locked_package_from_elsewhere_is_refused_by_name(
@@ -235,6 +273,91 @@ def test_a_locked_package_from_elsewhere_is_refused_by_name(
     lock = f"[[package]]\nname = 'evil'\nversion = '1'\n{source}\n"
     with pytest.raises(InvalidInput, match=f"{name}: evil comes from"):
         wishes(tmp_path, {"pyproject.toml": FLASK, name: lock})
+
+
+def test_the_extras_of_a_package_are_entries_of_their_own_in_pdm(tmp_path: Path) -> None:
+    project = "[project]\nname = 'demo'\ndependencies = ['jinja2[I18N]']\n"
+    found = wishes(tmp_path, {"pyproject.toml": project, "pdm.lock": PDM})
+    assert [each.partition(" ")[0] for each in found.lines] == ["babel==2.9", "jinja2==3.1.0"]
+
+
+PIPFILE = """
+[[source]]
+url = "https://pypi.org/simple"
+
+[packages]
+Flask = "*"
+colorama = {version = ">=1,<2", sys_platform = "== 'win32'"}
+rich = {version = "~=13.0", extras = ["jupyter"], markers = "python_version > '3'"}
+
+[dev-packages]
+pytest = "==8.1"
+"""
+
+
+def pipfile_lock(**entries: object) -> str:
+    flask = {"hashes": [HASH, "md5:no"], "version": "==3.0.1", "index": "pypi"}
+    windows = {"hashes": [HASH], "version": "==1.0", "markers": "sys_platform == 'win32'"}
+    locked = {"flask": flask, "colorama": windows, "rich": flask, "jinja2": flask, **entries}
+    return json.dumps({"_meta": {}, "default": locked, "develop": {"pytest": flask}})
+
+
+def test_a_pipfile_is_read_without_its_lock(tmp_path: Path) -> None:
+    assert wishes(tmp_path, {"Pipfile": PIPFILE}).lines == (
+        "Flask",
+        "colorama>=1,<2 ; sys_platform == 'win32'",
+        "pytest==8.1",
+        "rich[jupyter]~=13.0 ; python_version > '3'",
+    )
+
+
+def test_all_that_pipenv_locked_is_installed_with_its_hashes(tmp_path: Path) -> None:
+    found = wishes(tmp_path, {"Pipfile": PIPFILE, "Pipfile.lock": pipfile_lock()})
+    named = ("flask", "jinja2", "pytest", "rich")
+    assert found.lines == tuple(f"{name}==3.0.1 --hash={HASH}" for name in named)
+    assert found.notes == ()
+
+
+def test_a_pipfile_that_was_changed_since_is_said_to_be_ahead_of_its_lock(tmp_path: Path) -> None:
+    changed = PIPFILE + 'httpx = "*"\n'
+    found = wishes(tmp_path, {"Pipfile": changed, "Pipfile.lock": pipfile_lock()})
+    assert "httpx" in found.lines
+    assert found.notes[0].startswith("Pipfile.lock does not have httpx")
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"git": "https://example.com/x", "ref": "a"}, "flask comes from git"),
+        ({"path": ".", "editable": True}, "flask comes from path"),
+        ({"file": "https://example.com/x.whl"}, "flask comes from file"),
+        ({"version": "==1.0"}, "flask 1.0 has no sha256"),
+        ({"version": "==1.0 --index-url x", "hashes": [HASH]}, "is no package"),
+        (["flask"], "is no package"),
+    ],
+)
+def test_what_pipenv_locked_from_elsewhere_is_refused(
+    tmp_path: Path, entry: object, words: str
+) -> None:
+    files = {"Pipfile": PIPFILE, "Pipfile.lock": pipfile_lock(flask=entry)}
+    with pytest.raises(InvalidInput, match=words):
+        wishes(tmp_path, files)
+
+
+def test_a_pipfile_that_names_an_address_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="'x', which comes from git"):
+        wishes(tmp_path, {"Pipfile": "[packages]\nx = {git = 'https://example.com/x'}\n"})
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "[" * 50_000, '{"default": [1], "develop": {"a": 1}}'])
+def test_a_lock_of_another_form_is_refused_or_holds_nothing(tmp_path: Path, text: str) -> None:
+    files = {"Pipfile": "[packages]\nsix = '*'\n", "Pipfile.lock": text}
+    try:
+        found = wishes(tmp_path, files)
+    except InvalidInput as refused:
+        assert "Pipfile.lock" in refused.message
+    else:
+        assert found.lines == ("six",)
 
 
 @pytest.mark.parametrize(

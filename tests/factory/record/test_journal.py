@@ -83,7 +83,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(StageBegun, texts, counts, st.sampled_from(AttemptStage), st.none() | usages),
     st.builds(FailedAttempt, texts, counts, failures, st.none() | usages),
     st.builds(LandingBegun, texts, texts, texts, texts),
-    st.builds(OrderLanded, texts, texts, st.booleans()),
+    st.builds(OrderLanded, texts, texts, st.booleans(), texts),
     st.builds(
         OrderConcluded,
         texts,

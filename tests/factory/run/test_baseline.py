@@ -34,6 +34,11 @@ def with_tests(factory: Factory, text: str) -> None:
     commit_all(factory.repo, {"test_base.py": text})
 
 
+def with_documents_alone(factory: Factory, **files: str) -> None:
+    git(factory.repo, "rm", "--quiet", "-r", ".")
+    commit_all(factory.repo, {"README.md": "# Later\n", ".gitignore": "build/\n", **files})
+
+
 def base_commands(factory: Factory) -> list[str]:
     return [each.command for each in factory.seen(CommandStarted) if each.order == "base"]
 
@@ -43,6 +48,35 @@ def said_of_the_base(factory: Factory) -> str:
 
 
 # Refused, or not
+
+
+def test_a_base_without_code_may_fail_the_command_of_the_user(factory: Factory) -> None:
+    with_documents_alone(factory)
+    for branch in ("first", "second"):  # nothing is kept of a base that failed
+        summary = factory.run(order(), [GOOD], branch=branch, verify=("grep -q hello hello.txt",))
+        assert summary.verdict == "PASS"
+        assert "has no code yet: each order has to make it pass" in said_of_the_base(factory)
+        assert base_commands(factory) == ["grep -q hello hello.txt"]
+
+
+def test_the_first_order_on_such_a_base_has_to_pass_the_command(factory: Factory) -> None:
+    with_documents_alone(factory)
+    summary = factory.run(order(), [GOOD], verify=("test -f other.txt",), max_attempts=1)
+    assert stages(summary) == [Stage.VERIFY_FAILED]
+    assert factory.tip() == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [("test -f other.txt", "main.c"), ("no-such-program --all", "NOTES.md"), ("sleep 9", "a.md")],
+)
+def test_code_a_missing_program_and_a_time_out_are_refused_all_the_same(
+    factory: Factory, command: str, path: str
+) -> None:
+    with_documents_alone(factory, **{path: "x\n"})
+    with pytest.raises(PreflightRefused, match="verification is red on the base"):
+        factory.run(order(), [], verify=(command,), timeout_seconds=2)
+    assert factory.model.requests == []
 
 
 def test_a_red_base_is_refused_before_a_model_is_asked(factory: Factory) -> None:

@@ -18,7 +18,7 @@ from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import Settings
 from tests.factory.batch.batching import each_writes, step, wrote
 from tests.fakes import ScriptedModel, proposal
-from tests.harness import Factory, commit_all, manifest, order, write_plan, writing
+from tests.harness import Factory, commit_all, git, manifest, order, write_plan, writing
 
 WORDS = ("expected cost", "worst case")
 
@@ -90,6 +90,9 @@ def test_the_files_of_the_repo_count(factory: Factory) -> None:
     after = forecast_plan(folder, factory.repo, settings)
     assert after.expected.input_tokens - before.expected.input_tokens > 10_000
     assert before == forecast_plan(folder, None, settings)
+    git(factory.repo, "branch", "short", "HEAD~1")
+    assert forecast_plan(folder, factory.repo, settings, "short") == before
+    assert forecast_plan(folder, factory.repo, settings, "not-there") == after
 
 
 def test_a_folder_that_is_no_repo_has_no_files(factory: Factory, tmp_path: Path) -> None:

@@ -106,6 +106,68 @@ def test_an_order_that_leaves_no_test_fails(factory: Factory, left: str) -> None
     assert factory.tip() == ""
 
 
+QUIET = "python -m unittest discover 2>/dev/null\n"
+SILENCED = (
+    "`bash scripts/verify.sh` ran 2 tests before this order; after it, its output does not say how "
+    "many"
+)
+
+
+def silencing(**changes: Any) -> tuple[Json, Reply]:
+    """Return an order that rewrites the script so that no count is printed, and its reply."""
+    script = "scripts/verify.sh"
+    acceptance = f"test -f {script}"
+    document = order(
+        allowed_files=[script],
+        context_files=[script],
+        acceptance_commands=[acceptance],
+        regression=[acceptance],
+        **changes,
+    )
+    return document, proposal({script: QUIET})
+
+
+def test_an_order_after_which_no_test_is_seen_to_run_fails(factory: Factory) -> None:
+    with_tests(factory)
+    document, reply = silencing()
+    summary = factory.run(document, [reply], max_attempts=1)
+    assert stages(summary) == [Stage.VERIFY_FAILED]
+    assert summary.failure is not None
+    assert summary.failure.excerpt.startswith(f"{SILENCED}. Nothing shows that a test ran")
+    assert summary.failure.command == SCRIPT
+    assert factory.tip() == ""
+
+
+def test_an_order_that_says_that_it_changes_something_may_silence_its_tests(
+    factory: Factory,
+) -> None:
+    with_tests(factory)
+    document, reply = silencing(changes=["scripts/verify.sh"])
+    summary = factory.run(document, [reply])
+    assert (summary.verdict, summary.warnings) == ("PASS", (SILENCED,))
+
+
+def test_a_command_that_falls_silent_beside_one_that_counts_is_a_warning(factory: Factory) -> None:
+    with_tests(factory)
+    both = (SCRIPT, "python -m unittest test_base")
+    document, reply = silencing()
+    summary = factory.run(document, [reply], verify=both)
+    assert (summary.verdict, summary.warnings) == ("PASS", (SILENCED,))
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
+def test_a_test_script_that_falls_silent_is_a_warning(factory: Factory) -> None:
+    (factory.repo / "scripts/verify.sh").unlink()
+    loud = '{"name": "calc", "scripts": {"test": "node --test"}}\n'
+    test = "require('node:test').test('adds', () => {});\n"
+    commit_all(factory.repo, {"package.json": loud, "new.test.js": test})
+    document = writing("package.json", context_files=["package.json"])
+    quiet = loud.replace("--test", "--test > /dev/null")
+    summary = factory.run(document, [proposal({"package.json": quiet})])
+    words = "`npm test` ran 1 test before this order; after it, its output does not say how many"
+    assert (summary.verdict, words in summary.warnings) == ("PASS", True)
+
+
 def test_a_base_that_was_verified_before_is_compared_too(factory: Factory) -> None:
     with_tests(factory)
     factory.run(order(), [GOOD], branch="first")

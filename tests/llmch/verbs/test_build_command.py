@@ -72,6 +72,20 @@ def test_the_same_command_again_plans_nothing_anew_and_goes_on(
     assert len(server.received) == 1
 
 
+def test_the_clean_up_after_a_run_that_was_cut_off_is_reported_once(
+    build: Build, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, PLAN, ONE, STRAY, STRAY):
+        assert build().code == 1
+    journal = repo / ".git/llmch/journal.jsonl"
+    journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:-1]))
+    (record,) = (cwd / "artifacts/factory").glob("*/run.json")
+    record.write_text(json.dumps({**json.loads(record.read_text()), "status": "running"}))
+    with model_server(monkeypatch, TWO):
+        said = build()
+    assert (said.code, said.out.count("cleaning up after it")) == (0, 1)
+
+
 def test_another_spec_is_another_plan(
     build: Build, spec: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,6 +94,19 @@ def test_another_spec_is_another_plan(
     spec.write_text("# Two other files\n")
     with model_server(monkeypatch, PLAN) as server:
         build()
+    assert server.received[0].path == "/v1/responses"
+
+
+def test_a_template_of_the_users_own_counts_by_its_text(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    template = tmp_path / "template.md"
+    template.write_text("Plan this:\n{{PRODUCT_SPEC}}\n")
+    with model_server(monkeypatch, PLAN, ONE, TWO):
+        assert build("--template", template).code == 0
+    template.write_text("Plan that:\n{{PRODUCT_SPEC}}\n")
+    with model_server(monkeypatch, PLAN) as server:
+        build("--template", template)
     assert server.received[0].path == "/v1/responses"
 
 
@@ -220,6 +247,20 @@ def test_the_base_is_that_of_the_branch_that_is_named(
     assert server.received == []
     with model_server(monkeypatch, PLAN, ONE, TWO):
         assert build("--branch", "green").code == 0
+
+
+def test_the_plan_is_made_for_the_commit_that_the_orders_start_from(
+    build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit_all(repo, {"earlier.txt": "x\n"})
+    start = git(repo, "rev-parse", "HEAD")
+    git(repo, "rm", "--quiet", "earlier.txt")
+    commit_all(repo, {"later.txt": "x\n"})
+    with model_server(monkeypatch, PLAN, ONE, TWO) as server:
+        assert build("--commit-hash", start).code == 0
+    asked = json.dumps(server.received[0].body)
+    assert "earlier.txt" in asked
+    assert "later.txt" not in asked
 
 
 @pytest.mark.parametrize(

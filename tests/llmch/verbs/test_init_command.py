@@ -14,7 +14,9 @@ import pytest
 from llmch.verbs.init.config_text import render_config
 from llmch.verbs.init.place import GitState, Place
 from llmch.verbs.init.spec_text import render_spec
+from planner.spec.placeholders import CONSTRAINTS, REQUIREMENTS, SUMMARY
 from planner.spec.read import read_spec
+from shared.errors import InvalidInput
 from shared.projects.base import Project, VerifyCommand
 from shared.settings.loading import load_settings
 from tests.harness import as_ordinary_user, git, order
@@ -40,6 +42,13 @@ EVIL = Place(
     (VerifyCommand("run" + HOSTILE, HOSTILE),),
     (HOSTILE,),
 )
+
+
+def edited(text: str) -> str:
+    """Return a specification as a person has edited it: each sentence of llmch's is another one."""
+    for number, sentence in enumerate((SUMMARY, *REQUIREMENTS, *CONSTRAINTS)):
+        text = text.replace(sentence, f"Sentence {number} of a person.")
+    return text
 
 
 def settings_of(folder: Path, text: str) -> object:
@@ -164,6 +173,7 @@ def test_where_one_file_cannot_be_written_none_is(say: Say, cwd: Path) -> None:
 @pytest.mark.parametrize("name", ["spec.yaml", "spec.yml", "spec.json", "spec.md", "spec"])
 def test_the_specification_is_read_with_its_requirements(say: Say, cwd: Path, name: str) -> None:
     assert say("init", "--spec", name).code == 0
+    (cwd / name).write_text(edited((cwd / name).read_text()))
     spec = read_spec(cwd / name)
     assert spec.title == "cwd"
     assert len(spec.requirements) >= 2
@@ -176,10 +186,39 @@ def test_the_specification_is_read_with_its_requirements(say: Say, cwd: Path, na
 @pytest.mark.parametrize("suffix", [".yaml", ".json", ".md"])
 def test_any_name_makes_a_specification(tmp_path: Path, name: str, suffix: str) -> None:
     path = tmp_path / f"spec{suffix}"
-    path.write_text(render_spec(name, suffix))
+    path.write_text(edited(render_spec(name, suffix)))
     spec = read_spec(path)
     assert len(spec.requirements) >= 2
     assert spec.title.isprintable()
+
+
+@pytest.mark.parametrize("name", ["spec.yaml", "spec.json", "spec.md"])
+@pytest.mark.parametrize("verb", ["plan", "build"])
+def test_a_specification_that_nobody_edited_is_refused_before_a_model_is_asked(
+    repo: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    verb: str,
+    name: str,
+) -> None:
+    say = say_in(repo, capsys)
+    say("init", "--spec", name)
+    with model_server(monkeypatch) as server:
+        said = say(verb, "--spec", name, "--json")
+    assert (said.code, server.received) == (2, [])
+    assert said.error["message"].startswith(f"spec {name} still has words that `llmch init` wrote:")
+    assert "4 such sentences" in said.error["hint"]
+
+
+def test_one_sentence_that_is_left_is_named(cwd: Path) -> None:
+    path = cwd / "spec.yaml"
+    text = edited(render_spec("shop", ".yaml"))
+    path.write_text(text.replace("Sentence 2 of a person.", REQUIREMENTS[1]))
+    with pytest.raises(InvalidInput, match="Say the next thing") as refused:
+        read_spec(path)
+    assert "such sentences" not in refused.value.hint
+    path.write_text(text + f"\n# {REQUIREMENTS[1]} (no longer)\n")
+    assert read_spec(path).requirements
 
 
 def test_the_settings_are_read_and_change_nothing(fresh: Path) -> None:
@@ -233,6 +272,7 @@ def test_the_steps_lead_to_a_commit(
                 assert said.code == 0, said.out + said.err
             else:
                 assert (program, words) == ("edit", ["spec.yaml"])
+                (fresh / "spec.yaml").write_text(edited((fresh / "spec.yaml").read_text()))
     (branch,) = git(fresh, "branch", "--list", "factory/*").split()
     assert git(fresh, "show", f"{branch}:hello.txt") == "hello"
 

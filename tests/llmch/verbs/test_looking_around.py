@@ -25,6 +25,8 @@ from tests.llmch.command_line import (
 )
 from tests.shared.llm.scripted_server import Silence, scripted_server
 
+PROOF = "verified by bash scripts/verify.sh"
+
 
 @pytest.fixture
 def workdir(cwd: Path) -> Path:
@@ -53,6 +55,7 @@ def test_the_status_of_a_run_that_is_over(say: Say, half_done: Path) -> None:
     assert said.code == 0
     one, two = (line for line in said.out.splitlines() if line.startswith("WO-"))
     assert git(half_done, "rev-parse", factory_branch(half_done))[:10] in one
+    assert one.endswith(f", {PROOF}")
     assert "write_scope_violation" in two
     why = said.out.partition("last failure of WO-02 (attempt 1): ")[2].splitlines()
     assert why[0] == "write_scope_violation"
@@ -78,6 +81,7 @@ def test_the_status_for_programs(say: Say, half_done: Path) -> None:
     assert (document["state"], document["branch"]) == ("ended", factory_branch(half_done))
     assert [each["id"] for each in document["orders"]] == ["WO-01", "WO-02"]
     assert document["usage"]["calls"] == 2
+    assert [each["proof"] for each in document["orders"]] == [PROOF, None]
 
 
 def test_a_repo_that_nothing_has_run_on(say: Say, repo: Path) -> None:

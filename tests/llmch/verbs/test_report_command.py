@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes import proposal
-from tests.harness import Factory, manifest, order, write_plan
+from tests.harness import Factory, git, manifest, order, write_plan
 from tests.llmch.command_line import Say
 
 REQUIREMENTS = [
@@ -43,18 +43,22 @@ def test_a_landed_order_is_found_by_its_trailer(
     said = say("report", "--coverage", plan_folder, "--repo", factory.repo, "--json")
     first, second = said.document["requirements"]
     assert first["orders"][0]["commits"] == [tip]
+    assert first["orders"][0]["proofs"] == ["verified by bash scripts/verify.sh"]
     assert (second["orders"], said.document["uncovered"]) == ([], 1)
     shown = say("report", "--coverage", plan_folder, "--repo", factory.repo).out
     assert shown.splitlines()[:4] == [
         "R1 (line 3) Say hello.",
         "    WO-01  Say hello",
         "        $ test -f hello.txt",
-        f"        commit {tip[:10]}",
+        f"        commit {tip[:10]}, verified by bash scripts/verify.sh",
     ]
     alone = say("report", "--coverage", factory.repo)
     assert alone.code == 0
     assert "R1" in alone.out
-    assert f"commit {tip[:10]}" in alone.out
+    assert f"commit {tip[:10]}, verified by" in alone.out
+    git(factory.repo, "notes", "--ref=llmch", "remove", tip)
+    without = say("report", "--coverage", factory.repo, "--json").document["requirements"]
+    assert without[0]["orders"][0]["proofs"] == [""]
 
 
 def test_another_plans_order_of_the_same_id_does_not_count(

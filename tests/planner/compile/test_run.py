@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from planner.known_plans import plan_identity
 from planner.plan.target import Allowed
 from planner.run import PlanResult, plan_document
 from shared.errors import CommandFailed, InvalidInput
-from shared.work_order.hashing import manifest_sha256
+from shared.work_order.hashing import canonical_json, manifest_sha256, sha256_bytes
 from tests.harness import commit_all, git
 from tests.planner.planning import Planner
 from tests.planner.plans import creating, exists, order, plan, requiring
@@ -253,6 +254,24 @@ def test_a_plan_on_file_counts_only_where_it_had_to_pass_the_same(planner: Plann
     assert {plan_identity(planner.options(**variant)) for variant in same} == {
         plan_identity(planner.options())
     }
+
+
+def test_llmchs_own_template_is_no_part_of_what_a_plan_on_file_is_found_by(
+    planner: Planner,
+) -> None:
+    """Another version, with another template, goes on with the plan: its key stays the same."""
+    planner.spec.write_text("# Greeter\n")
+    sha256 = hashlib.sha256(b"# Greeter\n").hexdigest()
+    inputs: Any = {
+        "spec": sha256,
+        "template": None,
+        "model": "scripted",
+        "reasoning_effort": "medium",
+        "require_coverage": False,
+        "programs": [],
+        "dependencies": [],
+    }
+    assert plan_identity(planner.options()) == sha256_bytes(canonical_json(inputs))
 
 
 def test_the_manifests_hash_recomputes_from_its_file(planner: Planner) -> None:

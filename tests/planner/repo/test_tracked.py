@@ -27,9 +27,14 @@ def repo(tmp_path: Path) -> Path:
     return folder
 
 
-def texts_of(repo: Path, branch: str | None, events: list[Event] | None = None) -> dict[str, str]:
+def texts_of(
+    repo: Path,
+    branch: str | None,
+    events: list[Event] | None = None,
+    start: str | None = None,
+) -> dict[str, str]:
     heard = events if events is not None else []
-    return dict(open_tree(repo, branch, (), heard.append).files)
+    return dict(open_tree(repo, branch, (), heard.append, start).files)
 
 
 def test_without_a_branch_the_checkout_is_read(repo: Path) -> None:
@@ -60,6 +65,25 @@ def test_a_branch_that_does_not_exist_is_reported_and_the_checkout_read(
     assert noted.message == (
         f"branch {name!r} does not exist yet: the files of the checkout are read"
     )
+
+
+def test_a_plan_that_starts_at_a_commit_reads_its_files(repo: Path) -> None:
+    start = git(repo, "rev-parse", "work")
+    assert texts_of(repo, None, start=start[:12])["a.txt"] == "work\n"
+    events: list[Event] = []
+    assert texts_of(repo, "new", events, start)["a.txt"] == "work\n"
+    (noted,) = [each for each in events if isinstance(each, Noted)]
+    assert noted.message.endswith(f"the files of {start} are read")
+
+
+def test_a_branch_that_exists_goes_before_the_commit_to_start_from(repo: Path) -> None:
+    assert texts_of(repo, "main", start="work") == {"a.txt": "main\n"}
+
+
+@pytest.mark.parametrize("start", ["0" * 40, "nowhere", "--all", ""])
+def test_a_start_that_names_no_commit_is_refused(repo: Path, start: str) -> None:
+    with pytest.raises(InvalidInput, match="does not name a commit"):
+        texts_of(repo, None, start=start)
 
 
 def test_a_folder_without_a_repo_is_refused(tmp_path: Path) -> None:

@@ -324,6 +324,9 @@ def test_a_note_replaces_the_one_before(asked: Git, repo: Path) -> None:
     for text in ("one", "two"):
         commits.add_note(asked, "refs/notes/llmch", head, text, FACTS)
     assert git(repo, "notes", "--ref=llmch", "show", head) == "two"
+    assert commits.notes(asked, "refs/notes/llmch", {head}) == {head: "two\n"}
+    assert commits.notes(asked, "refs/notes/llmch", {"0" * 40}) == {}
+    assert commits.notes(asked, "refs/notes/nobody", {head}) == {}
 
 
 # Filters

@@ -1,0 +1,218 @@
+"""Judges a tree by verification, postconditions and acceptance.
+
+The tree is what a proposal wrote or, later, what a landing merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from factory.judging.brief import brief_of, brief_of_fault, brief_of_success, with_facts
+from factory.judging.commands import Judging, observe, record_results, run_check
+from factory.judging.counting.of_command import is_cut
+from factory.judging.declared import follow_manifests, not_installed
+from factory.judging.environment import find_fault
+from factory.judging.excerpt import cut
+from factory.judging.failure.account import account_of
+from factory.judging.known_commits import NOTHING_KNOWN, KnownCommit
+from factory.judging.known_red import NOTHING_RED, KnownRed, RedCheck, more_failures
+from factory.judging.proof import (
+    FewerTests,
+    find_fewer_tests,
+    verified_by,
+    warnings_on,
+    why_nothing_is_proven,
+)
+from factory.judging.surroundings import surroundings_of
+from factory.judging.tampering import describe_tampering
+from factory.judging.unending import likely_cause
+from factory.judging.verification import Check, parse_check
+from factory.judging.verification_key import verification_key
+from factory.orders.documents import CmdResult, FailureBrief
+from factory.orders.stages import AttemptStage, Stage
+from factory.orders.verified_by import CountedTests
+from factory.proposal.scope import FileKind, FileState
+from factory.repo.path_names import name_paths
+from factory.sandbox import Cause, Ended
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Hold the results of the commands; `brief` says what failed, if anything did.
+
+    `known` is what the verification showed, and `warnings` are what a person should know of checks
+    that passed. `verified` is the key of the verification; empty where not all of it passed.
+    """
+
+    verify: tuple[CmdResult, ...]
+    acceptance: tuple[CmdResult, ...]
+    brief: FailureBrief | None
+    known: KnownCommit = NOTHING_KNOWN
+    verified: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Phase:
+    """Hold one series of commands, their results, and the brief of a failure.
+
+    `known` is what may fail, and `red` collects what of it did. `tests` collects the tests that
+    commands reported, and `silent` the commands that succeeded and reported none.
+    """
+
+    stage: Stage
+    purpose: AttemptStage
+    known: KnownRed = NOTHING_RED
+    results: list[CmdResult] = field(default_factory=list)
+    red: dict[str, RedCheck] = field(default_factory=dict)
+    tests: dict[str, CountedTests] = field(default_factory=dict)
+    silent: set[str] = field(default_factory=set)
+    brief: FailureBrief | None = None
+
+
+def run_checks(judging: Judging) -> Judgement:
+    """Run every check up to the first that fails. Raises `CommandFailed` if a log is refused."""
+    if refused := follow_manifests(judging.bench, judging.order):
+        return Judgement((), (), refused)
+    verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY, judging.known.red)
+    key = _verification_key(judging)  # before a command can change what it depends on
+    _run_phase(verify, judging.checks, judging)
+    fewer = find_fewer_tests(judging.known.tests, verify.tests, verify.silent)
+    if verify.brief is None and fewer is not None and fewer.is_refused(judging.order.changes):
+        verify.brief = _nothing_ran(fewer, verify, judging)
+    record_results(judging, "verify_result.json", verify.results)
+    if verify.brief:
+        return Judgement(tuple(verify.results), (), verify.brief)
+    acceptance = _Phase(Stage.ACCEPTANCE_FAILED, AttemptStage.ACCEPT)
+    missing = [
+        each.path for each in judging.order.postconditions if not judging.tree.exists(each.path)
+    ]
+    if missing:
+        problem = f"postcondition not met, no such file: {name_paths(missing)}"
+        acceptance.brief = brief_of(acceptance.stage, judging.order, judging.excerpt(problem))
+    else:
+        commands = tuple(parse_check(each) for each in judging.order.acceptance_commands)
+        _run_phase(acceptance, commands, judging)
+    record_results(judging, "acceptance_result.json", acceptance.results)
+    proof = verified_by(verify.results, acceptance.results)
+    return Judgement(
+        verify=tuple(verify.results),
+        acceptance=tuple(acceptance.results),
+        brief=acceptance.brief,
+        known=KnownCommit(KnownRed(verify.red), verify.tests),
+        verified="" if verify.red else key,
+        warnings=() if acceptance.brief else tuple(warnings_on(proof, fewer, judging.task)),
+    )
+
+
+def _verification_key(judging: Judging) -> str:
+    """Return the key of the verification; "" where its success would not be worth keeping."""
+    if judging.task.exempt or not judging.staged:
+        return ""
+    return verification_key(judging.staged, judging.checks, judging.bench, judging.options)
+
+
+def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None:
+    """Run the commands up to the first that fails; if none does, check the written files."""
+    judging.progress.begin_stage(judging.attempt, phase.purpose)
+    for number, check in enumerate(checks, 1):
+        name = f"{phase.purpose}_{number}"
+        result, ended = run_check(check, judging, phase.purpose, phase.known, name)
+        phase.results.append(result)
+        if result.tests is not None:
+            phase.tests[check.text] = result.tests
+        if check.passes(ended):
+            if result.tests is None and not is_cut(ended):
+                phase.silent.add(check.text)
+            why = why_nothing_is_proven(check.text, result.tests)
+            if why and phase.purpose is AttemptStage.ACCEPT:
+                phase.brief = brief_of_success(phase.stage, judging.order, why, result)
+                return
+            continue
+        now = RedCheck.of(ended)
+        if phase.known.allows(check.text, now):
+            phase.red[check.text] = now
+            continue
+        brief = _failed_command(phase, check, ended, judging)
+        phase.brief = _billed(_compared(brief, phase.known, now), ended, judging)
+        return
+    tampered = _changed_by_commands(judging)
+    if tampered:
+        problem = describe_tampering(tampered, judging.order)
+        phase.brief = brief_of(phase.stage, judging.order, judging.excerpt(problem))
+
+
+def _nothing_ran(fewer: FewerTests, phase: _Phase, judging: Judging) -> FailureBrief:
+    """Return the brief of a verification that succeeded without a test that is seen to have run."""
+    why = f"{fewer.describe()}."
+    if fewer.now is None:
+        why += " Nothing shows that a test ran: have the test runner print its summary as before."
+    ran = zip(judging.checks, phase.results, strict=False)
+    named = (result for check, result in ran if check.text == fewer.command)
+    return brief_of_success(phase.stage, judging.order, why, next(named, phase.results[-1]))
+
+
+def _compared(brief: FailureBrief, known: KnownRed, now: RedCheck) -> FailureBrief:
+    """Return the brief with a first line on what fails beyond what failed before the order."""
+    before = known.checks.get(brief.command or "")
+    if before is None:
+        return brief
+    account = f"{more_failures(before, now)}\n{brief.primary_error_excerpt}"
+    return brief.model_copy(update={"primary_error_excerpt": cut(account)})
+
+
+def _billed(brief: FailureBrief, ended: Ended, judging: Judging) -> FailureBrief:
+    """Return the brief as a fault of the environment, if that is what made the command fail."""
+    around = surroundings_of(judging.bench, judging.options, judging.task.base, judging.written)
+    fault = find_fault(ended, around)
+    if fault is not None:
+        return brief_of_fault(fault, brief)
+    if judging.options.install_dependencies:
+        return brief
+    return with_facts(brief, not_installed(ended, judging.tree, tuple(judging.written)))
+
+
+def _failed_command(phase: _Phase, check: Check, ended: Ended, judging: Judging) -> FailureBrief:
+    account = account_of(
+        ended,
+        judging.stable(_reason(ended, judging.options.settings.timeout_seconds)),
+        judging.stable,
+        lambda argv: observe(argv, judging, f"{phase.purpose}_{len(phase.results)}_values"),
+    )
+    return brief_of(
+        phase.stage,
+        judging.order,
+        account.excerpt or "(the command printed nothing)",
+        command=check.text,
+        exit_code=ended.exit_code,
+        log=judging.name_of(account.stream.log),
+        facts=account.facts,
+    )
+
+
+def _reason(ended: Ended, timeout_seconds: float) -> str:
+    match ended.cause:
+        case Cause.EXITED:
+            return ""
+        case Cause.TIMED_OUT:
+            ended_after = f"The command was ended after {timeout_seconds:g} seconds."
+            cause = likely_cause(f"{ended.stdout.text}\n{ended.stderr.text}")
+            return f"{ended_after} {cause}".rstrip()
+        case Cause.NOT_FOUND:
+            return f"There is no program {ended.argv[0]!r} here."
+        case Cause.OUTPUT_LIMIT:
+            return "The command was ended because it printed too much."
+        case Cause.CPU_LIMIT:
+            return "The command was ended because it used too much processor time."
+        case Cause.SIGNALLED | Cause.NOT_STARTED:
+            return ended.reason or f"The command ended with {ended.cause}."
+
+
+def _changed_by_commands(judging: Judging) -> list[str]:
+    return [
+        path
+        for path, sha256 in judging.written.items()
+        # The hash alone does not decide: a missing file has the hash of an empty one.
+        if judging.tree.state_of(path) != FileState(FileKind.FILE, sha256)
+    ]

@@ -1,0 +1,81 @@
+"""What the outline of a repo's files costs, which the planner's model is shown."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+import tree_sitter_go
+import tree_sitter_javascript
+import tree_sitter_rust
+import tree_sitter_typescript
+
+from shared.languages.registry import LANGUAGES
+from shared.languages.syntax_tree import parse
+from tests.bench.measure import cpu_seconds_of, interleave
+from tests.bench.rows import Aim, Row, Section
+from tests.bench.setting import Bench
+
+_OUTLINERS: Final = tuple(each.outliner for each in LANGUAGES)
+_BYTES: Final = 200_000  # of code in each language
+_LIMIT: Final = 3  # times the reading of the syntax tree
+# By language: one of the declarations that the code is made of.
+_CODE: Final = {
+    "Python": "def f{0}(a: int, b: str = '') -> int:\n    return a + len(b) + {0}\n\n\n",
+    "JavaScript": "export function f{0}(a, b = '') {{\n  return a + b.length + {0};\n}}\n\n",
+    "TypeScript": "export function f{0}(a: number, b = ''): number {{\n  return a + {0};\n}}\n\n",
+    "Go": "func F{0}(a int, b string) int {{\n\treturn a + len(b) + {0}\n}}\n\n",
+    "Rust": "pub fn f{0}(a: usize, b: &str) -> usize {{\n    a + b.len() + {0}\n}}\n\n",
+}
+
+_PARSED: Final[Mapping[str, Callable[[str], object]]] = {
+    "Python": ast.parse,
+    "JavaScript": partial(parse, tree_sitter_javascript.language),
+    "TypeScript": partial(parse, tree_sitter_typescript.language_typescript),
+    "Go": partial(parse, tree_sitter_go.language),
+    "Rust": partial(parse, tree_sitter_rust.language),
+}
+
+
+def measure_outlines(bench: Bench) -> Section:
+    """Return a row for each language, beside reading the same text as a syntax tree."""
+    cases: dict[str, Callable[[], float]] = {}
+    for outliner in _OUTLINERS:
+        code = _code_of(outliner.name)
+        path = f"file{outliner.outlined[0]}"
+        outline = partial(_outline, partial(outliner.public_names, path, code))
+        cases[outliner.name] = partial(cpu_seconds_of, outline)
+        cases[f"floor {outliner.name}"] = partial(
+            cpu_seconds_of, partial(_PARSED[outliner.name], code)
+        )
+    for case in cases.values():
+        case()
+    taken = interleave(cases, bench.rounds(9))
+    return Section(
+        "Outlines: 200 KB of code in one file",
+        tuple(
+            Row(
+                name=outliner.name,
+                value=taken[outliner.name].median * 1000,
+                unit="ms",
+                floor=taken[f"floor {outliner.name}"].median * 1000,
+                floor_name="its syntax tree read",
+                aim=Aim(_LIMIT),
+                noise=taken[outliner.name].noise,
+                notes="processor time",
+            )
+            for outliner in _OUTLINERS
+        ),
+    )
+
+
+def _code_of(language: str) -> str:
+    head = "package main\n\n" if language == "Go" else ""
+    one = _CODE[language]
+    return head + "".join(one.format(number) for number in range(_BYTES // len(one)))
+
+
+def _outline(names: Callable[[], tuple[str, ...] | None]) -> None:
+    assert names(), "the code has an outline"
