@@ -33,6 +33,12 @@ def needs_node_tools() -> pytest.MarkDecorator:
     return pytest.mark.skipif(not there, reason="needs tsc: make build/node/.installed")
 
 
+def needs_sandbox() -> pytest.MarkDecorator:
+    """Return a mark that skips a test where no sandbox works."""
+    without = all(each.problem for each in find_backends())
+    return pytest.mark.skipif(without, reason="no sandbox works on this machine")
+
+
 @pytest.fixture(params=[Backend.BWRAP, Backend.LANDLOCK])
 def sandbox(request: pytest.FixtureRequest) -> SandboxSettings:
     """Return the settings of a sandbox that works here; one that does not is skipped by name."""

@@ -1,4 +1,4 @@
-"""Small projects in four languages, each with a dependency and tests, and what an order makes of it.
+"""Small projects in four languages, each with a dependency, and an order with several proposals.
 
 Each lies in a repo as a person has it: a manifest and a lock, the dependency in a registry on this
 machine (for TypeScript in `node_modules`), and no `scripts/verify.sh`.

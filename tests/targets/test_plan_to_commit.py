@@ -83,8 +83,9 @@ def test_a_plan_lands_and_what_breaks_a_test_does_not(
         assert wrong not in target.files.values() and wrong != target.right
         with model_server(monkeypatch, blocks(target.writing(wrong))):
             said = say(*flags, "--branch", "work")
+        assert said.code == 1, said.out + said.err
         (order,) = said.document["orders"]
-        assert (said.code, said.document["verdict"]) == (1, "FAIL")
+        assert said.document["verdict"] == "FAIL"
         assert order["failure"]["stage"] == Stage.VERIFY_FAILED
         assert order["failure"]["command"] == [*target.verified_by][-1]
         assert git(checkout, "branch", "--list", "work") == ""
