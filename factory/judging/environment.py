@@ -60,7 +60,8 @@ _UNKNOWN_OPTIONS = re.compile(
 _MISSING_PLUGINS = re.compile(r"^ERROR: Missing required plugins: ([\w.-]+)", re.MULTILINE)
 _NODE_MISSING = re.compile(r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)")
 _NODE_REMEDY: Final = (
-    "install the packages in the checkout (`npm install`), whose node_modules commands then see"
+    "install the packages in the checkout (`npm install`), whose node_modules commands then see, "
+    "or pass --deps auto, which installs what the lock names"
 )
 _TOOLS: Final = frozenset({"pip", "pytest"})  # what verification runs, declared or not
 _NO_NETWORK = re.compile(

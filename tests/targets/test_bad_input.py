@@ -16,15 +16,9 @@ import pytest
 from tests.factory.dependencies.registries import NpmRegistry, npm_registry
 from tests.factory.sandbox.toolchains import homes
 from tests.harness import commit_all, git, order
-from tests.llmch.command_line import (
-    Said,
-    ScriptedServer,
-    model_server,
-    say_in,
-    snapshot,
-    write_reply,
-)
+from tests.llmch.command_line import Said, model_server, say_in, snapshot, write_reply
 from tests.real_tools import needs, needs_sandbox
+from tests.shared.llm.scripted_server import ScriptedServer
 
 pytestmark = needs_sandbox()
 
@@ -222,7 +216,7 @@ def test_a_toolchain_that_everybody_may_write_to_is_not_used(
     assert f"{open_folder} of your PATH, {why}" in said.err
     seen = written_below(tmp_path / "artifacts")
     assert b":/usr/bin:" in seen
-    assert open_folder.encode() not in seen
+    assert f"{open_folder}:".encode() not in seen
 
 
 def test_a_path_with_relative_empty_and_missing_entries_is_searched_without_them(

@@ -110,6 +110,8 @@ def project(request: pytest.FixtureRequest) -> Project:
 
 def take(name: str, folder: Path) -> Path:
     """Make a repo of a public project and return it."""
+    if not PUBLIC.is_dir():
+        pytest.skip("the public projects are in a checkout only")
     repo = folder / name
     repo.mkdir()
     git(repo, "init", "--quiet", "--initial-branch=main", "--template=")
