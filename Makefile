@@ -10,8 +10,21 @@ JOBS   ?= auto
 demo: $(READY)
 	$(BIN)/llmch demo $(NAME)
 
-test: $(READY)
+test: $(READY) node-tools
 	$(BIN)/python -m pytest -n $(JOBS)
+
+# Installs what tests need of npm's registry, by hash and without scripts. Without npm or network the
+# tests that need it are skipped by name.
+NODE_TOOLS := build/node
+.PHONY: node-tools
+node-tools:
+	@if ! command -v npm >/dev/null; then echo "npm is missing: tests that need its packages are skipped"; \
+	else $(MAKE) --silent $(NODE_TOOLS)/.installed || echo "npm could not install: tests that need its packages are skipped"; fi
+
+$(NODE_TOOLS)/.installed: tests/node/package-lock.json tests/node/package.json
+	rm -rf $(NODE_TOOLS) && mkdir -p $(NODE_TOOLS) && cp $^ $(NODE_TOOLS)
+	cd $(NODE_TOOLS) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 # Kills runs at every journalled step and at 200 random moments, and refuses each of their writes,
 # renames and new folders: some 1,200 scenarios, about half an hour on two cores.

@@ -39,9 +39,29 @@ _IMPORT_FAILED = re.compile(
     r"^(?:E\s+)?ModuleNotFoundError: No module named '(\w+)'\s*$", re.MULTILINE
 )
 _RUN_FAILED = re.compile(r"^\S+: No module named (\w+)\s*$", re.MULTILINE)  # python -m NAME
+# Options that many projects have in their configuration and that only a plugin of pytest knows.
+_PLUGIN_OPTIONS: Final = {
+    "--asyncio": "pytest-asyncio",
+    "--benchmark": "pytest-benchmark",
+    "--cov": "pytest-cov",
+    "--dist": "pytest-xdist",
+    "--ds": "pytest-django",
+    "--html": "pytest-html",
+    "--mypy": "pytest-mypy",
+    "--numprocesses": "pytest-xdist",
+    "--randomly": "pytest-randomly",
+    "--reruns": "pytest-rerunfailures",
+    "--timeout": "pytest-timeout",
+    "-n": "pytest-xdist",
+}
+_UNKNOWN_OPTIONS = re.compile(
+    r"^(?:ERROR: )?usage: .*\[file_or_dir\].*\n.*error: unrecognized arguments: (.+)$", re.MULTILINE
+)
+_MISSING_PLUGINS = re.compile(r"^ERROR: Missing required plugins: ([\w.-]+)", re.MULTILINE)
 _NODE_MISSING = re.compile(r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)")
 _NODE_REMEDY: Final = (
-    "install the packages in the checkout (`npm install`), whose node_modules commands then see"
+    "install the packages in the checkout (`npm install`), whose node_modules commands then see, "
+    "or pass --deps auto, which installs what the lock names"
 )
 _TOOLS: Final = frozenset({"pip", "pytest"})  # what verification runs, declared or not
 _NO_NETWORK = re.compile(
@@ -103,6 +123,7 @@ def find_fault(ended: Ended, around: Surroundings) -> Fault | None:
         _full_disk(output)
         or _missing_program(output, ended.exit_code, around)
         or _missing_module(output, around)
+        or _missing_plugin(output, around)
         or _missing_node_package(output, around)
         or _no_network(output, around)
     )
@@ -167,14 +188,17 @@ def _missing_module(output: str, around: Surroundings) -> Fault | None:
     module = next(_missing_modules(output, around), "")
     if not module:
         return None
-    ways = [f"pass --python {each} if that environment has it" for each in around.environments]
-    if provides_module(around.declared, module):
-        ways.append("pass --deps auto, which installs what the project declares")
-    else:
-        ways.append(f"install {module} in the environment of --python")
+    ways = _ways_to_install(module, provides_module(around.declared, module), around)
     return Fault(
         f"The module {module!r} is not installed for the Python of commands.", ", or ".join(ways)
     )
+
+
+def _ways_to_install(name: str, declared: bool, around: Surroundings) -> list[str]:
+    ways = [f"pass --python {each} if that environment has it" for each in around.environments]
+    if declared:
+        return [*ways, "pass --deps auto, which installs what the project declares"]
+    return [*ways, f"install {name} in the environment of --python"]
 
 
 def _missing_modules(output: str, around: Surroundings) -> Iterator[str]:
@@ -184,6 +208,32 @@ def _missing_modules(output: str, around: Surroundings) -> Iterator[str]:
     for module in _IMPORT_FAILED.findall(output):
         if provides_module(around.declared, module):
             yield module
+
+
+def _missing_plugin(output: str, around: Surroundings) -> Fault | None:
+    """Return the fault of a pytest that does not know an option, or lacks what a project demands.
+
+    An option that the proposal itself adds is its own fault.
+    """
+    plugin = next(_missing_plugins(output, around), "")
+    if not plugin:
+        return None
+    ways = _ways_to_install(plugin, plugin in around.declared, around)
+    ways.append("pass a --verify that leaves its options out (`python -m pytest -q -o addopts=`)")
+    return Fault(
+        f"The plugin {plugin!r} of pytest is not installed for the Python of commands.",
+        ", or ".join(ways),
+    )
+
+
+def _missing_plugins(output: str, around: Surroundings) -> Iterator[str]:
+    for options in _UNKNOWN_OPTIONS.findall(output):
+        for option in re.findall(r"(?:^|\s)(--?[a-z]+)", options):
+            if option in _PLUGIN_OPTIONS and not around.brought(option):
+                yield _PLUGIN_OPTIONS[option]
+    for plugin in _MISSING_PLUGINS.findall(output):
+        if not around.brought(plugin):
+            yield plugin
 
 
 def _missing_node_package(output: str, around: Surroundings) -> Fault | None:

@@ -9,7 +9,8 @@ from typing import Final
 
 from factory.judging.counting.of_command import tests_of
 from factory.judging.environment import Surroundings, find_fault
-from factory.judging.excerpt import stable_excerpt
+from factory.judging.excerpt import cut, select_lines, stable_text
+from factory.judging.failure.account import find_failures
 from factory.judging.known_commits import NOTHING_KNOWN, KnownCommit, KnownCommits
 from factory.judging.known_red import KnownRed, RedCheck
 from factory.judging.surroundings import surroundings_of
@@ -35,6 +36,7 @@ from shared.projects.verification import Verification
 
 _WHO: Final = "base"  # stands in events where an order's id would
 _SHOWN_LINES: Final = 12
+_SHOWN_CHARACTERS: Final = 600
 _TOO_SHORT: Final = "If it only needs longer, raise --timeout-seconds."
 _ALLOW: Final = "pass --allow-red to begin all the same: then no order may make more fail"
 
@@ -157,18 +159,26 @@ class Baseline:
         self, check: Check, ended: Ended, bench: Workbench, commit: str
     ) -> PreflightRefused:
         output = f"{ended.stdout.text}\n{ended.stderr.text}"
-        lines = stable_excerpt(output, bench.path_names().items()).splitlines()
+        lines = _telling_lines(stable_text(output, bench.path_names().items()))
         how = f"ended with exit code {ended.exit_code}"
         if ended.cause is not Cause.EXITED:
             why = f" ({ended.reason})" if ended.reason else ""
             how = f"failed: {str(ended.cause).replace('_', ' ')}{why}"
-        said = "".join(f"\n  | {line}" for line in lines[-_SHOWN_LINES:])
+        said = "".join(f"\n  | {line}" for line in lines)
         around = surroundings_of(bench, self.options, commit)
         return PreflightRefused(
             f"verification is red on the base {commit[:10]}, before any order: "
             f"`{check.text}` {how}{said}",
             _remedy(ended, around),
         )
+
+
+def _telling_lines(text: str) -> list[str]:
+    """Return the lines that tell what failed, or the last ones where none is known to."""
+    marked = [each.lines for each in find_failures(text.split("\n"))]
+    if marked:
+        return select_lines(text, marked, _SHOWN_CHARACTERS).splitlines()
+    return cut(text).splitlines()[-_SHOWN_LINES:]
 
 
 def _remedy(ended: Ended, around: Surroundings) -> str:

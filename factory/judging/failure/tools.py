@@ -45,14 +45,15 @@ _LESS_INDENTED = re.compile(r"\S|\s*$")
 
 TOOLS: Final = (
     Tool(
-        "node",
-        head=re.compile(r"(?:Uncaught )?(?P<message>[\w$.]*(?:Error|Exception)\b.*)$"),
-        end=re.compile(r"\s+at |Node\.js v|Require stack:"),
+        "node",  # TAP writes what a test file prints behind a #
+        head=re.compile(r"(?:# )?(?:Uncaught )?(?P<message>[\w$.]*(?:Error|Exception)\b.*)$"),
+        end=re.compile(r"(?:# ?)?(?:\s+at |Node\.js v|Require stack:)"),
         before=4,
         place=re.compile(
-            r"(?:\s+at (?:.*\()?)?(?:file://)?(?P<path>(?!node:)[^\s():]+):(?P<line>\d+)(?::\d+\)?)?$"
+            r"(?:# ?)?(?:\s+at (?:.*\()?)?(?:file://)?"
+            r"(?P<path>(?!node:)[^\s():]+):(?P<line>\d+)(?::\d+\)?)?$"
         ),
-        proof=re.compile(r"\s+at .*(?:node:|\[eval\]|\.[cm]?[jt]sx?:\d)"),
+        proof=re.compile(r"(?:# ?)?\s+at .*(?:node:|\[eval\]|\.[cm]?[jt]sx?:\d)"),
         values=re.compile(r"\s+(actual|expected): (.*[^{\[]),$"),
         told=re.compile(r"(?P<told>.*)$"),
     ),

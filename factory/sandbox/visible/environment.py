@@ -40,6 +40,9 @@ def build(
     return {
         **_for_build_tools(temporary),
         **extra,
+        # Cargo reads `.cargo/config.toml` in every folder above, and fails at one that it may see
+        # and not read, as the user's own is under Landlock. It knows no other way to stop it.
+        "__CARGO_TEST_ROOT": str(workspace),
         "PATH": path,
         "LANG": "C.UTF-8",
         "HOME": str(temporary),

@@ -16,7 +16,7 @@ REPO = Surroundings(
     declared=frozenset({"requests", "pyyaml", "scikit-learn"}),
     node_packages=frozenset({"express", "@scope/tool"}),
     written=("src/app.py",),
-    added="import made_up\ntool --now\ncurl https://new.example.org\n",
+    added="import made_up\ntool --now\naddopts = --timeout=3\ncurl https://new.example.org\n",
 )
 
 
@@ -55,6 +55,19 @@ FAULTS: dict[str, tuple[Ended, str]] = {
     "an import in pytest": (ended("E   ModuleNotFoundError: No module named 'yaml'", 2), "'yaml'"),
     "another name": (ended("ModuleNotFoundError: No module named 'sklearn'"), "'sklearn'"),
     "python -m": (ended("/opt/py/bin/python: No module named pytest"), "'pytest'"),
+    "a plugin of pytest": (
+        ended(
+            "ERROR: usage: python -m pytest [options] [file_or_dir] [file_or_dir] [...]\n"
+            "python -m pytest: error: unrecognized arguments: --cov=parse --cov-report=term\n"
+            "  inifile: .pytest.ini\n  rootdir: /repo\n",
+            4,
+        ),
+        "'pytest-cov'",
+    ),
+    "a plugin that is demanded": (
+        ended("ERROR: Missing required plugins: pytest-asyncio>=0.23\n", 4),
+        "'pytest-asyncio'",
+    ),
     "in colour": (
         ended("\x1b[31mE   ModuleNotFoundError: No module named 'yaml'\x1b[0m"),
         "'yaml'",
@@ -105,6 +118,15 @@ NO_FAULTS: dict[str, Ended] = {
     "an undeclared package of Node": ended("Error: Cannot find module 'made-up'"),
     "an assertion about a full disk": ended(
         "E   assert 'ok' == 'No space left on device'\n>   assert say() == 'Disk quota exceeded'"
+    ),
+    "an option that the model's configuration has": ended(
+        "usage: pytest [options] [file_or_dir]\npytest: error: unrecognized arguments: --timeout=3"
+    ),
+    "an option of pytest that nobody knows": ended(
+        "usage: pytest [options] [file_or_dir]\npytest: error: unrecognized arguments: --quick"
+    ),
+    "an option of another program": ended(
+        "usage: app.py\napp.py: error: unrecognized arguments: --cov"
     ),
     "a failed assertion": ended("AssertionError"),
     "a command that passed": ended("ModuleNotFoundError: No module named 'requests'", 0),

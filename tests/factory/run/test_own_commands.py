@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 import shutil
 from pathlib import Path
 
 import pytest
 
 from factory.orders.stages import Stage
-from factory.sandbox import Backend, find_backends
-from factory.sandbox.seeds import go_seed, standard_imports
-from factory.workbench.workspace import seeds_root
 from shared.errors import PreflightRefused
 from shared.events.messages import Noted
 from shared.events.order_commands import CommandStarted
 from shared.settings.sandbox import SandboxSettings
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, git, stages, writing
-from tests.once import made_once
+from tests.real_tools import add_real_rust, go_seeds, needs, sandbox
+
+__all__ = ["go_seeds", "sandbox"]
 
 Files = dict[str, str]
 
@@ -53,10 +51,6 @@ RUST: Files = {
 MAKE: Files = {"Makefile": "test:\n\tgrep -q plus add.txt\n", "add.txt": "one plus two\n"}
 
 
-def needs(program: str) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(shutil.which(program) is None, reason=f"needs {program}")
-
-
 CASES = [
     pytest.param(NODE, "add.js", " - b", ["npm test"], id="node", marks=needs("npm")),
     pytest.param(
@@ -83,36 +77,11 @@ def noted(factory: Factory) -> str:
 
 
 @pytest.fixture(autouse=True)
-def real_rust(monkeypatch: pytest.MonkeyPatch) -> None:
+def real_rust(own_surroundings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have rustup's toolchains found, though the tests have a home of their own."""
-    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
-    if (home / ".rustup").is_dir():
-        monkeypatch.setenv("RUSTUP_HOME", str(home / ".rustup"))
-        monkeypatch.setenv("CARGO_HOME", str(home / ".cargo"))
-
-
-@pytest.fixture
-def go_seeds(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Have Go's standard library compiled once for all tests."""
-    go = shutil.which("go")
-    if go is None:
-        return
-
-    def make(folder: Path) -> None:
-        sources = (text for path, text in GO.items() if path.endswith(".go"))
-        packages = standard_imports(sources, Path(go))
-        go_seed(Path(go), os.environ["PATH"], packages, folder / "kept")
-
-    seeds_root().symlink_to(made_once(tmp_path_factory, "go-seeds", make) / "kept")
-
-
-@pytest.fixture(params=[Backend.BWRAP, Backend.LANDLOCK])
-def sandbox(request: pytest.FixtureRequest) -> SandboxSettings:
-    """Return the settings of a sandbox that works here; one that does not is skipped by name."""
-    found = next(each for each in find_backends() if each.backend is request.param)
-    if found.problem:
-        pytest.skip(f"{found.backend}: {found.problem}")
-    return SandboxSettings(backend=found.backend)
+    if shutil.which("rustc"):
+        proxies = add_real_rust(own_surroundings)
+        monkeypatch.setenv("PATH", f"{proxies}:{os.environ['PATH']}")
 
 
 @pytest.mark.usefixtures("go_seeds")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from uuid import uuid4
@@ -18,11 +15,7 @@ from factory.sandbox.toolchains.search import find_toolchains
 from factory.sandbox.visible.environment import SYSTEM_PATH
 from shared.errors import SandboxUnavailable
 from tests.factory.sandbox.toolchains import homes
-from tests.once import made_once
-
-
-def needs(program: str) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not installed")
+from tests.real_tools import add_real_rust, kept_seeds, needs
 
 
 @pytest.fixture
@@ -75,26 +68,11 @@ def assert_hidden(sandbox: Sandbox, home: Path) -> None:
         assert homes.TOKEN not in run(sandbox, home, "grep", "-r", "token", str(home)).stdout.text
 
 
-def real_rust() -> Path:
-    """Return where Rust is installed; rustup's proxies look it up in the user's own home."""
-    environ = {**os.environ, "HOME": pwd.getpwuid(os.geteuid()).pw_dir}
-    argv = ["rustc", "--print", "sysroot"]
-    done = subprocess.run(argv, env=environ, capture_output=True, check=True, text=True)
-    return Path(done.stdout.strip())
-
-
 @needs("cargo")
 def test_cargo_works_behind_rustup_and_its_credentials_stay_hidden(
     home: Path, backend: Backend
 ) -> None:
-    sysroot = real_rust()
-    (home / ".rustup/toolchains").mkdir(parents=True)
-    (home / ".rustup/toolchains/stable-of-the-test").symlink_to(sysroot)
-    homes.add_file(home / ".rustup/settings.toml", 'default_toolchain = "stable-of-the-test"\n')
-    proxy = homes.add_program(home / ".cargo/bin/rustup")
-    proxy.write_text(f'#!/bin/sh\nPATH="{sysroot}/bin:$PATH" exec "$(basename "$0")" "$@"\n')
-    (home / ".cargo/bin/cargo").symlink_to("rustup")
-    sandbox = opened(backend, home, str(home / ".cargo/bin"))
+    sandbox = opened(backend, home, add_real_rust(home))
     workspace = home.parent / "workspace"
     homes.add_file(
         workspace / "Cargo.toml", '[package]\nname = "two"\nversion = "0.1.0"\nedition = "2021"\n'
@@ -125,15 +103,10 @@ def test_the_node_of_nvm_is_the_one_that_the_repo_asks_for(home: Path, backend: 
     assert_hidden(sandbox, home)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def seed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     go = Path(shutil.which("go") or "")
-
-    def make(folder: Path) -> None:
-        path = f"{go.parent}:{SYSTEM_PATH}"
-        (folder / "seed").symlink_to(go_seed(go, path, frozenset({"fmt"}), folder / "kept"))
-
-    return made_once(tmp_path_factory, "go-seed", make) / "seed"
+    return go_seed(go, "", frozenset(), kept_seeds(tmp_path_factory, go))
 
 
 @needs("go")

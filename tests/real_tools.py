@@ -1,0 +1,86 @@
+"""Real build tools for tests that have a home of their own, and the sandboxes that run them."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from factory.sandbox import Backend, find_backends
+from factory.sandbox.seeds import go_seed
+from factory.workbench.workspace import seeds_root
+from shared.settings.sandbox import SandboxSettings
+from tests.once import made_once
+
+ROOT = Path(__file__).parents[1]
+NODE_TOOLS = ROOT / "build" / "node" / "node_modules"
+"""Packages of npm's registry, which `make test` installs where it can."""
+
+
+def needs(*programs: str) -> pytest.MarkDecorator:
+    """Return a mark that skips a test where one of these programs is missing, and names it."""
+    missing = [each for each in programs if shutil.which(each) is None]
+    return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
+
+
+def needs_node_tools() -> pytest.MarkDecorator:
+    """Return a mark that skips a test where the packages of npm's registry are missing."""
+    there = (NODE_TOOLS / ".bin" / "tsc").exists()
+    return pytest.mark.skipif(not there, reason="needs tsc: make build/node/.installed")
+
+
+def needs_sandbox() -> pytest.MarkDecorator:
+    """Return a mark that skips a test where no sandbox works."""
+    without = all(each.problem for each in find_backends())
+    return pytest.mark.skipif(without, reason="no sandbox works on this machine")
+
+
+@pytest.fixture(params=[Backend.BWRAP, Backend.LANDLOCK])
+def sandbox(request: pytest.FixtureRequest) -> SandboxSettings:
+    """Return the settings of a sandbox that works here; one that does not is skipped by name."""
+    found = next(each for each in find_backends() if each.backend is request.param)
+    if found.problem:
+        pytest.skip(f"{found.backend}: {found.problem}")
+    return SandboxSettings(backend=found.backend)
+
+
+def kept_seeds(factory: pytest.TempPathFactory, go: Path) -> Path:
+    """Return a folder of seeds with the usual packages of Go, compiled once for all tests."""
+
+    def make(folder: Path) -> None:
+        go_seed(go, os.environ["PATH"], frozenset(), folder / "kept")
+
+    return made_once(factory, "go-seeds", make) / "kept"
+
+
+@pytest.fixture
+def go_seeds(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Have runs find the usual packages of Go's standard library compiled."""
+    go = shutil.which("go")
+    if go is not None:
+        seeds_root().symlink_to(kept_seeds(tmp_path_factory, Path(go)))
+
+
+def add_real_rust(home: Path) -> str:
+    """Make rustup's layout in `home`, with the Rust of this machine; return the folder for PATH."""
+    # rustup's proxies look for their toolchains in the user's own home.
+    environ = {**os.environ, "HOME": pwd.getpwuid(os.geteuid()).pw_dir}
+    argv = ["rustc", "--print", "sysroot"]
+    done = subprocess.run(argv, env=environ, capture_output=True, check=True, text=True)
+    sysroot = Path(done.stdout.strip())
+    toolchains, proxies = home / ".rustup" / "toolchains", home / ".cargo" / "bin"
+    toolchains.mkdir(parents=True)
+    proxies.mkdir(parents=True)
+    (toolchains / "stable-of-the-test").symlink_to(sysroot)
+    default = 'default_toolchain = "stable-of-the-test"\n'
+    (home / ".rustup" / "settings.toml").write_text(default)
+    proxy = proxies / "rustup"
+    proxy.write_text(f'#!/bin/sh\nPATH="{sysroot}/bin:$PATH" exec "$(basename "$0")" "$@"\n')
+    proxy.chmod(0o755)
+    for name in ("cargo", "rustc"):
+        (proxies / name).symlink_to("rustup")
+    return str(proxies)
