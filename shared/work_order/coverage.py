@@ -4,6 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
+
+
+class Asserted(StrEnum):
+    """Name what of an order asserts a requirement: a test of the plan, a command, or nothing."""
+
+    TEST = "test"
+    COMMAND = "command"
+    NOTHING = "nothing"
+
+    def describe(self) -> str:
+        """Return what can follow the id of a requirement or of an order."""
+        match self:
+            case Asserted.TEST:
+                return "asserted by a test of the plan"
+            case Asserted.COMMAND:
+                return "asserted by a command"
+            case Asserted.NOTHING:
+                return "mentioned only: no test of the plan and no command asserts it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,6 +30,7 @@ class CoveringOrder:
     """Describe an order that carries out a requirement: its acceptance commands and its commits.
 
     `proofs` says what verified each of the commits, one line each; "" where nobody recorded it.
+    `asserted_by` is `None` where the order itself is not known, but only its commits.
     """
 
     id: str
@@ -18,6 +38,7 @@ class CoveringOrder:
     commands: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
     proofs: tuple[str, ...] = ()
+    asserted_by: Asserted | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +49,12 @@ class CoveredRequirement:
     text: str = ""
     line: int | None = None
     orders: tuple[CoveringOrder, ...] = ()
+
+    @property
+    def asserted_by(self) -> Asserted | None:
+        """Return the strongest assertion of any order; `None` where no order of it is known."""
+        known = {each.asserted_by for each in self.orders}
+        return next((each for each in Asserted if each in known), None)
 
 
 def with_proofs(
