@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import textwrap
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -27,6 +28,7 @@ from shared.errors import Busy
 
 # Often enough for anyone who watches, and rarely enough that quick stages do not pay for it.
 _MOMENT_SECONDS = 0.1
+_LONGEST_PROOF = 100  # characters, in a row of the table
 _USAGE = ("calls", "input_tokens", "output_tokens")
 
 
@@ -224,9 +226,13 @@ def _remark(order: dict[str, Any], *, running: bool) -> str:
         return f"{'now' if running else 'stopped at'}: {order['doing']}"
     if order["commit"]:
         before = " (landed before)" if order["landed_before"] else ""
-        proof = f", {order['proof']}" if order["proof"] else ""
+        proof = f", {_short(order['proof'])}" if order["proof"] else ""
         return f"{order['commit'][:10]}{before}{proof}"
     return f"failed: {order['last_failure']}" if order["last_failure"] else ""
+
+
+def _short(proof: str) -> str:
+    return textwrap.shorten(proof, _LONGEST_PROOF, placeholder=" ...")
 
 
 def _tokens(usage: dict[str, Any] | None) -> int:
