@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 JOBS   ?= auto
 
-.PHONY: demo test test-kill test-live record check coverage bench bench-model format lock clean
+.PHONY: demo test node-tools test-kill test-live record check coverage bench bench-model format lock clean
 
 demo: $(READY)
 	$(BIN)/llmch demo $(NAME)
@@ -16,7 +16,6 @@ test: $(READY) node-tools
 # Installs what tests need of npm's registry, by hash and without scripts. Without npm or network the
 # tests that need it are skipped by name.
 NODE_TOOLS := build/node
-.PHONY: node-tools
 node-tools:
 	@if ! command -v npm >/dev/null; then echo "npm is missing: tests that need its packages are skipped"; \
 	else $(MAKE) --silent $(NODE_TOOLS)/.installed || echo "npm could not install: tests that need its packages are skipped"; fi
