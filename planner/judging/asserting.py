@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from planner.rules.acceptance import weakness
 from planner.rules.running_files import run_files
@@ -13,26 +13,33 @@ from shared.languages.capabilities.commands import CodeRun, Command, ProgramRun,
 from shared.work_order.coverage import Asserted
 from shared.work_order.schemas import WorkOrder
 
+_NOT_OF_A_NAME = re.compile(r"[^a-z0-9]+")
 
-def asserted_by(order: WorkOrder, requirement: str, earlier: Iterable[WorkOrder] = ()) -> Asserted:
-    """Return what in an order asserts one of the requirements that it covers.
+
+def assertions_of(order: WorkOrder, earlier: Mapping[str, str]) -> Mapping[str, Asserted]:
+    """Return what in an order asserts each of the requirements that it covers.
 
     A test or command counts for every requirement of its order. Where tests or commands of the
     order name its requirements by their ids, each counts for those that it names. Tests that the
-    executor writes itself count for nothing. `earlier` are the orders whose acceptance files the
-    commands may run again.
+    executor writes itself count for nothing. `earlier` has the texts of the acceptance files of
+    earlier orders by path: the commands may run them again.
     """
     commands = [analyse_command(each) for each in order.acceptance_commands]
-    files = (file for each in (*earlier, order) for file in each.acceptance_files)
-    texts = {each.path: each.content for each in files}
+    texts = {**earlier, **{each.path: each.content for each in order.acceptance_files}}
     tests = [texts[path] for path in sorted(run_files(commands, texts))]
     asserting = [each.text for each in commands if _asserts(each)]
-    if _any_names([*tests, *asserting], order.covers):
-        tests = [each for each in tests if _names(each, requirement)]
-        asserting = [each for each in asserting if _names(each, requirement)]
-    if tests:
-        return Asserted.TEST
-    return Asserted.COMMAND if asserting else Asserted.NOTHING
+    by_test, by_command = _named(tests, order.covers), _named(asserting, order.covers)
+    if not by_test | by_command:
+        by_test = frozenset(order.covers if tests else ())
+        by_command = frozenset(order.covers if asserting else ())
+    return {
+        name: Asserted.TEST
+        if name in by_test
+        else Asserted.COMMAND
+        if name in by_command
+        else Asserted.NOTHING
+        for name in order.covers
+    }
 
 
 def _asserts(command: Command) -> bool:
@@ -48,13 +55,12 @@ def _asserts(command: Command) -> bool:
             return False
 
 
-def _any_names(texts: Iterable[str], requirements: Iterable[str]) -> bool:
-    names = tuple(requirements)
-    return any(_names(text, each) for text in texts for each in names)
+def _named(texts: Iterable[str], requirements: Iterable[str]) -> frozenset[str]:
+    """Return the requirements that a text names: in a comment, or in a name, as `test_r_2`."""
+    spelled = _spelled("\n".join(texts))
+    return frozenset(each for each in requirements if _spelled(each) in spelled)
 
 
-def _names(text: str, requirement: str) -> bool:
-    """Say whether a text names a requirement; a name of code has `_` for what it may not hold."""
-    spelled = {re.escape(requirement), re.escape(re.sub(r"\W", "_", requirement))}
-    pattern = rf"(?<![A-Za-z0-9])(?:{'|'.join(sorted(spelled))})(?![A-Za-z0-9])"
-    return re.search(pattern, text, re.IGNORECASE) is not None
+def _spelled(text: str) -> str:
+    """Return the letters and digits of a text in words, each between two underscores."""
+    return _NOT_OF_A_NAME.sub("_", f"_{text.lower()}_")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
+from typing import Final
 
-from planner.judging.asserting import asserted_by
+from planner.judging.asserting import assertions_of
 from planner.plan.folder import read_plan_folder
 from planner.plan.plan import Plan
 from shared.errors import InvalidInput
-from shared.work_order.coverage import CoveredRequirement, CoveringOrder
+from shared.work_order.coverage import Asserted, CoveredRequirement, CoveringOrder
 from shared.work_order.schemas import WorkOrder
+
+# Commands of an order run tests again that came shortly before, if any.
+_MAX_EARLIER: Final = 200
 
 
 def no_commits(order: WorkOrder) -> tuple[str, ...]:
@@ -41,6 +46,7 @@ def coverage_of_plan(
     `commits_of` returns the commits that landed an order. Orders that cannot be read are left out.
     """
     orders = [draft.order for draft in plan.drafts if draft.order is not None]
+    asserted = tuple(_assertions(orders))
     listed = {each.id: each for each in plan.requirements}
     named = {name: None for order in orders for name in order.covers}
     return tuple(
@@ -54,11 +60,21 @@ def coverage_of_plan(
                     order.title,
                     order.acceptance_commands,
                     commits_of(order),
-                    asserted_by=asserted_by(order, name, orders[:place]),
+                    asserted_by=assertions[name],
                 )
-                for place, order in enumerate(orders)
+                for order, assertions in zip(orders, asserted, strict=True)
                 if name in order.covers
             ),
         )
         for name in dict.fromkeys([*listed, *named])
     )
+
+
+def _assertions(orders: Sequence[WorkOrder]) -> Iterator[Mapping[str, Asserted]]:
+    """Yield, for each order in turn, what asserts the requirements that it covers."""
+    earlier: dict[str, str] = {}
+    for order in orders:
+        yield assertions_of(order, dict(islice(reversed(earlier.items()), _MAX_EARLIER)))
+        for each in order.acceptance_files:
+            earlier.pop(each.path, None)  # so that it comes last
+            earlier[each.path] = each.content

@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Final
 
 from planner.rules.acceptance import weakness
@@ -21,6 +22,26 @@ _WORD = re.compile(r"[\w./-]+")
 _PLAIN: Final = frozenset(
     {"test", "grep", "diff", "cmp", "cat", "ls", "head", "tail", "wc", "sort", "true", "false"}
 )
+_MAX_DOTS: Final = 12  # in the name of a module
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """Hold what a command runs: `everything`, all in `folders`, and what its words name."""
+
+    everything: bool = False
+    folders: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
+    arguments: frozenset[str] = frozenset()
+
+    def has(self, path: str) -> bool:
+        """Say whether the command may run the file at `path`."""
+        return (
+            self.everything
+            or _stem(path) in self.arguments
+            or _names_it(self.words, path)
+            or path.startswith(self.folders)
+        )
 
 
 def run_files(commands: Sequence[Command], texts: Mapping[str, str]) -> frozenset[str]:
@@ -28,30 +49,32 @@ def run_files(commands: Sequence[Command], texts: Mapping[str, str]) -> frozense
 
     `texts` has the texts of the files by path.
     """
-    found = {path for path in texts if any(_runs(each, path) for each in commands)}
+    reaches = [_reach_of(each) for each in commands] if texts else []
+    found = {path for path in texts if any(each.has(path) for each in reaches)}
     pending = list(found)
     while pending:
         user = pending.pop()
-        used = {path for path in texts.keys() - found if _uses(user, texts[user], path)}
+        words = _words(texts[user])
+        used = {path for path in texts.keys() - found if _uses(user, words, path)}
         found |= used
         pending += used
     return frozenset(found)
 
 
-def _runs(command: Command, path: str) -> bool:
-    """Say whether the command may run the file at `path`."""
+def _reach_of(command: Command) -> _Reach:
     if command.problem or command.operator:
-        return True  # it will be another command, which another rule asks for
+        return _Reach(everything=True)  # it will be another command, which another rule asks for
     whole = runs_tests(command.text)
     if whole is False or weakness(command) is not None or _only_checks_syntax(command):
-        return False
-    words = {_normal(each) for each in _WORD.findall(command.text)}
-    if _names_it(words, path) or _stem(path) in map(_normal, command.argv[1:]):
-        return True
-    if whole:
-        named = [each for each in _paths_in(command) if each not in ("", ".")]
-        return not named or any(path.startswith(f"{each}/") for each in named)
-    return isinstance(command.run, ProgramRun) and command.program not in _PLAIN
+        return _Reach()
+    unknown = isinstance(command.run, ProgramRun) and command.program not in _PLAIN
+    named = [each for each in _paths_in(command) if each != "."] if whole else []
+    return _Reach(
+        everything=not named if whole else unknown,
+        folders=tuple(f"{each}/" for each in named),
+        words=_words(command.text),
+        arguments=frozenset(map(posixpath.normpath, filter(None, command.argv[1:]))),
+    )
 
 
 def _only_checks_syntax(command: Command) -> bool:
@@ -65,31 +88,37 @@ def _paths_in(command: Command) -> Iterator[str]:
     given = language.commands.needed_paths(command) if language and language.commands else ()
     for word in given or command.argv[1:]:
         if given or (not word.startswith("-") and ("/" in word or "." in word)):
-            yield _normal(word.partition("::")[0].removesuffix("/..."))
+            yield posixpath.normpath(word.partition("::")[0].removesuffix("/..."))
 
 
-def _uses(user: str, text: str, path: str) -> bool:
-    """Say whether the file `user` may import or read the file at `path`."""
+def _uses(user: str, words: Set[str], path: str) -> bool:
+    """Say whether the file `user`, which has these words, may import or read the one at `path`."""
     language = language_of(path)
     if language and language.commands and language.commands.is_loaded_unasked(path):
         folder = posixpath.dirname(path)
         return f"{user}/".startswith(f"{folder}/" if folder else "")
-    words = {_normal(each) for each in _WORD.findall(text)}
     return _stem(path) in words or _names_it(words, path)
 
 
 def _names_it(words: Set[str], path: str) -> bool:
     """Say whether one of the words names the file: as a path, by its name, or as a module."""
-    if words & {path, posixpath.basename(path)}:
+    if path in words or posixpath.basename(path) in words:
         return True
     module = posixpath.splitext(path)[0].replace("/", ".")
     # A name without a dot may mean anything.
-    return "." in module and any(f"{each}.".startswith(f"{module}.") for each in words)
+    return "." in module and module in words
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return the words of a text as normal paths, and each module that a dotted name is in."""
+    found: set[str] = set()
+    for word in _WORD.findall(text):
+        found.add(posixpath.normpath(word))
+        if "/" not in word:
+            parts = word.split(".", _MAX_DOTS)[:_MAX_DOTS]
+            found.update(".".join(parts[:end]) for end in range(1, len(parts) + 1))
+    return frozenset(found)
 
 
 def _stem(path: str) -> str:
     return posixpath.splitext(posixpath.basename(path))[0]
-
-
-def _normal(word: str) -> str:
-    return posixpath.normpath(word) if word else ""

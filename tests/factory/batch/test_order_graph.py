@@ -90,6 +90,33 @@ def test_a_manifest_of_another_part_concerns_no_order() -> None:
     assert needed([part, an_order(2, "parts/one/src/a.js")], 1) == {"WO-01"}
 
 
+def with_test(number: int, text: str, path: str = "tests/test_a.py") -> WorkOrder:
+    return an_order(number, f"own{number}.txt", acceptance_files=[{"path": path, "content": text}])
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("score.py", "import score\n"),
+        ("game/score.py", "from game import rules, score\n"),
+        ("game/__init__.py", "    from game.score import f\n"),
+        ("src/game/score.py", "from game.score import f\n"),
+        ("src/score.ts", "import { f } from '../src/score'\n"),
+        ("tests/cases.json", "open('cases.json')\n"),
+        ("data/cases.json", "open('data/cases.json')\n"),
+        ("tests/test_a.py", "assert True\n"),
+    ],
+)
+def test_an_order_needs_the_one_whose_file_its_test_uses(written: str, text: str) -> None:
+    assert needed([an_order(1, written), an_order(2, "b"), with_test(3, text)], 2) == {"WO-01"}
+
+
+def test_an_order_needs_the_one_whose_test_it_replaces_or_reads() -> None:
+    first, again = with_test(1, "x = 1\n"), with_test(2, "x = 2\n")
+    assert needed([first, again], 1) == {"WO-01"}
+    assert needed([first, an_order(2, "b", context_files=["tests/test_a.py"])], 1) == {"WO-01"}
+
+
 def test_what_an_order_promises_counts_as_written() -> None:
     promising = an_order(1, "b.py", postconditions=condition("file_exists", "a.py"))
     needing = an_order(2, "c.py", preconditions=condition("file_exists", "a.py"))

@@ -50,6 +50,18 @@ def test_a_file_of_an_earlier_order_is_taken_for_one_of_usual_size() -> None:
     assert after.most_prompt - alone.most_prompt > MAX_CONTEXT_BYTES // 3 - 20
 
 
+def test_the_tests_of_the_plan_are_counted_as_they_are() -> None:
+    test = {"path": "test_a.py", "content": "#" * 4_000}
+    alone, with_test = (
+        size_orders([loaded(acceptance_files=files)], {})[0] for files in ([], [test])
+    )
+    assert 1_000 <= with_test.prompt - alone.prompt < 1_150
+    assert with_test.reply == alone.reply
+    later = loaded(2, allowed_files=["b.txt"], context_files=["test_a.py"])
+    after = size_orders([loaded(acceptance_files=[test]), later], {})[1]
+    assert abs(after.prompt - size_orders([later], {"test_a.py": 4_000})[0].prompt) < 2
+
+
 @given(st.lists(st.integers(0, 10**9), min_size=3, max_size=3))
 def test_no_prompt_is_larger_than_what_may_be_shown(sizes: list[int]) -> None:
     files = {f"{number}.txt": size for number, size in enumerate(sizes)}

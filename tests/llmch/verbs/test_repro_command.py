@@ -14,7 +14,7 @@ import sys
 import termios
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import pytest
 
@@ -94,10 +94,14 @@ class Terminal:
 @pytest.fixture
 def run_once(say: Say, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     def run(
-        *replies: Act, command: str = PICKY, options: Words = UNCONTAINED, attempts: int = 0
+        *replies: Act,
+        command: str = PICKY,
+        options: Words = UNCONTAINED,
+        attempts: int = 0,
+        **fields: Any,
     ) -> Said:
         path = tmp_path / "WO-01.json"
-        path.write_text(json.dumps(order(acceptance_commands=[command])))
+        path.write_text(json.dumps(order(acceptance_commands=[command], **fields)))
         with model_server(monkeypatch, *replies):
             return say(
                 *("run", "--repo", repo, "--work-order", path, "--reply-format", "json"),
@@ -124,6 +128,19 @@ def test_the_command_fails_again_and_the_repo_stays_as_it_was(
     assert snapshot(repo) == before
     assert workspaces() == []
     assert list((repo / ".git" / "llmch" / "beside").iterdir()) == []
+
+
+def test_the_tests_of_the_plan_are_in_place_and_in_the_patch(
+    say: Say, repo: Path, run_once: Run
+) -> None:
+    test = {"path": "tests/wanted.txt", "content": "right\n"}
+    command = "diff tests/wanted.txt hello.txt"
+    assert run_once(WRONG, command=command, acceptance_files=[test]).code == 1
+    said = say("repro", "WO-01", "--repo", repo)
+    assert said.code == 1
+    assert {"< right", "> wrong"} <= set(said.out.splitlines())
+    shown = say("diff", "WO-01", "--repo", repo, "--json").document
+    assert [each["path"] for each in shown["files"]] == ["hello.txt", "tests/wanted.txt"]
 
 
 def test_the_answer_for_programs(say: Say, repo: Path, run_once: Run) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from planner.judging.asserting import asserted_by
+from planner.judging.asserting import assertions_of
 from shared.work_order.coverage import Asserted
 from shared.work_order.schemas import WorkOrder, parse_document
 from tests.planner.plans import order
@@ -22,6 +22,11 @@ def covering(*commands: str, tests: tuple[str, ...] = (), **fields: Any) -> Work
     ]
     more = {"covers": ["R1", "R-2"], "acceptance_files": files, **fields}
     return parse_document(WorkOrder, order(acceptance_commands=[*commands], **more))
+
+
+def asserted_by(order: WorkOrder, requirement: str, *earlier: WorkOrder) -> Asserted:
+    texts = {file.path: file.content for each in earlier for file in each.acceptance_files}
+    return assertions_of(order, texts)[requirement]
 
 
 TEST = "def test_score():\n    assert score('a') == 1\n"
@@ -71,7 +76,7 @@ def test_a_test_that_names_requirements_asserts_these_alone() -> None:
 
 def test_a_test_of_an_earlier_order_that_is_run_again_asserts() -> None:
     first = covering(RUN, tests=(TEST,))
-    assert asserted_by(covering(RUN), "R1", [first]) is Asserted.TEST
+    assert asserted_by(covering(RUN), "R1", first) is Asserted.TEST
 
 
 def test_the_strongest_assertion_comes_first() -> None:

@@ -1,0 +1,37 @@
+"""The short prompt of an order of one file: it shows the plan's tests, and only to be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from factory.attempt.placing import show_acceptance_files
+from factory.proposal.scope import FileKind, FileState
+from factory.proposal.short_prompt import has_short_prompt, render_short_prompt
+from factory.proposal.shown import ShownFile
+from shared.work_order.hashing import EMPTY_SHA256
+from shared.work_order.schemas import WorkOrder, parse_document
+from tests.harness import writing
+
+TEST = {"path": "test_score.py", "content": "def test_score():\n    assert 1 + 1 == 2\n"}
+ABSENT = ShownFile("score.py", FileState(FileKind.ABSENT, EMPTY_SHA256), "")
+
+
+def an_order(**changes: Any) -> WorkOrder:
+    return parse_document(WorkOrder, writing("score.py", **changes))
+
+
+def test_the_tests_of_the_plan_are_shown_whole() -> None:
+    order = an_order(acceptance_files=[TEST], context_files=["test_score.py"])
+    shown = (ABSENT, *show_acceptance_files(order))
+    assert has_short_prompt(order, shown)
+    prompt = render_short_prompt(order, shown, with_commands=False)
+    assert f"test_score.py is there, and has to pass:\n\n```\n{TEST['content']}```\n" in prompt
+
+
+def test_a_long_test_needs_the_long_prompt() -> None:
+    order = an_order(acceptance_files=[TEST | {"content": "x = 1\n" * 151}])
+    assert not has_short_prompt(order, (ABSENT, *show_acceptance_files(order)))
+
+
+def test_an_order_without_tests_has_the_prompt_that_it_had() -> None:
+    assert "has to pass" not in render_short_prompt(an_order(), (ABSENT,))
