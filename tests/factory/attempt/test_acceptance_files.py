@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from factory.orders.ladder import Rung
+from factory.orders.model_choice import ModelChoice
+from factory.orders.reply_format import ReplyFormat
 from factory.orders.stages import Stage
 from shared.errors import InvalidInput
 from tests.fakes import proposal
@@ -213,3 +216,13 @@ def test_an_order_waits_for_what_its_test_imports(factory: Factory) -> None:
     }
     summary = factory.run_all(manifest([first, user]), replies, jobs=2)
     assert summary.verdict == "PASS", [each.failure for each in summary.orders]
+
+
+def test_a_reply_in_blocks_that_writes_the_test_is_refused_as_well(factory: Factory) -> None:
+    models = ModelChoice((Rung("scripted"),), reply_format=ReplyFormat.FILES)
+    own = own_test("GG-Y-")
+    right = f"Summary: x\n\n```score.py\n{RIGHT}```\n\n```tests/test_own.py\n{own}```\n"
+    with_test = f"{right}\n```{PATH}\ndef test_it():\n    assert 1 + 1 == 2\n```\n"
+    summary = factory.run(scoring(), [with_test, right], models=models)
+    assert (summary.verdict, stages(summary)) == ("PASS", [Stage.WRITE_SCOPE_VIOLATION, ""])
+    assert blob(factory.repo, "work", PATH).decode() == TEST
