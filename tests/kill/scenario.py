@@ -40,10 +40,19 @@ Files: TypeAlias = dict[str, tuple[str, int, str]]
 
 
 def three_orders() -> list[Json]:
-    """1 and 2 stand alone, 3 is made on what 1 wrote; 2 is right at the second attempt."""
+    """1 and 2 stand alone, 3 is made on what 1 wrote; 2 is right at the second attempt.
+
+    2 also has a file of the plan's own, with which its command compares.
+    """
+    wanted = {"path": "wanted.txt", "content": "two, right\n"}
     return [
         writing("one.txt", 1, acceptance_commands=["test -s one.txt"]),
-        writing("two.txt", 2, acceptance_commands=["grep -q right two.txt"]),
+        writing(
+            "two.txt",
+            2,
+            acceptance_files=[wanted],
+            acceptance_commands=["grep -q right two.txt", "cmp wanted.txt two.txt"],
+        ),
         writing(
             "three.txt", 3, context_files=["one.txt"], acceptance_commands=["grep one three.txt"]
         ),
@@ -202,7 +211,8 @@ class Scenario:
         assert told == list(ORDERS)
         for commit, order in zip(commits, three_orders(), strict=True):
             changed = git(self.repo, "diff", "--name-only", f"{commit}^", commit).split()
-            assert changed == order["allowed_files"]
+            placed = [each["path"] for each in order.get("acceptance_files", ())]
+            assert changed == sorted([*order["allowed_files"], *placed])
         verify_from_scratch(self.repo, self.folder / "fresh", commits)
 
     def assert_only_landed_files_differ(self) -> None:
