@@ -70,9 +70,9 @@ def merge(
     merged = {_key(each): each for each in known}
     for item in new:
         earlier = merged.get(_key(item))
-        if earlier is not None and earlier.members and item.name not in changed:
-            item = _with_members(item, earlier, changed)
-        merged[_key(item)] = item
+        extends = earlier is not None and earlier.members and item.name not in changed
+        whole = _with_members(item, earlier, changed) if earlier and extends else item
+        merged[_key(item)] = whole
     return tuple(merged.values())
 
 

@@ -22,7 +22,5 @@ def is_meant(name: str, path: str, changed: Collection[str]) -> bool:
     """Return whether `changed` has a qualified name, its type, or its last part alone."""
     owner, last = name.split(".", 1)[0], name.rpartition(".")[2]
     return (
-        exactly_meant(name, path, changed)
-        or exactly_meant(owner, path, changed)
-        or last in changed
+        exactly_meant(name, path, changed) or exactly_meant(owner, path, changed) or last in changed
     )

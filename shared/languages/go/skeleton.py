@@ -104,7 +104,7 @@ def _used(imports: Iterable[Imported], code: str) -> list[str]:
     """Return the imports that the code uses: Go refuses any other."""
     seen: dict[str, str] = {}
     for each in imports:
-        if each.name in (".", "_") or re.search(rf"\b{re.escape(each.name)}\.", code):
+        if each.name in (".", "_") or re.search(rf"\b{re.escape(each.name)}\s*\.", code):
             seen.setdefault(f"{each.name} {each.source}", f"import {each.text}")
     return list(dict.fromkeys(seen.values()))
 
