@@ -90,9 +90,9 @@ def _faults(
             yield Fault(
                 code, order.position, at("acceptance_files", test.index, "content"), message
             )
-    if result.exit_code and not complaints:
-        if found := _FAILED.search(f"{result.stderr}\n{result.stdout}"):
-            yield unjudged("Go", found[0])
+    failed = _FAILED.search(f"{result.stderr}\n{result.stdout}")
+    if result.exit_code and failed and not complaints:
+        yield unjudged("Go", failed[0])
 
 
 def _weighed(
@@ -110,7 +110,7 @@ def _weighed(
         later = planned.code.declared_later(paths, verdict.name, position)
         if later is not None:
             return "E217", declared_only_by(planned.chain.source(later))
-        if planned.is_open(folder, position):
+        if planned.is_open(folder, position, with_tests=not verdict.package):
             return "W222", ""
         if code == "E216" and not _is_qualifier(complaint, test):
             code = "E211"

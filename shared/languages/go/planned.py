@@ -79,10 +79,13 @@ class PlannedGo:
         paths = self.code.paths(position)
         return any(folder_of(each) == folder and not is_test_file(each) for each in paths)
 
-    def is_open(self, folder: str, position: int) -> bool:
-        """Return whether a package may hold names that no contract declares."""
+    def is_open(self, folder: str, position: int, *, with_tests: bool = False) -> bool:
+        """Return whether a package may hold names that no contract declares.
+
+        A test can also use the names of other tests of its package, `with_tests`.
+        """
         return self.code.is_blind(position) or any(
-            folder_of(each) == folder and not is_test_file(each)
+            folder_of(each) == folder and (with_tests or not is_test_file(each))
             for each in self.code.open_paths(position)
         )
 

@@ -122,3 +122,11 @@ def _parts(result: str) -> list[str]:
             parts.append(result[start:at].strip())
             start = at + 1
     return [each for each in parts if each]
+
+
+def write_contract(contract: Contract) -> str:
+    """Return the text of a contract, functions without bodies."""
+    texts = dict.fromkeys(each.text for each in contract.items)
+    imports = dict.fromkeys(f"import {each.text}" for each in contract.imports)
+    package = f"package {contract.package}" if contract.package else ""
+    return "\n\n".join(filter(None, (package, "\n".join(imports), *texts))) + "\n"

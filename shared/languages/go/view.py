@@ -22,7 +22,7 @@ def build_view(planned: PlannedGo, position: int) -> dict[str, str]:
     for path in chain.listing:
         is_wanted = path.endswith(SUFFIX) or path.rpartition("/")[2] in (MANIFEST, "go.work")
         text = chain.sources.get(path) if is_wanted else None
-        if text is not None and not is_test_file(path):
+        if text is not None:
             view[path] = text
     packages = _packages(planned, position, view)
     for path, contract in code.states[position].items():
