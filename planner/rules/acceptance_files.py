@@ -8,10 +8,11 @@ from fnmatch import fnmatchcase
 
 from planner.rules.model import PlanView, Rule, each_order
 from planner.rules.running_files import run_files
-from planner.steps.findings import Finding, quoted
+from planner.steps.findings import Finding
 from planner.steps.step import Step
 from shared.files.paths import fold_path, glob_characters
 from shared.languages.registry import language_of
+from shared.rule_text import quoted
 from shared.work_order.field_path import FieldPath, at
 from shared.work_order.schemas import WorkOrder
 
@@ -203,7 +204,8 @@ E110 = Rule(
 def unparsable_tests(step: Step, order: WorkOrder) -> Iterator[Finding]:
     for index, each in enumerate(order.acceptance_files):
         language = language_of(each.path)
-        note = language.note_syntax(each.path, each.content) if language is not None else ""
+        notes = language.notes if language is not None else None
+        note = notes.note_syntax(each.path, each.content) if notes is not None else ""
         if note:
             field = at("acceptance_files", index, "content")
             yield step.finding("E206", field, note.removesuffix("."))
