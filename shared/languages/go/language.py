@@ -12,9 +12,14 @@ from shared.languages.capabilities.chain import (
     ChainCode,
     Fault,
     Need,
+)
+from shared.languages.capabilities.commands import (
+    Arguments,
+    Command,
+    ProgramRun,
+    Run,
     Weakness,
 )
-from shared.languages.capabilities.commands import Arguments, Command, ProgramRun, Run
 from shared.languages.capabilities.conformance import ContractViolation
 from shared.languages.capabilities.edits import OutlineEntry
 from shared.languages.capabilities.notes import Unwritten
@@ -56,7 +61,7 @@ class GoCommands:
 
     def read_run(self, program: str, arguments: Arguments) -> Run:
         """Return the arguments: what they mean is read when it is asked for."""
-        return ProgramRun(arguments.words, NAME)
+        return ProgramRun(arguments.words)
 
     def needed_paths(self, command: Command) -> tuple[str, ...]:
         """Return the folders of the packages, and the files, that the command names."""
@@ -65,6 +70,18 @@ class GoCommands:
         if command.program != "go" or not isinstance(command.run, ProgramRun):
             return ()
         return read_go_command(command.run.arguments).paths
+
+    def read_paths(self, command: Command) -> Iterator[str]:
+        """Yield nothing: a command of `go` holds no code."""
+        return iter(())
+
+    def weakness(self, command: Command) -> Weakness | None:
+        """Return why a command can hardly fail, as far as its text shows."""
+        from shared.languages.go.weakness import weakness_of_text
+
+        if not isinstance(command.run, ProgramRun) or command.problem or command.operator:
+            return None
+        return weakness_of_text(command.program, command.run.arguments)
 
 
 class GoChain:
@@ -100,12 +117,14 @@ class GoChain:
         return use_faults(self._planned, tools)
 
     def weakness(self, position: int, command: Command) -> Weakness | None:
-        """Return why a command of `go` can hardly fail."""
-        from shared.languages.go.weakness import weakness
+        """Return why a run of tests can hardly fail, by the tests that are there by then."""
+        from shared.languages.go.weakness import weakness_of_tests
 
-        if not isinstance(command.run, ProgramRun) or command.problem or command.operator:
+        if command.program != "go" or not isinstance(command.run, ProgramRun):
             return None
-        return weakness(command.program, command.run.arguments, self._planned, position)
+        if command.problem or command.operator:
+            return None
+        return weakness_of_tests(command.run.arguments, self._planned, position)
 
 
 class GoPlans:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
-from shared.languages.capabilities.chain import Weakness
+from shared.languages.capabilities.commands import Weakness
 from shared.languages.declared.planned import folder_of
 from shared.languages.go.commands import GoCommand, read_go_command
 from shared.languages.go.planned import PlannedGo, is_test_file
@@ -21,36 +21,42 @@ _WITHOUT_A_RUN = {
 _NO_TEST = "runs no test: {} matches none"
 
 
-def weakness(
-    program: str, words: tuple[str, ...], planned: PlannedGo, position: int
-) -> Weakness | None:
+def weakness_of_text(program: str, words: Sequence[str]) -> Weakness | None:
     """Return why a command can hardly fail; `None` where its text shows no reason."""
     if program != "go":
         return Weakness("W230", "only prints")
     command = read_go_command(words)
+    flags = command.flags
     if command.verb in _COMPILES:
         return Weakness("W230", "only compiles")
     if command.verb in _PRINTS:
         return Weakness("W230", "only prints")
-    return _of_tests(command, planned, position) if command.verb == "test" else None
-
-
-def _of_tests(command: GoCommand, planned: PlannedGo, position: int) -> Weakness | None:
-    flags = command.flags
+    if command.verb != "test":
+        return None
     for flag, message in _WITHOUT_A_RUN.items():
         if flag in flags and (flag != "exec" or flags[flag] in ("true", "echo", ":")):
             return Weakness("W232", message)
     if flags.get("count") == "0":
         return Weakness("W232", "runs each test no times")
-    if flags.get("run") in ("^$", "$^") and "bench" not in flags and "fuzz" not in flags:
+    if flags.get("run") in ("^$", "$^") and not _is_measured(flags):
         return Weakness("W232", _NO_TEST.format(f"-run {flags['run']}"))
-    if "bench" in flags or "fuzz" in flags:
+    return None
+
+
+def weakness_of_tests(words: Sequence[str], planned: PlannedGo, position: int) -> Weakness | None:
+    """Return why a run of tests can hardly fail; `None` where the tests are not all known."""
+    command = read_go_command(words)
+    if command.verb != "test" or _is_measured(command.flags):
         return None
     tests = _tests(command, planned, position)
-    return None if tests is None else _of_known_tests(flags, tests)
+    return None if tests is None else _of_known_tests(command.flags, tests)
 
 
-def _of_known_tests(flags: dict[str, str], tests: list[TestFunction]) -> Weakness | None:
+def _is_measured(flags: Mapping[str, str]) -> bool:
+    return "bench" in flags or "fuzz" in flags
+
+
+def _of_known_tests(flags: Mapping[str, str], tests: list[TestFunction]) -> Weakness | None:
     if not tests:
         return Weakness("W232", "runs no test: the packages that it names have none")
     run = taken(tests, flags.get("run"), flags.get("skip"))
