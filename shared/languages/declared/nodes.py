@@ -12,6 +12,7 @@ from shared.languages.syntax_tree import Grammar, parse
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_WHOLE: Final = ("lifetime", "string_literal", "interpreted_string_literal")
 _MAX_EXCERPT: Final = 120
 TOO_LONG: Final = Fault(f"it is over {MAX_BYTES} bytes")
 UNREADABLE: Final = Fault("it cannot be read")
@@ -68,10 +69,11 @@ def tokens_of(node: Node | None) -> str:
     """Return the words and signs of a node with a blank between them, without its comments."""
     if node is None:
         return ""
+    nodes = walk(node, into=lambda each: each.type not in _WHOLE and "comment" not in each.type)
     leaves = (
         each
-        for each in walk(node, into=lambda each: "comment" not in each.type)
-        if not each.children and "comment" not in each.type
+        for each in nodes
+        if (not each.children or each.type in _WHOLE) and "comment" not in each.type
     )
     words = ((each.text or b"").decode("utf-8", "replace").strip() for each in leaves)
     return " ".join(word for word in words if word)

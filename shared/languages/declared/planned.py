@@ -32,12 +32,12 @@ class PlannedCode:
         chain: Chain,
         suffix: str,
         read: Callable[[str], Declarations],
-        is_test_file: Callable[[str], bool],
+        has_names_to_declare: Callable[[str], bool],
     ) -> None:
         self.chain = chain
         self.suffix = suffix
         self.read = read
-        self.is_test_file = is_test_file
+        self.has_names_to_declare = has_names_to_declare
 
     @cached_property
     def stubs(self) -> tuple[Stubs, ...]:
@@ -119,7 +119,7 @@ class PlannedCode:
         settled = {each.path for each in order.interfaces}
         settled |= {each.path for each in order.acceptance_files}
         for index, path in enumerate(order.allowed_files):
-            if path in settled or not path.endswith(self.suffix) or self.is_test_file(path):
+            if path in settled or not self.has_names_to_declare(path):
                 continue
             settled.add(path)
             if not self.is_known(path, order.position - 1):

@@ -132,16 +132,11 @@ class GoPlans:
 
     contracted: Final = (".go",)
 
-    def code_problem(self, text: str) -> str:
-        """Return the fault of syntax in a file; empty where there is none."""
-        from shared.languages.declared.notes import code_problem
-        from shared.languages.go.source import read_go
-
-        return code_problem(read_go(text))
-
     def has_names_to_declare(self, path: str) -> bool:
-        """Return whether the file is Go and no test."""
-        return path.endswith(".go") and not path.endswith("_test.go")
+        """Return whether other packages may use the file: it is no test and no program."""
+        from shared.languages.go.planned import has_names_to_declare
+
+        return has_names_to_declare(path)
 
     def is_test_file(self, path: str) -> bool:
         """Return whether `go test` alone compiles the file."""

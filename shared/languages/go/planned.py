@@ -34,12 +34,18 @@ def is_test_file(path: str) -> bool:
     return path.endswith(TEST_SUFFIX)
 
 
+def has_names_to_declare(path: str) -> bool:
+    """Return whether other files use a Go file by its names: it is no test and no program."""
+    name = path.rpartition("/")[2]
+    return path.endswith(SUFFIX) and not is_test_file(path) and name != "main.go"
+
+
 class PlannedGo:
     """Hold the Go of a plan."""
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
-        self.code = PlannedCode(chain, SUFFIX, read_go, is_test_file)
+        self.code = PlannedCode(chain, SUFFIX, read_go, has_names_to_declare)
 
     @cached_property
     def modules(self) -> tuple[GoModule, ...]:

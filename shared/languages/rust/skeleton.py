@@ -116,3 +116,21 @@ def _implementation(item: Declared, inside: Sequence[Declared], values: EmptyVal
 
 def _key(item: Declared) -> tuple[str, str]:
     return (item.name, item.around if " for " in item.around else "")
+
+
+def write_contract(contract: Contract) -> str:
+    """Return the text of a contract, functions without bodies."""
+    uses = dict.fromkeys(each.text for each in contract.imports)
+    parts: list[str] = []
+    done: set[str] = set()
+    for item in contract.items:
+        is_in_trait = " for " in item.around and item.kind != "implementation"
+        if is_in_trait:
+            continue  # the implementation has it in its own text
+        if not item.around:
+            parts.append(item.text)
+        elif item.around not in done:
+            done.add(item.around)
+            inside = [each.text for each in contract.items if each.around == item.around]
+            parts.append("\n".join((f"{item.around} {{", *inside, "}")))
+    return "\n\n".join((*uses, *parts)) + "\n"

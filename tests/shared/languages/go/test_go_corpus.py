@@ -58,7 +58,8 @@ def test_the_compiler_tells_wrong_tests_from_right_ones(found: list[set[str]]) -
     wrong, right = [e for e in pairs if e[0].code], [e for e in pairs if not e[0].code]
     caught = [case for case, codes in wrong if codes == {case.code}]
     false = [(case.name, codes) for case, codes in right if codes]
-    sys.stdout.write(f"Go tests: {len(caught)} of {len(wrong)} caught, {len(false)} of {len(right)} false\n")
+    figures = f"{len(caught)} of {len(wrong)} caught, {len(false)} of {len(right)} false"
+    sys.stdout.write(f"Go tests: {figures}\n")
     assert len(wrong) >= 30
     assert len(right) >= 30
     assert not false
