@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -23,14 +24,17 @@ from shared.languages.capabilities.commands import (
 from shared.languages.capabilities.conformance import ContractViolation
 from shared.languages.capabilities.edits import OutlineEntry
 from shared.languages.capabilities.notes import Unwritten
+from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.capabilities.tools import Tools
 from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
+from shared.languages.locked_packages import LockedPackages
 from shared.work_order.schemas import Interface, WorkOrder
 
 if TYPE_CHECKING:
     from shared.languages.go.planned import PlannedGo
 
 NAME: Final = "Go"
+_REFUSED = re.compile(r"missing go\.sum entry|module lookup disabled by GOPROXY=off")
 
 
 class GoOutlines:
@@ -40,6 +44,8 @@ class GoOutlines:
     outlined: Final = (".go",)
     fence: Final = "go"
     comment: Final = "//"
+    file_noun: Final = "Go file"
+    definition: Final = DEFINITION
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
         """Return what the file exports; nothing of a file of tests."""
@@ -71,9 +77,21 @@ class GoCommands:
             return ()
         return read_go_command(command.run.arguments).paths
 
+    def script_paths(self, path: str) -> tuple[str, ...]:
+        """Return the path itself."""
+        return (path,)
+
     def read_paths(self, command: Command) -> Iterator[str]:
         """Yield nothing: a command of `go` holds no code."""
         return iter(())
+
+    def module_paths(self, module: str) -> Iterator[str]:
+        """Yield nothing: no command names a module to run."""
+        return iter(())
+
+    def is_loaded_unasked(self, path: str) -> bool:
+        """Return whether `go test` compiles the file with the other tests of its folder."""
+        return path.endswith("_test.go")
 
     def weakness(self, command: Command) -> Weakness | None:
         """Return why a command can hardly fail, as far as its text shows."""
@@ -261,4 +279,5 @@ GO: Final = Language(
     conformance=GoConformance(),
     edits=GoEdits(),
     notes=GoNotes(),
+    packages=LockedPackages("go.mod", _REFUSED),
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from shared.languages.base import Language
+from shared.languages.capabilities.outlines import DEFINITION
+from shared.languages.javascript.packages import NodePackages
 
 
 class JavaScriptOutlines:
@@ -14,6 +16,8 @@ class JavaScriptOutlines:
     outlined: Final = (".js", ".mjs", ".cjs", ".jsx")
     fence: Final = "javascript"
     comment: Final = "//"
+    file_noun: Final = "JavaScript file"
+    definition: Final = DEFINITION
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
         """Return what the file exports; nothing of code that a tool has made small."""
@@ -22,4 +26,4 @@ class JavaScriptOutlines:
         return () if path.endswith(".min.js") else public_names(text)
 
 
-JAVASCRIPT: Final = Language(JavaScriptOutlines())
+JAVASCRIPT: Final = Language(JavaScriptOutlines(), packages=NodePackages())

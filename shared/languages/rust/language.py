@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -23,14 +24,19 @@ from shared.languages.capabilities.commands import (
 from shared.languages.capabilities.conformance import ContractViolation
 from shared.languages.capabilities.edits import OutlineEntry
 from shared.languages.capabilities.notes import Unwritten
+from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.capabilities.tools import Tools
 from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
+from shared.languages.locked_packages import LockedPackages
 from shared.work_order.schemas import Interface, WorkOrder
 
 if TYPE_CHECKING:
     from shared.languages.rust.planned import PlannedRust
 
 NAME: Final = "Rust"
+_REFUSED = re.compile(
+    r"no matching package named|attempting to make an HTTP request, but --offline"
+)
 
 
 class RustOutlines:
@@ -40,6 +46,8 @@ class RustOutlines:
     outlined: Final = (".rs",)
     fence: Final = "rust"
     comment: Final = "//"
+    file_noun: Final = "Rust file"
+    definition: Final = DEFINITION
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
         """Return the public items of the file, without its tests."""
@@ -71,9 +79,21 @@ class RustCommands:
             return ()
         return read_cargo_command(command.run.arguments).paths
 
+    def script_paths(self, path: str) -> tuple[str, ...]:
+        """Return the path itself."""
+        return (path,)
+
     def read_paths(self, command: Command) -> Iterator[str]:
         """Yield nothing: a command of `cargo` holds no code."""
         return iter(())
+
+    def module_paths(self, module: str) -> Iterator[str]:
+        """Yield nothing: no command names a module to run."""
+        return iter(())
+
+    def is_loaded_unasked(self, path: str) -> bool:
+        """Return whether tests commonly share the file as a module: `tests/common/mod.rs`."""
+        return path.endswith("/mod.rs") and "tests" in path.split("/")
 
     def weakness(self, command: Command) -> Weakness | None:
         """Return why a command can hardly fail, as far as its text shows."""
@@ -263,4 +283,5 @@ RUST: Final = Language(
     conformance=RustConformance(),
     edits=RustEdits(),
     notes=RustNotes(),
+    packages=LockedPackages("Cargo.toml", _REFUSED),
 )
