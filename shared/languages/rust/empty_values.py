@@ -23,9 +23,13 @@ _UNKNOWN: Final = "todo!()"
 
 
 class EmptyValues:
-    """Answer with the empty value of a type; `todo!()` where none is known."""
+    """Answer with the empty value of a type; `todo!()` where none is known.
 
-    def __init__(self, items: Iterable[Declared]) -> None:
+    Code that is only checked and not run, `runs` false, has `todo!()` wherever it fits.
+    """
+
+    def __init__(self, items: Iterable[Declared], *, runs: bool = True) -> None:
+        self._runs = runs
         self._types = {each.name: each for each in items if each.kind == "type"}
 
     def of(self, written: str, owner: str = "", depth: int = _MAX_DEPTH) -> str:
@@ -35,6 +39,10 @@ class EmptyValues:
             return _UNKNOWN
         if kind in ("", "()"):
             return "()"
+        if kind.startswith("impl "):
+            return _opaque(kind)
+        if not self._runs:
+            return _UNKNOWN
         if kind.startswith("&"):
             return _borrowed(kind)
         if kind.startswith("(") and kind.endswith(")"):
@@ -61,7 +69,8 @@ class EmptyValues:
         return _UNKNOWN if declared is None else self._own(declared, depth)
 
     def _own(self, declared: Declared, depth: int) -> str:
-        if re.search(r"derive\([^)]*\bDefault\b", declared.text):
+        is_generic = re.search(rf"\b{declared.name}\s*<", declared.text)
+        if not is_generic and re.search(r"derive\([^)]*\bDefault\b", declared.text):
             return "Default::default()"
         if re.match(r"(?s)(?:#\[.*?\]\s*)*(?:pub(?:\([^)]*\))?\s+)?enum\b", declared.text):
             plain = [name for name, each in declared.members.items() if each.text == name]
@@ -98,6 +107,18 @@ class EmptyValues:
         if kind.startswith("Option"):
             return "None"
         return "Vec::new()" if kind.startswith("Vec") else _UNKNOWN
+
+
+def _opaque(kind: str) -> str:
+    """Return a value of `impl Trait`, which `todo!()` has only for few traits."""
+    if re.match(r"impl (?:[\w:]*::)?\w*Iterator\b", kind):
+        return "std::iter::empty()"
+    if found := re.match(r"impl Fn(?:Mut|Once)?\((.*?)\)", kind):
+        count = len(split_types(found[1]))
+        return f"|{', '.join(['_'] * count)}| todo!()"
+    if re.match(r"impl (?:[\w:]*::)?(?:Display|Debug|ToString|Into<String>|AsRef<str>)", kind):
+        return '""'
+    return _UNKNOWN
 
 
 def _borrowed(kind: str) -> str:

@@ -44,11 +44,14 @@ def build_skeleton(
     return {path: write_file(each, sources.get(path), values) for path, each in contracts.items()}
 
 
-def values_of(contracts: Iterable[Contract], sources: Mapping[str, str]) -> EmptyValues:
+def values_of(
+    contracts: Iterable[Contract], sources: Mapping[str, str], *, runs: bool = True
+) -> EmptyValues:
     """Return the empty values, with those of the types that the files declare."""
     texts = (text for path, text in sources.items() if path.endswith(".rs"))
     written = (item for text in texts for item in read_rust(text).items)
-    return EmptyValues([*written, *(item for each in contracts for item in each.items)])
+    items = [*written, *(item for each in contracts for item in each.items)]
+    return EmptyValues(items, runs=runs)
 
 
 def write_file(

@@ -81,7 +81,7 @@ def _complaint(message: Mapping[str, object]) -> Iterator[Complaint]:
         column,
         rule if isinstance(rule, str) else "",
         shown[:_MAX_MESSAGE],
-        any(map(_ARGUMENTS.search, labels)),
+        any(map(_ARGUMENTS.search, (text, *labels))),
     )
 
 
@@ -127,17 +127,28 @@ def judge(complaint: Complaint, own_types: frozenset[str]) -> Verdict | None:
     if rule == "E0308":
         return Verdict("E213" if complaint.is_argument else "E214")
     if rule in ("E0277", "E0369", "E0600", "E0608"):
-        named = re.findall(r"`([^`]+)`", message)
-        mentioned = {word for each in named for word in re.findall(_NAME, each)}
-        return Verdict("W222") if mentioned & own_types else Verdict(_argument(complaint))
+        doubtful = _may_be_implemented(message, own_types)
+        return Verdict("W222" if doubtful else _argument(complaint))
     if not rule:
         if found := re.search(rf"cannot find macro `({_NAME})`", message):
             return Verdict("E216", found[1])
         is_syntax = re.match(r"expected|unexpected|unknown|mismatched|unclosed|this file", message)
         return Verdict("E206" if is_syntax else "W222")
+    if not re.fullmatch(r"E\d{4}", rule):
+        return None  # a lint, which knows constants only by the empty values that they have here
     code = _BY_RULE.get(rule, "W222")
     found = re.search(rf"no field (?:named )?`({_NAME})`", message)
     return Verdict(code, found[1] if found else "")
+
+
+def _may_be_implemented(message: str, own_types: frozenset[str]) -> bool:
+    """Return whether a trait that is missing may come from the project's own code."""
+    if found := re.search(r"can't compare `([^`]+)` with `([^`]+)`", message):
+        heads = {re.sub(r"^[&\[(\s]*(?:mut )?", "", each).split("<")[0] for each in found.groups()}
+        mention = [own_types & set(re.findall(_NAME, each)) for each in found.groups()]
+        return bool(heads & own_types) or all(mention)
+    named = re.findall(r"`([^`]+)`", message)
+    return any(word in own_types for each in named for word in re.findall(_NAME, each))
 
 
 def _argument(complaint: Complaint) -> str:

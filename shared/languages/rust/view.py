@@ -27,7 +27,7 @@ def build_view(planned: PlannedRust, position: int) -> dict[str, str]:
         if text is not None and not _is_own_test(path):
             view[path] = text
     contracts = code.states[position]
-    values = values_of(contracts.values(), view)
+    values = values_of(contracts.values(), view, runs=False)
     for path, contract in contracts.items():
         view[path] = write_file(contract, view.get(path), values, empty_all=True)
     view |= code.texts(position)
