@@ -14,6 +14,7 @@ from shared.languages.declared.model import Declarations, Declared, Fault, Impor
 from shared.languages.declared.nodes import (
     UNREADABLE,
     Offsets,
+    fault_at,
     first_fault,
     read_root,
     tokens_of,
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 # The last part of a path is a version in `example.com/list/v2` and in `gopkg.in/yaml.v3`.
 _VERSION: Final = re.compile(r"v\d+")
+_AT_THE_TOP: Final = frozenset(
+    {"package_clause", "import_declaration", "function_declaration", "method_declaration",
+     "type_declaration", "const_declaration", "var_declaration", "comment"}
+)  # fmt: skip
 _VALUELESS: Final = re.compile(r"const \w+ +[\w.\[\]*]+")
 _DOTTED_VERSION: Final = re.compile(r"\.v\d+$")
 
@@ -42,7 +47,7 @@ def read_go(text: str) -> Declarations:
     imports = tuple(each for node in root.named_children for each in reader.imports(node))
     package = next((n for n in root.named_children if n.type == "package_clause"), None)
     name = text_of(package.named_children[-1]) if package and package.named_children else ""
-    fault = _in_words(first_fault(root, text))
+    fault = _in_words(first_fault(root, text)) or _outside(root, text)
     return Declarations(text, items, imports, fault, name)
 
 
@@ -51,6 +56,14 @@ def _in_words(fault: Fault | None) -> Fault | None:
     if fault is not None and _VALUELESS.fullmatch(fault.excerpt):
         return Fault("a constant needs its value", fault.line, fault.excerpt)
     return fault
+
+
+def _outside(root: Node, text: str) -> Fault | None:
+    """Return the fault of a statement that stands outside of functions, which the reader allows."""
+    for node in root.named_children:
+        if node.type not in _AT_THE_TOP:
+            return fault_at(node, text, "a statement stands outside of functions")
+    return None
 
 
 class _Reader:

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.model import Declarations, Declared, Imported, Kind, Member
+from shared.languages.declared.model import Declarations, Declared, Fault, Imported, Kind, Member
 from shared.languages.declared.nodes import (
     UNREADABLE,
     Offsets,
+    fault_at,
     first_fault,
     read_root,
     tokens_of,
@@ -39,7 +40,19 @@ def read_rust(text: str) -> Declarations:
     reader = _Reader(text)
     items = tuple(reader.items(root.named_children))
     imports = tuple(each for node in root.named_children for each in reader.imports(node))
-    return Declarations(text, items, imports, first_fault(root, text))
+    fault = first_fault(root, text) or _outside(root, text)
+    return Declarations(text, items, imports, fault)
+
+
+def _outside(root: Node, text: str) -> Fault | None:
+    """Return the fault of a statement that stands outside of functions, which the reader allows."""
+    for node in root.named_children:
+        inner = node.named_children[0] if node.type == "expression_statement" else node
+        if node.type == "let_declaration" or (
+            node.type == "expression_statement" and inner.type != "macro_invocation"
+        ):
+            return fault_at(node, text, "a statement stands outside of functions")
+    return None
 
 
 class _Reader:
