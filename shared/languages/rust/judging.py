@@ -111,7 +111,8 @@ def _faults(
             field = at("acceptance_files", test.index, "content")
             yield Fault(code, order.position, field, message)
     failed = _FAILED.search(result.stderr)
-    if result.exit_code and not any(e.path in by_path for e in complaints) and failed:
+    paths = {path for each in complaints for path in (each.path, crate.path(each.path))}
+    if result.exit_code and failed and not paths & by_path.keys():
         yield unjudged("Rust", complaints[0].message if complaints else failed[0])
 
 

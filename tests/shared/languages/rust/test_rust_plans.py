@@ -16,7 +16,10 @@ CRATE = {
     "src/lib.rs": "pub mod game;\n",
 }
 GAME = "pub struct Game {\n    pub word: String,\n}\n\npub fn score(guess: &str) -> usize;\n"
-MORE = "impl Game {\n    pub fn play(&mut self, guess: &str) -> bool;\n}\n\npub fn rank(n: u8) -> String;\n"
+MORE = (
+    "impl Game {\n    pub fn play(&mut self, guess: &str) -> bool;\n}\n\n"
+    "pub fn rank(n: u8) -> String;\n"
+)
 
 
 @pytest.fixture(scope="module")
