@@ -75,6 +75,8 @@ def _tests(command: GoCommand, planned: PlannedGo, position: int) -> list[TestFu
     folders = command.folders
     if len(folders) < len(command.named) or planned.code.is_blind(position):
         return None
+    if not all(_is_there(each, planned, position) for each, _ in folders):
+        return None  # that is the fault
     found: list[TestFunction] = []
     for path in _test_files(folders, planned, position):
         text = planned.code.texts(position).get(path)
@@ -98,3 +100,7 @@ def _test_files(
         )
         if is_meant and is_test_file(path):
             yield path
+
+
+def _is_there(folder: str, planned: PlannedGo, position: int) -> bool:
+    return not folder or any(e.startswith(f"{folder}/") for e in planned.code.paths(position))

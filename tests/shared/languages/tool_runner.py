@@ -6,7 +6,6 @@ import os
 import pwd
 import shutil
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from uuid import uuid4
@@ -24,7 +23,6 @@ class SandboxRunner:
     """Implement `ToolRunner` by a sandbox without network, whose build cache lasts as long."""
 
     def __init__(self, folder: Path, seed: Path | None) -> None:
-        self.seconds = 0.0
         self._folder = folder
         self._workspace = folder / "workspace"
         for name in ("workspace", "private", "checkout"):
@@ -53,11 +51,12 @@ class SandboxRunner:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text)
         log = self._folder / uuid4().hex
-        started = time.monotonic()
         ended = self._sandbox.run(argv, timeout_seconds=seconds, log=log)
-        self.seconds += time.monotonic() - started
         streams = (Path(f"{log}.{each}.log").read_text() for each in ("stdout", "stderr"))
         return ToolResult(ended.exit_code, *streams)
+
+    def close(self) -> None:
+        """Do nothing: the folders are those of the test session."""
 
 
 def runner_for(factory: pytest.TempPathFactory, program: str) -> SandboxRunner:

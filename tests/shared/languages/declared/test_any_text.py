@@ -35,6 +35,9 @@ class Answering:
     def run(self, files: object, argv: object, *, seconds: float) -> ToolResult:
         return ToolResult(1, self.output, self.output)
 
+    def close(self) -> None:
+        pass
+
 
 @every
 @given(text=CODE, other=CODE)

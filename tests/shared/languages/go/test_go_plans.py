@@ -108,6 +108,9 @@ def test_without_a_compiler_there_is_one_warning() -> None:
         def run(self, files: object, argv: object, *, seconds: float) -> ToolResult:
             raise ToolMissing("go is not installed")
 
+        def close(self) -> None:
+            pass
+
     test = inside("if Score(5) != 1 { t.Fatal() }")
     orders = [Order({"game/game.go": GAME}, {f"game/a{n}_test.go": test}) for n in range(2)]
     for runner, reason in ((Missing(), "go is not installed"), (None, "no sandbox")):

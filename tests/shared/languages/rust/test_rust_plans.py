@@ -109,6 +109,9 @@ def test_without_a_compiler_there_is_one_warning() -> None:
         def run(self, files: object, argv: object, *, seconds: float) -> ToolResult:
             raise ToolMissing("cargo is not installed")
 
+        def close(self) -> None:
+            pass
+
     test = file_of("assert_eq!(score(5), 1);")
     orders = [Order({"src/game.rs": GAME}, {f"tests/a{n}.rs": test}) for n in range(2)]
     for runner, reason in ((Missing(), "cargo is not installed"), (None, "no sandbox")):
