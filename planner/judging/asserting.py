@@ -7,14 +7,9 @@ from collections.abc import Iterable
 
 from planner.rules.acceptance import weakness
 from planner.rules.running_files import run_files
-from shared.commands.commands import (
-    CodeRun,
-    Command,
-    ProgramRun,
-    ShellCodeRun,
-    analyse_command,
-)
+from shared.commands.commands import analyse_command
 from shared.commands.test_runs import runs_tests
+from shared.languages.capabilities.commands import CodeRun, Command, ProgramRun, ShellCodeRun
 from shared.work_order.coverage import Asserted
 from shared.work_order.schemas import WorkOrder
 
