@@ -124,3 +124,8 @@ def _with_members(item: Declared, earlier: Declared, changed: Collection[str]) -
     joined = item.separator.join(each.text for each in left_out.values())
     text = f"{before}\n{joined}\n}}"
     return replace(item, text=text, members={**item.members, **left_out})
+
+
+def differs(name: str, declared: str, written: str) -> str:
+    """Return the message about a declaration that the code does not keep."""
+    return f"`{name}` is declared as `{declared}` and written as `{written}`"

@@ -9,7 +9,7 @@ from typing import Final
 from shared.languages.capabilities.checking import CheckerFailed
 from shared.languages.capabilities.conformance import DOES_NOT_PARSE, ContractViolation
 from shared.languages.capabilities.tools import ToolMissing, Tools
-from shared.languages.declared.contracts import Delta, fold, merge
+from shared.languages.declared.contracts import Delta, differs, fold, merge
 from shared.languages.declared.meant import normal_changes
 from shared.languages.declared.model import Declarations, Declared
 from shared.languages.declared.notes import code_problem
@@ -89,7 +89,7 @@ def _missing(
 ) -> Iterator[ContractViolation]:
     for item in contract.items:
         if not written.named(item.name):
-            yield ContractViolation(path, item.name, f"is missing: declared as `{item.head}`")
+            yield ContractViolation(path, item.name, f"`{item.head}` is declared and missing")
 
 
 def _members(
@@ -100,12 +100,13 @@ def _members(
         if not item.members or has.kind != "type":
             continue
         for name, member in item.members.items():
+            qualified = f"{item.name}.{name}"
             if name not in has.members:
-                message = f"is missing: declared as `{member.text}`"
-                yield ContractViolation(path, f"{item.name}.{name}", message)
+                message = f"`{qualified}` is declared as `{member.text}` and missing"
+                yield ContractViolation(path, qualified, message)
             elif has.members[name].key != member.key:
-                message = f"is `{has.members[name].text}`, but declared as `{member.text}`"
-                yield ContractViolation(path, f"{item.name}.{name}", message)
+                message = differs(qualified, member.text, has.members[name].text)
+                yield ContractViolation(path, qualified, message)
 
 
 def _wrong_types(
@@ -141,7 +142,8 @@ def _wrong_types(
         place = places.get((each.path, each.line))
         if place is not None:
             path, item = place
-            yield ContractViolation(path, item.name, f"is not as declared: `{item.head}`")
+            written = read_go(sources[path]).named(item.name)[0].head
+            yield ContractViolation(path, item.name, differs(item.name, item.head, written))
 
 
 def _assignment(item: Declared) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 from shared.languages.capabilities.checking import CheckerFailed
 from shared.languages.capabilities.conformance import DOES_NOT_PARSE, ContractViolation
 from shared.languages.capabilities.tools import ToolMissing, Tools
-from shared.languages.declared.contracts import Delta, fold, merge
+from shared.languages.declared.contracts import Delta, differs, fold, merge
 from shared.languages.declared.meant import normal_changes
 from shared.languages.declared.model import Declarations, Declared
 from shared.languages.declared.notes import code_problem
@@ -90,7 +90,7 @@ def _differences(path: str, item: Declared, written: Declarations) -> Iterator[C
     has = written.named(item.name)
     if item.kind == "implementation":
         if _trait(item.name) not in traits | _derived_for(written):
-            yield ContractViolation(path, item.name, f"is missing: declared as `{item.head}`")
+            yield ContractViolation(path, item.name, f"`{item.head}` is declared and missing")
         return
     if not has:
         passed_on = {each.name for each in written.imports if each.text.startswith("pub")}
@@ -99,22 +99,26 @@ def _differences(path: str, item: Declared, written: Declarations) -> Iterator[C
             and not {"*"} & passed_on
             and not item.around.count(" for ")
         ):
-            yield ContractViolation(path, item.name, f"is missing: declared as `{item.head}`")
+            yield ContractViolation(path, item.name, f"`{item.head}` is declared and missing")
         return
     if item.is_public and not any(each.is_public for each in has) and " for " not in item.around:
-        yield ContractViolation(path, item.name, f"is not public: declared as `{item.head}`")
+        yield ContractViolation(path, item.name, f"`{item.head}` is declared and not public")
     for trait in _derives(item) - _derives(has[0]):
         if f"{trait} for {item.name}" not in traits:
-            yield ContractViolation(path, item.name, f"does not derive {trait}, which is declared")
+            yield ContractViolation(
+                path,
+                item.name,
+                f"`{item.name}` is declared with `derive({trait})`, and has no {trait}",
+            )
     for name, member in item.members.items():
         qualified = f"{item.name}.{name}"
         if not has[0].members or has[0].kind != "type":
             continue
         if name not in has[0].members:
-            message = f"is missing: declared as `{member.text}`"
+            message = f"`{qualified}` is declared as `{member.text}` and missing"
             yield ContractViolation(path, qualified, message)
         elif has[0].members[name].key != member.key:
-            message = f"is `{has[0].members[name].text}`, but declared as `{member.text}`"
+            message = differs(qualified, member.text, has[0].members[name].text)
             yield ContractViolation(path, qualified, message)
 
 
@@ -168,7 +172,8 @@ def _wrong_types(
             at = next((p for p in (each.path, folder + each.path) if (p, each.line) in places), "")
             if at and each.rule == _WRONG_TYPE:
                 item = places[at, each.line]
-                yield ContractViolation(at, item.name, f"is not as declared: `{item.head}`")
+                written = read_rust(sources[at]).named(item.name)[0].head
+                yield ContractViolation(at, item.name, differs(item.name, item.head, written))
 
 
 def _assignment(item: Declared) -> str:
