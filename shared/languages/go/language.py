@@ -1,21 +1,46 @@
-"""Puts Go among the languages of which an outline is shown."""
+"""Puts Go behind the protocols of languages. Each method imports what it needs."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from shared.languages.base import Language
+from shared.languages.capabilities.chain import (
+    AcceptanceText,
+    Chain,
+    ChainCode,
+    Fault,
+    Need,
+)
+from shared.languages.capabilities.commands import (
+    Arguments,
+    Command,
+    ProgramRun,
+    Run,
+    Weakness,
+)
+from shared.languages.capabilities.conformance import ContractViolation
+from shared.languages.capabilities.edits import OutlineEntry
+from shared.languages.capabilities.notes import Unwritten
 from shared.languages.capabilities.outlines import DEFINITION
+from shared.languages.capabilities.tools import Tools
+from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
 from shared.languages.locked_packages import LockedPackages
+from shared.work_order.schemas import Interface, WorkOrder
 
+if TYPE_CHECKING:
+    from shared.languages.go.planned import PlannedGo
+
+NAME: Final = "Go"
 _REFUSED = re.compile(r"missing go\.sum entry|module lookup disabled by GOPROXY=off")
 
 
 class GoOutlines:
     """Implement `Outliner` for Go."""
 
-    name: Final = "Go"
+    name: Final = NAME
     outlined: Final = (".go",)
     fence: Final = "go"
     comment: Final = "//"
@@ -29,4 +54,230 @@ class GoOutlines:
         return () if path.endswith("_test.go") else public_names(text)
 
 
-GO: Final = Language(GoOutlines(), packages=LockedPackages("go.mod", _REFUSED))
+class GoCommands:
+    """Implement `CommandReader` for `go`."""
+
+    def knows(self, program: str) -> bool:
+        """Return whether the program is one of Go's."""
+        return program in ("go", "gofmt")
+
+    def is_always_there(self, program: str) -> bool:
+        """Return that no sandbox is sure to have Go."""
+        return False
+
+    def read_run(self, program: str, arguments: Arguments) -> Run:
+        """Return the arguments: what they mean is read when it is asked for."""
+        return ProgramRun(arguments.words)
+
+    def needed_paths(self, command: Command) -> tuple[str, ...]:
+        """Return the folders of the packages, and the files, that the command names."""
+        from shared.languages.go.commands import read_go_command
+
+        if command.program != "go" or not isinstance(command.run, ProgramRun):
+            return ()
+        return read_go_command(command.run.arguments).paths
+
+    def script_paths(self, path: str) -> tuple[str, ...]:
+        """Return the path itself."""
+        return (path,)
+
+    def read_paths(self, command: Command) -> Iterator[str]:
+        """Yield nothing: a command of `go` holds no code."""
+        return iter(())
+
+    def module_paths(self, module: str) -> Iterator[str]:
+        """Yield nothing: no command names a module to run."""
+        return iter(())
+
+    def is_loaded_unasked(self, path: str) -> bool:
+        """Return whether `go test` compiles the file with the other tests of its folder."""
+        return path.endswith("_test.go")
+
+    def weakness(self, command: Command) -> Weakness | None:
+        """Return why a command can hardly fail, as far as its text shows."""
+        from shared.languages.go.weakness import weakness_of_text
+
+        if not isinstance(command.run, ProgramRun) or command.problem or command.operator:
+            return None
+        return weakness_of_text(command.program, command.run.arguments)
+
+
+class GoChain:
+    """Implement `ChainCode` for Go."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+        self._read: PlannedGo | None = None
+
+    @property
+    def _planned(self) -> PlannedGo:
+        from shared.languages.go.planned import PlannedGo
+
+        self._read = self._read or PlannedGo(self._chain)
+        return self._read
+
+    def interface_faults(self) -> Iterator[Fault]:
+        """Yield E201, E203, E204 and W223."""
+        return self._planned.code.stub_faults(self._planned.undefined)
+
+    def needs_of_command(self, position: int, command: Command) -> Iterator[Need]:
+        """Yield nothing: what a command needs are the folders that it names."""
+        return iter(())
+
+    def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
+        """Yield the packages that a test imports and nobody provides."""
+        return self._planned.needs_of_file(position, file)
+
+    def use_faults(self, tools: Tools) -> Iterator[Fault]:
+        """Yield how the tests of the plan use Go otherwise than it is declared."""
+        from shared.languages.go.judging import use_faults
+
+        return use_faults(self._planned, tools)
+
+    def weakness(self, position: int, command: Command) -> Weakness | None:
+        """Return why a run of tests can hardly fail, by the tests that are there by then."""
+        from shared.languages.go.weakness import weakness_of_tests
+
+        if command.program != "go" or not isinstance(command.run, ProgramRun):
+            return None
+        if command.problem or command.operator:
+            return None
+        return weakness_of_tests(command.run.arguments, self._planned, position)
+
+
+class GoPlans:
+    """Implement `Plans` for Go."""
+
+    contracted: Final = (".go",)
+
+    def has_names_to_declare(self, path: str) -> bool:
+        """Return whether other packages may use the file: it is no test and no program."""
+        from shared.languages.go.planned import has_names_to_declare
+
+        return has_names_to_declare(path)
+
+    def is_test_file(self, path: str) -> bool:
+        """Return whether `go test` alone compiles the file."""
+        return path.endswith("_test.go")
+
+    def module_name(self, path: str) -> str:
+        """Return the name of the file's package, which its folder has by custom."""
+        from shared.languages.go.skeleton import package_of_folder
+
+        return package_of_folder(path)
+
+    def reads(self, path: str) -> bool:
+        """Return whether the file is Go, or says which modules there are."""
+        return path.endswith(".go") or path.rpartition("/")[2] in ("go.mod", "go.work")
+
+    def read_chain(self, chain: Chain) -> ChainCode:
+        """Return what answers for Go on `chain`."""
+        return GoChain(chain)
+
+
+class GoConformance:
+    """Implement `Conformance` for Go."""
+
+    def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
+        """Return one contract for each file of Go that holds after these orders."""
+        from shared.languages.go.conformance import contracts_in_force
+
+        return contracts_in_force(orders)
+
+    def warm_up(self, tools: Tools) -> None:
+        """Do nothing: what the compiler keeps is prepared with the sandbox."""
+
+    def check_conformance(
+        self, interfaces: Sequence[Interface], sources: Mapping[str, str], tools: Tools
+    ) -> tuple[ContractViolation, ...]:
+        """Return what in `sources` contradicts the contracts in `interfaces`."""
+        from shared.languages.go.conformance import check_conformance
+
+        return check_conformance(interfaces, sources, tools)
+
+    def build_skeleton(
+        self, interfaces: Sequence[Interface], sources: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """Return files by path whose functions return zero values."""
+        from shared.languages.go.skeleton import build_skeleton
+
+        return build_skeleton(interfaces, sources)
+
+
+class GoEdits:
+    """Implement `Edits` for Go."""
+
+    def outline(self, text: str) -> tuple[OutlineEntry, ...]:
+        """Return the functions, methods and types; none if the file does not parse."""
+        from shared.languages.declared.edits import outline
+        from shared.languages.go.source import read_go
+
+        return outline(read_go(text))
+
+    def edit_definitions(
+        self, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
+    ) -> tuple[DefinitionEdit | EditRefused, ...]:
+        """Return the splices by which definitions get their new code, or why not."""
+        from shared.languages.go.edits import edit_definitions
+
+        return edit_definitions(path, text, edits, changes)
+
+    def defined_names(self, fragment: str) -> tuple[str, ...]:
+        """Return the names of the functions, methods and types that begin in `fragment`."""
+        from shared.languages.go.edits import defined_names
+
+        return defined_names(fragment)
+
+    def check_rewrite(
+        self, path: str, before: str, after: str, changes: Sequence[str]
+    ) -> tuple[ContractViolation, ...]:
+        """Return a violation for each lost exported name, and for the loss of half of the text."""
+        from shared.languages.declared.rewrite import check_rewrite
+        from shared.languages.go.source import read_go
+
+        return check_rewrite(
+            path, read_go(before), read_go(after), changes, is_test=path.endswith("_test.go")
+        )
+
+
+class GoNotes:
+    """Implement `Notes` for Go."""
+
+    def find_unwritten(self, path: str, before: str, after: str) -> tuple[Unwritten, ...]:
+        """Return the functions whose bodies are empty, placeholders, or a constant."""
+        from shared.languages.go.notes import find_unwritten
+
+        return find_unwritten(path, before, after)
+
+    def names_in(self, source: str) -> Collection[str] | None:
+        """Return the names that a file declares; `None` where it does not parse."""
+        from shared.languages.declared.notes import names_in
+        from shared.languages.go.source import read_go
+
+        return names_in(read_go(source))
+
+    def note_syntax(self, path: str, source: str) -> str:
+        """Return a sentence that quotes the line that does not parse."""
+        from shared.languages.declared.notes import note_syntax
+        from shared.languages.go.source import read_go
+
+        return note_syntax(path, read_go(source))
+
+    def note_errors(
+        self, output: str, sources: Mapping[str, str], files: Iterable[str]
+    ) -> tuple[str, ...]:
+        """Return what exists in the place of names that the compiler's errors miss."""
+        from shared.languages.go.notes import note_errors
+
+        return note_errors(output, sources, files)
+
+
+GO: Final = Language(
+    GoOutlines(),
+    commands=GoCommands(),
+    plans=GoPlans(),
+    conformance=GoConformance(),
+    edits=GoEdits(),
+    notes=GoNotes(),
+    packages=LockedPackages("go.mod", _REFUSED),
+)

@@ -1,14 +1,39 @@
-"""Puts Rust among the languages of which an outline is shown."""
+"""Puts Rust behind the protocols of languages. Each method imports what it needs."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from shared.languages.base import Language
+from shared.languages.capabilities.chain import (
+    AcceptanceText,
+    Chain,
+    ChainCode,
+    Fault,
+    Need,
+)
+from shared.languages.capabilities.commands import (
+    Arguments,
+    Command,
+    ProgramRun,
+    Run,
+    Weakness,
+)
+from shared.languages.capabilities.conformance import ContractViolation
+from shared.languages.capabilities.edits import OutlineEntry
+from shared.languages.capabilities.notes import Unwritten
 from shared.languages.capabilities.outlines import DEFINITION
+from shared.languages.capabilities.tools import Tools
+from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
 from shared.languages.locked_packages import LockedPackages
+from shared.work_order.schemas import Interface, WorkOrder
 
+if TYPE_CHECKING:
+    from shared.languages.rust.planned import PlannedRust
+
+NAME: Final = "Rust"
 _REFUSED = re.compile(
     r"no matching package named|attempting to make an HTTP request, but --offline"
 )
@@ -17,7 +42,7 @@ _REFUSED = re.compile(
 class RustOutlines:
     """Implement `Outliner` for Rust."""
 
-    name: Final = "Rust"
+    name: Final = NAME
     outlined: Final = (".rs",)
     fence: Final = "rust"
     comment: Final = "//"
@@ -31,4 +56,232 @@ class RustOutlines:
         return public_names(text)
 
 
-RUST: Final = Language(RustOutlines(), packages=LockedPackages("Cargo.toml", _REFUSED))
+class RustCommands:
+    """Implement `CommandReader` for `cargo`."""
+
+    def knows(self, program: str) -> bool:
+        """Return whether the program is one of Rust's."""
+        return program in ("cargo", "rustc", "rustfmt")
+
+    def is_always_there(self, program: str) -> bool:
+        """Return that no sandbox is sure to have Rust."""
+        return False
+
+    def read_run(self, program: str, arguments: Arguments) -> Run:
+        """Return the arguments: what they mean is read when it is asked for."""
+        return ProgramRun(arguments.words)
+
+    def needed_paths(self, command: Command) -> tuple[str, ...]:
+        """Return the manifest that the command names."""
+        from shared.languages.rust.commands import read_cargo_command
+
+        if command.program != "cargo" or not isinstance(command.run, ProgramRun):
+            return ()
+        return read_cargo_command(command.run.arguments).paths
+
+    def script_paths(self, path: str) -> tuple[str, ...]:
+        """Return the path itself."""
+        return (path,)
+
+    def read_paths(self, command: Command) -> Iterator[str]:
+        """Yield nothing: a command of `cargo` holds no code."""
+        return iter(())
+
+    def module_paths(self, module: str) -> Iterator[str]:
+        """Yield nothing: no command names a module to run."""
+        return iter(())
+
+    def is_loaded_unasked(self, path: str) -> bool:
+        """Return whether tests commonly share the file as a module: `tests/common/mod.rs`."""
+        return path.endswith("/mod.rs") and "tests" in path.split("/")
+
+    def weakness(self, command: Command) -> Weakness | None:
+        """Return why a command can hardly fail, as far as its text shows."""
+        from shared.languages.rust.weakness import weakness_of_text
+
+        if not isinstance(command.run, ProgramRun) or command.problem or command.operator:
+            return None
+        return weakness_of_text(command.program, command.run.arguments)
+
+
+class RustChain:
+    """Implement `ChainCode` for Rust."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+        self._read: PlannedRust | None = None
+
+    @property
+    def _planned(self) -> PlannedRust:
+        from shared.languages.rust.planned import PlannedRust
+
+        self._read = self._read or PlannedRust(self._chain)
+        return self._read
+
+    def interface_faults(self) -> Iterator[Fault]:
+        """Yield E201, E203, E204 and W223."""
+        return self._planned.code.stub_faults(self._planned.undefined)
+
+    def needs_of_command(self, position: int, command: Command) -> Iterator[Need]:
+        """Yield the targets of tests that a command names and that have no file by then."""
+        return self._planned.needs_of_command(position, command)
+
+    def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
+        """Yield the crates and modules that a test imports and nobody provides."""
+        return self._planned.needs_of_file(position, file)
+
+    def use_faults(self, tools: Tools) -> Iterator[Fault]:
+        """Yield how the tests of the plan use Rust otherwise than it is declared."""
+        from shared.languages.rust.judging import use_faults
+
+        return use_faults(self._planned, tools)
+
+    def weakness(self, position: int, command: Command) -> Weakness | None:
+        """Return why a run of tests can hardly fail, by the tests that are there by then."""
+        from shared.languages.rust.weakness import weakness_of_tests
+
+        if command.program != "cargo" or not isinstance(command.run, ProgramRun):
+            return None
+        if command.problem or command.operator:
+            return None
+        return weakness_of_tests(command.run.arguments, self._planned, position)
+
+
+class RustPlans:
+    """Implement `Plans` for Rust."""
+
+    contracted: Final = (".rs",)
+
+    def has_names_to_declare(self, path: str) -> bool:
+        """Return whether other files may use the file: it is no test and no program."""
+        from shared.languages.rust.planned import has_names_to_declare
+
+        return has_names_to_declare(path)
+
+    def is_test_file(self, path: str) -> bool:
+        """Return whether the file is only compiled for tests, by its place."""
+        from shared.languages.rust.planned import is_test_file
+
+        return is_test_file(path)
+
+    def module_name(self, path: str) -> str:
+        """Return the name of the file's module, by its path."""
+        from shared.languages.rust.planned import module_name
+
+        return module_name(path)
+
+    def reads(self, path: str) -> bool:
+        """Return whether the file is Rust, or says which crates there are."""
+        return path.endswith(".rs") or path.rpartition("/")[2] in ("Cargo.toml", "Cargo.lock")
+
+    def read_chain(self, chain: Chain) -> ChainCode:
+        """Return what answers for Rust on `chain`."""
+        return RustChain(chain)
+
+
+class RustConformance:
+    """Implement `Conformance` for Rust."""
+
+    def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
+        """Return one contract for each file of Rust that holds after these orders."""
+        from shared.languages.rust.conformance import contracts_in_force
+
+        return contracts_in_force(orders)
+
+    def warm_up(self, tools: Tools) -> None:
+        """Do nothing: what the compiler keeps is prepared with the sandbox."""
+
+    def check_conformance(
+        self, interfaces: Sequence[Interface], sources: Mapping[str, str], tools: Tools
+    ) -> tuple[ContractViolation, ...]:
+        """Return what in `sources` contradicts the contracts in `interfaces`."""
+        from shared.languages.rust.conformance import check_conformance
+
+        return check_conformance(interfaces, sources, tools)
+
+    def build_skeleton(
+        self, interfaces: Sequence[Interface], sources: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """Return files by path whose functions return empty values."""
+        from shared.languages.rust.skeleton import build_skeleton
+
+        return build_skeleton(interfaces, sources)
+
+
+class RustEdits:
+    """Implement `Edits` for Rust."""
+
+    def outline(self, text: str) -> tuple[OutlineEntry, ...]:
+        """Return the functions and types; none if the file does not parse."""
+        from shared.languages.declared.edits import outline
+        from shared.languages.rust.source import read_rust
+
+        return outline(read_rust(text))
+
+    def edit_definitions(
+        self, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
+    ) -> tuple[DefinitionEdit | EditRefused, ...]:
+        """Return the splices by which definitions get their new code, or why not."""
+        from shared.languages.rust.edits import edit_definitions
+
+        return edit_definitions(path, text, edits, changes)
+
+    def defined_names(self, fragment: str) -> tuple[str, ...]:
+        """Return the names of the functions and types that begin in `fragment`."""
+        from shared.languages.rust.edits import defined_names
+
+        return defined_names(fragment)
+
+    def check_rewrite(
+        self, path: str, before: str, after: str, changes: Sequence[str]
+    ) -> tuple[ContractViolation, ...]:
+        """Return a violation for each lost public name, and for the loss of half of the text."""
+        from shared.languages.declared.rewrite import check_rewrite
+        from shared.languages.rust.planned import is_test_file
+        from shared.languages.rust.source import read_rust
+
+        is_test = is_test_file(path)
+        return check_rewrite(path, read_rust(before), read_rust(after), changes, is_test=is_test)
+
+
+class RustNotes:
+    """Implement `Notes` for Rust."""
+
+    def find_unwritten(self, path: str, before: str, after: str) -> tuple[Unwritten, ...]:
+        """Return the functions whose bodies are empty, placeholders, or a constant."""
+        from shared.languages.rust.notes import find_unwritten
+
+        return find_unwritten(path, before, after)
+
+    def names_in(self, source: str) -> Collection[str] | None:
+        """Return the names that a file declares; `None` where it does not parse."""
+        from shared.languages.declared.notes import names_in
+        from shared.languages.rust.source import read_rust
+
+        return names_in(read_rust(source))
+
+    def note_syntax(self, path: str, source: str) -> str:
+        """Return a sentence that quotes the line that does not parse."""
+        from shared.languages.declared.notes import note_syntax
+        from shared.languages.rust.source import read_rust
+
+        return note_syntax(path, read_rust(source))
+
+    def note_errors(
+        self, output: str, sources: Mapping[str, str], files: Iterable[str]
+    ) -> tuple[str, ...]:
+        """Return what exists in the place of names that the compiler's errors miss."""
+        from shared.languages.rust.notes import note_errors
+
+        return note_errors(output, sources, files)
+
+
+RUST: Final = Language(
+    RustOutlines(),
+    commands=RustCommands(),
+    plans=RustPlans(),
+    conformance=RustConformance(),
+    edits=RustEdits(),
+    notes=RustNotes(),
+    packages=LockedPackages("Cargo.toml", _REFUSED),
+)

@@ -1,0 +1,1 @@
+"""Holds what can be said of declarations in any language that is read as a syntax tree."""

@@ -1,0 +1,177 @@
+"""Decides by the compiler whether Go keeps the contracts declared for it, without running it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from shared.languages.capabilities.checking import CheckerFailed
+from shared.languages.capabilities.conformance import DOES_NOT_PARSE, ContractViolation
+from shared.languages.capabilities.tools import ToolMissing, Tools
+from shared.languages.declared.contracts import Delta, differs, fold, merge
+from shared.languages.declared.meant import normal_changes
+from shared.languages.declared.model import Declarations, Declared
+from shared.languages.declared.notes import code_problem
+from shared.languages.declared.planned import folder_of, without_fence
+from shared.languages.go.skeleton import write_contract
+from shared.languages.go.source import read_go
+from shared.languages.go.verdicts import read_complaints
+from shared.work_order.schemas import Interface, WorkOrder
+
+_PROBE: Final = "llmch_contract_probe.go"
+_SECONDS: Final = 120.0
+
+
+def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
+    """Return one contract for each file of Go that holds after the last of `orders`."""
+    deltas = [
+        Delta(
+            frozenset(order.allowed_files),
+            _merged(order.interfaces),
+            normal_changes(order.changes),
+        )
+        for order in orders
+    ]
+    return tuple(
+        Interface(path=path, stub=write_contract(contract))
+        for path, contract in fold(deltas)[-1].items()
+    )
+
+
+def _merged(interfaces: Sequence[Interface]) -> dict[str, Declarations]:
+    found: dict[str, Declarations] = {}
+    for each in interfaces:
+        stub = read_go(without_fence(each.stub))
+        if not each.path.endswith(".go") or stub.fault is not None:
+            continue
+        old = found.get(each.path, Declarations(""))
+        items = merge(old.items, stub.items)
+        imports = (*old.imports, *stub.imports)
+        found[each.path] = Declarations(stub.text, items, imports, None, stub.package)
+    return found
+
+
+def check_conformance(
+    interfaces: Sequence[Interface], sources: Mapping[str, str], tools: Tools
+) -> tuple[ContractViolation, ...]:
+    """Return what in `sources` contradicts the contracts, sorted by file and name.
+
+    Types are compared where there is a compiler. Raises `CheckerFailed` where it gave no answer.
+    """
+    found: list[ContractViolation] = []
+    probes: dict[str, tuple[str, list[tuple[str, Declared]]]] = {}
+    for path, contract in _merged(interfaces).items():
+        text = sources.get(path)
+        if text is None:
+            found.append(ContractViolation(path, "", "is declared but was not written"))
+            continue
+        written = read_go(text)
+        if written.fault is not None:
+            problem = f"{DOES_NOT_PARSE}: {code_problem(written)}"
+            found.append(ContractViolation(path, "", problem))
+            continue
+        found += _missing(path, contract, written)
+        there = [each for each in contract.items if written.named(each.name)]
+        found += _members(path, there, written)
+        package = probes.setdefault(folder_of(path), (written.package, []))
+        package[1].extend((path, each) for each in there)
+    if tools.runner is not None and not any(each.name == "" for each in found):
+        found += _wrong_types(probes, interfaces, sources, tools)
+    first: dict[tuple[str, str], ContractViolation] = {}
+    for each in found:
+        first.setdefault((each.path, each.name), each)
+    return tuple(sorted(first.values(), key=lambda each: (each.path, each.name)))
+
+
+def _missing(
+    path: str, contract: Declarations, written: Declarations
+) -> Iterator[ContractViolation]:
+    for item in contract.items:
+        if not written.named(item.name):
+            yield ContractViolation(path, item.name, f"`{item.head}` is declared and missing")
+
+
+def _members(
+    path: str, items: Sequence[Declared], written: Declarations
+) -> Iterator[ContractViolation]:
+    for item in items:
+        has = written.named(item.name)[0]
+        if not item.members or has.kind != "type":
+            continue
+        for name, member in item.members.items():
+            qualified = f"{item.name}.{name}"
+            if name not in has.members:
+                message = f"`{qualified}` is declared as `{member.text}` and missing"
+                yield ContractViolation(path, qualified, message)
+            elif has.members[name].key != member.key:
+                message = differs(qualified, member.text, has.members[name].text)
+                yield ContractViolation(path, qualified, message)
+
+
+def _wrong_types(
+    probes: Mapping[str, tuple[str, list[tuple[str, Declared]]]],
+    interfaces: Sequence[Interface],
+    sources: Mapping[str, str],
+    tools: Tools,
+) -> Iterator[ContractViolation]:
+    """Yield the functions and values whose types differ, by an assignment to the declared type."""
+    assert tools.runner is not None, "the caller has checked this"
+    files = {p: t for p, t in sources.items() if p.endswith((".go", "go.mod", "go.sum"))}
+    if "go.mod" not in files:
+        files["go.mod"] = "module planned\n\ngo 1.21\n"
+    places: dict[tuple[str, int], tuple[str, Declared]] = {}
+    imports = {e.name: e for i in interfaces for e in read_go(without_fence(i.stub)).imports}
+    for folder, (package, items) in probes.items():
+        lines = [(place, line) for place in items for line in [_assignment(place[1])] if line]
+        code = "\n".join(line for _, line in lines)
+        used = [f"import {e.text}" for name, e in imports.items() if f"{name}." in code]
+        head = "; ".join((f"package {package}", *used))
+        probe = posixpath.join(folder, _PROBE)
+        files[probe] = f"{head}\n{code}\n"
+        places |= {(probe, number): place for number, (place, _) in enumerate(lines, 2)}
+    folders = [f"./{folder}" if folder else "." for folder in probes]
+    command = ("go", "build", "-gcflags=-e", "-o", "/dev/null", *folders)
+    try:
+        result = tools.runner.run(files, command, seconds=_SECONDS)
+    except ToolMissing as missing:
+        raise CheckerFailed(str(missing)) from missing
+    if result.exit_code is None:
+        raise CheckerFailed(f"the Go compiler did not answer within {_SECONDS:.0f} seconds")
+    for each in read_complaints(f"{result.stdout}\n{result.stderr}"):
+        place = places.get((each.path, each.line))
+        if place is not None:
+            path, item = place
+            written = read_go(sources[path]).named(item.name)[0].head
+            yield ContractViolation(path, item.name, differs(item.name, item.head, written))
+
+
+def _assignment(item: Declared) -> str:
+    """Return a line that compiles only where a function or variable has the declared type."""
+    if item.kind == "function" and not _is_generic(item):
+        kinds, result = _parameters(item.key), f" ({item.result})" if item.result else ""
+        if not item.owner:
+            return f"var _ func({kinds}){result} = {item.name}"
+        receiver = f"*{item.owner}" if item.key.startswith("func *") else item.owner
+        kinds = ", ".join(filter(None, (receiver, kinds)))
+        return f"var _ func({kinds}){result} = ({receiver}).{item.last_name}"
+    if item.kind == "value" and item.key.startswith("var "):
+        kind = item.key.removeprefix("var ").strip()
+        return f"var _ {kind} = {item.name}" if kind else ""
+    return ""
+
+
+def _is_generic(item: Declared) -> bool:
+    receiver = item.opening.partition(")")[0] if item.owner else ""
+    return "[" in item.key.partition("(")[0] or "[" in receiver
+
+
+def _parameters(key: str) -> str:
+    """Return the parameters' types of a function's key: `string, int` of `func (string, int) E`."""
+    start = key.index("(") + 1
+    depth = 1
+    for at in range(start, len(key)):
+        depth += {"(": 1, ")": -1}.get(key[at], 0)
+        if not depth:
+            return key[start:at]
+    return key[start:]

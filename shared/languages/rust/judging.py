@@ -1,0 +1,146 @@
+"""Has the Rust compiler compare the tests of a plan with its contracts."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from shared.languages.capabilities.chain import AcceptanceText, Fault, OrderCode
+from shared.languages.capabilities.tools import ToolMissing, ToolResult, ToolRunner, Tools
+from shared.languages.declared.planned import has_name
+from shared.languages.declared.unjudged import unjudged
+from shared.languages.fault_words import at_place, declared_only_by
+from shared.languages.rust.crates import Crate, crate_of
+from shared.languages.rust.planned import SUFFIX, PlannedRust
+from shared.languages.rust.source import read_rust
+from shared.languages.rust.verdicts import Complaint, Verdict, judge, read_complaints
+from shared.languages.rust.view import build_view
+from shared.work_order.field_path import at
+
+_SECONDS: Final = 120.0
+_MAX_VIEW: Final = 8 * 1024 * 1024  # characters; a copy of a larger tree is not worth the answer
+_MAX_QUESTIONS: Final = 100
+_COMMAND: Final = ("cargo", "check", "--offline", "--keep-going", "--message-format=json")
+_FAILED: Final = re.compile(r"^error: .*$", re.MULTILINE)
+
+
+def use_faults(planned: PlannedRust, tools: Tools) -> Iterator[Fault]:
+    """Yield how the tests of a plan use Rust otherwise than it is declared."""
+    asked = 0
+    for order in planned.chain.orders:
+        tests = [each for each in order.acceptance_files if each.path.endswith(SUFFIX)]
+        tests = [each for each in tests if read_rust(each.text).fault is None]
+        crates = dict.fromkeys(crate_of(each.path, planned.crates) for each in tests)
+        if not tests or planned.code.is_blind(order.position):
+            continue
+        view = build_view(planned, order.position)
+        for crate in crates:
+            asked += 1
+            problem = _unaskable(planned, crate, tools, asked, sum(map(len, view.values())))
+            if problem:
+                yield unjudged("Rust", problem)
+                return
+            assert crate is not None, "checked above"
+            assert tools.runner is not None, "checked above"
+            mine = [each for each in tests if crate_of(each.path, planned.crates) == crate]
+            try:
+                result = _ask(view, mine, crate, tools.runner)
+            except ToolMissing as missing:
+                yield unjudged("Rust", str(missing))
+                return
+            if result.exit_code is None:
+                yield unjudged("Rust", f"cargo did not answer within {_SECONDS:.0f} seconds")
+                return
+            yield from _faults(result, order, mine, crate, planned)
+
+
+def _unaskable(
+    planned: PlannedRust, crate: Crate | None, tools: Tools, asked: int, size: int
+) -> str:
+    if crate is None:
+        return "there is no Cargo.toml that they belong to"
+    if tools.runner is None:
+        return "no sandbox was given to the compiler"
+    if asked > _MAX_QUESTIONS:
+        return f"over {_MAX_QUESTIONS} crates and orders bring tests"
+    return "the repository is too large" if size > _MAX_VIEW else ""
+
+
+def _ask(
+    view: dict[str, str], tests: Sequence[AcceptanceText], crate: Crate, runner: ToolRunner
+) -> ToolResult:
+    manifest = ("--manifest-path", crate.path("Cargo.toml")) if crate.folder else ()
+    targets: list[str] = []
+    for each in tests:
+        folder, name = posixpath.split(each.path)
+        if folder == crate.path("tests"):
+            targets += ["--test", name.removesuffix(SUFFIX)]
+        else:
+            targets = ["--tests"]
+            break
+    return runner.run(view, (*_COMMAND, *manifest, *targets), seconds=_SECONDS)
+
+
+def _faults(
+    result: ToolResult,
+    order: OrderCode,
+    tests: Sequence[AcceptanceText],
+    crate: Crate,
+    planned: PlannedRust,
+) -> Iterator[Fault]:
+    by_path = {each.path: each for each in tests}
+    types = _own_types(planned, order.position)
+    missing = {
+        (each.path, need.name.rpartition("::")[2])
+        for each in tests
+        for need in planned.needs_of_file(order.position, each)
+    }
+    reported: set[tuple[str, int, str]] = set()
+    complaints = list(read_complaints(result.stdout))
+    for each in complaints:
+        test = by_path.get(each.path) or by_path.get(crate.path(each.path))
+        verdict = judge(each, types)
+        if test is None or verdict is None or _is_said(each, test, missing):
+            continue
+        code, addition = _weighed(verdict, test, order.position, planned)
+        if (test.path, each.line, code) not in reported:
+            reported.add((test.path, each.line, code))
+            message = at_place(each.message, each.line, each.column, addition)
+            field = at("acceptance_files", test.index, "content")
+            yield Fault(code, order.position, field, message)
+    failed = _FAILED.search(result.stderr)
+    paths = {path for each in complaints for path in (each.path, crate.path(each.path))}
+    if result.exit_code and failed and not paths & by_path.keys():
+        yield unjudged("Rust", complaints[0].message if complaints else failed[0])
+
+
+def _own_types(planned: PlannedRust, position: int) -> frozenset[str]:
+    paths = (*planned.code.states[position], *planned.chain.listing)
+    read = (planned.read(path, position) for path in paths if path.endswith(SUFFIX))
+    return frozenset(i.name for each in read if each for i in each.items if i.kind == "type")
+
+
+def _is_said(complaint: Complaint, test: AcceptanceText, missing: set[tuple[str, str]]) -> bool:
+    """Return whether an error is about a crate or module whose absence is a finding already."""
+    words = set(re.findall(r"\w+", complaint.message))
+    return complaint.rule in ("E0432", "E0433") and any(
+        path == test.path and name in words for path, name in missing
+    )
+
+
+def _weighed(
+    verdict: Verdict, test: AcceptanceText, position: int, planned: PlannedRust
+) -> tuple[str, str]:
+    """Return the code of a finding, and what its message adds to the compiler's."""
+    if not verdict.name:
+        return verdict.code, ""
+    code = planned.code
+    later = code.declared_later(code.paths(len(planned.chain.orders)), verdict.name, position)
+    is_own = has_name(read_rust(test.text), verdict.name)
+    if later is not None and not is_own:
+        return "E217", declared_only_by(planned.chain.source(later))
+    if verdict.code == "E211" and planned.is_open(position):
+        return "W222", ""
+    return verdict.code, ""

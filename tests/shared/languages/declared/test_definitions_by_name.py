@@ -1,0 +1,168 @@
+"""Definitions of Go and Rust that are replaced and added by their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
+from tests.shared.languages.declared.samples import IN_GO, IN_RUST, SAMPLES, Sample
+
+every = pytest.mark.parametrize("sample", SAMPLES, ids=lambda each: each.language.name)
+
+
+def edited(sample: Sample, name: str, code: str, *changes: str, text: str | None = None) -> str:
+    """Return the text of the sample's file with one definition edited."""
+    before = sample.code if text is None else text
+    found = result(sample, name, code, *changes, text=before)
+    assert isinstance(found, DefinitionEdit), found
+    ordered = sorted(found.splices, key=lambda each: (-each.start, each.depth))
+    for each in ordered:
+        before = before[: each.start] + each.text + before[each.end :]
+    return before
+
+
+def result(
+    sample: Sample, name: str, code: str, *changes: str, text: str | None = None
+) -> DefinitionEdit | EditRefused:
+    assert sample.language.edits is not None
+    before = sample.code if text is None else text
+    (found,) = sample.language.edits.edit_definitions(
+        sample.path, before, [NamedCode(name, code)], changes
+    )
+    return found
+
+
+RUST_PLAY = "pub fn play(&mut self, guess: &str) -> bool {\n    true\n}"
+RUST_BLOCK = (
+    "impl Game {\n    pub fn play(&mut self, guess: &str) -> bool {\n        true\n    }\n}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("sample", "name", "code", "expected"),
+    [
+        (
+            IN_GO,
+            "Score",
+            "func Score(guess string) int {\n\treturn 2\n}",
+            "// Score counts.\nfunc Score(guess string) int {\n\treturn 2\n}\n",
+        ),
+        (
+            IN_GO,
+            "(*Game).Play",
+            "// Play plays.\nfunc (g *Game) Play(guess string) bool {\n\treturn true\n}\n",
+            "}\n\n// Play plays.\nfunc (g *Game) Play(guess string) bool {\n\treturn true\n}\n",
+        ),
+        (
+            IN_RUST,
+            "score",
+            "pub fn score(guess: &str) -> usize {\n    2\n}",
+            "/// Counts.\npub fn score(guess: &str) -> usize {\n    2\n}\n",
+        ),
+        (
+            IN_RUST,
+            "Game::play",
+            RUST_PLAY,
+            RUST_BLOCK,
+        ),
+        (IN_RUST, "Game.play", RUST_BLOCK, RUST_BLOCK),
+    ],
+)
+def test_a_definition_is_replaced_where_it_is(
+    sample: Sample, name: str, code: str, expected: str
+) -> None:
+    after = edited(sample, name, code)
+    assert expected in after
+    assert sample.language.edits is not None
+    names = [each.name for each in sample.language.edits.outline(after)]
+    assert names == [each.name for each in sample.language.edits.outline(sample.code)]
+
+
+def test_a_function_of_go_is_added_at_the_end_with_its_import() -> None:
+    code = 'import "strings"\n\nfunc Upper(s string) string {\n\treturn strings.ToUpper(s)\n}'
+    after = edited(IN_GO, "Upper", code)
+    assert after.startswith('package game\nimport "strings"\n')
+    assert after.endswith("\n\nfunc Upper(s string) string {\n\treturn strings.ToUpper(s)\n}\n")
+
+
+def test_a_method_of_rust_is_added_to_the_block_of_its_type() -> None:
+    after = edited(IN_RUST, "Game::won", "pub fn won(&self) -> bool {\n    false\n}")
+    assert "\n    }\n\n    pub fn won(&self) -> bool {\n        false\n    }\n}\n" in after
+
+
+def test_a_function_of_rust_is_added_before_the_tests() -> None:
+    tests = "\n#[cfg(test)]\nmod tests {\n    use super::*;\n}\n"
+    after = edited(IN_RUST, "twice", "fn twice() {}", text=IN_RUST.code + tests)
+    assert after.endswith("fn twice() {}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n}\n")
+
+
+def test_a_use_comes_before_the_others() -> None:
+    text = f"use std::fmt;\n\n{IN_RUST.code}"
+    code = "use std::io;\n\npub fn score(guess: &str) -> usize {\n    0\n}"
+    assert edited(IN_RUST, "score", code, text=text).startswith("use std::io;\nuse std::fmt;\n")
+
+
+@every
+def test_another_name_takes_the_place_where_the_order_changes_it(sample: Sample) -> None:
+    old = sample.names["score"]
+    code = "func Points() int {\n\treturn 1\n}" if sample is IN_GO else "pub fn points() {}"
+    refused = result(sample, old, code)
+    assert isinstance(refused, EditRefused)
+    assert "the header names" in refused.reason
+    assert "oints()" in edited(sample, old, code, old)
+
+
+@pytest.mark.parametrize(
+    ("sample", "name", "code", "reason"),
+    [
+        (IN_GO, "Score", "func Score( {", "does not parse"),
+        (IN_GO, "Score", "x := 1", "does not parse"),
+        (IN_RUST, "score", "use std::fmt;", "defines no function"),
+        (IN_GO, "Score it", "func Score() {}", "is not a name"),
+        (IN_RUST, "fn 1", "fn a() {}", "is not a name"),
+        (IN_GO, "Score", "func Score(guess string) int {\n\t// ... as before\n}", "left out"),
+        (IN_RUST, "score", "pub fn score(a: &str) -> usize {\n    // existing code\n}", "left out"),
+    ],
+)
+def test_what_cannot_be_brought_in_is_refused(
+    sample: Sample, name: str, code: str, reason: str
+) -> None:
+    refused = result(sample, name, code)
+    assert isinstance(refused, EditRefused)
+    assert reason in refused.reason
+
+
+@every
+def test_what_changes_nothing_is_refused(sample: Sample) -> None:
+    code = sample.code[sample.code.index("// Score" if sample is IN_GO else "/// Counts") :]
+    code = code.split("\n\n")[0]
+    refused = result(sample, sample.names["score"], code)
+    assert isinstance(refused, EditRefused)
+    assert "changes nothing" in refused.reason
+
+
+@every
+def test_a_file_that_does_not_parse_is_refused_with_its_line(sample: Sample) -> None:
+    refused = result(sample, "f", "func f() {}", text=f"{sample.code}\n}}}}\n")
+    assert isinstance(refused, EditRefused)
+    assert "does not parse" in refused.reason
+
+
+@every
+def test_the_definitions_in_some_lines_are_named(sample: Sample) -> None:
+    assert sample.language.edits is not None
+    names = sample.language.edits.defined_names(sample.code)
+    assert set(names) == {sample.names[each] for each in ("score", "Game", "play")}
+
+
+@pytest.mark.parametrize(("sample", "lost"), [(IN_GO, "func Score("), (IN_RUST, "pub fn score(")])
+def test_a_rewrite_that_loses_a_public_name_is_a_violation(sample: Sample, lost: str) -> None:
+    assert sample.language.edits is not None
+    after = sample.code.replace(lost, lost.replace("core(", "cored("))
+    name = sample.names["score"]
+    check = sample.language.edits.check_rewrite
+    (violation,) = check(sample.path, sample.code, after, ())
+    assert violation.name == name
+    assert "is gone" in violation.message
+    assert check(sample.path, sample.code, after, (name,)) == ()
+    assert check(sample.path, sample.code, sample.code, ()) == ()

@@ -1,0 +1,222 @@
+"""Tests of a plan in Go, judged at their places in the chain."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.languages.capabilities.chain import Chain, ChainCode, Fault
+from shared.languages.capabilities.tools import ToolMissing, ToolResult, Tools
+from shared.languages.go.language import GO
+from shared.work_order.schemas import Interface, WorkOrder
+from tests.shared.languages.chains import Order, chain_of
+from tests.shared.languages.tool_runner import SandboxRunner, runner_for
+
+MODULE = {"go.mod": "module example.org/play\n\ngo 1.21\n"}
+GAME = "package game\n\ntype Game struct {\n\tWord string\n}\n\nfunc Score(guess string) int\n"
+MORE = "package game\n\nfunc (g *Game) Play(guess string) bool\n\nfunc Rank(n int) string\n"
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory: pytest.TempPathFactory) -> SandboxRunner:
+    return runner_for(tmp_path_factory, "go")
+
+
+def read(chain: Chain) -> ChainCode:
+    assert GO.plans is not None
+    return GO.plans.read_chain(chain)
+
+
+def uses(runner: SandboxRunner, *orders: Order, repo: dict[str, str] | None = None) -> list[Fault]:
+    with Tools(runner) as tools:
+        chain = chain_of(*orders, repo=MODULE if repo is None else repo)
+        return list(read(chain).use_faults(tools))
+
+
+def inside(body: str) -> str:
+    return f'package game\n\nimport "testing"\n\nfunc TestIt(t *testing.T) {{\n{body}\n}}\n'
+
+
+def outside(body: str, *imports: str) -> str:
+    named = "".join(f'import "{each}"\n' for each in ("testing", *imports))
+    return f"package game_test\n\n{named}\nfunc TestIt(t *testing.T) {{\n{body}\n}}\n"
+
+
+def test_a_fault_says_its_place_and_who_declares_the_name(runner: SandboxRunner) -> None:
+    test = inside("if Score(5) != 1 { t.Fatal() }")
+    (fault,) = uses(runner, Order({"game/game.go": GAME}, {"game/game_test.go": test}))
+    assert (fault.code, fault.position) == ("E213", 1)
+    assert str(fault.at) == "acceptance_files[0].content"
+    assert fault.message.startswith("line 6, column 10: cannot use 5")
+    assert fault.message.endswith("(declared by WO-01 in game/game.go)")
+
+
+def test_names_of_later_orders_are_said_to_come_too_late(runner: SandboxRunner) -> None:
+    test = inside('if Rank(1) != "one" { t.Fatal() }\nif (&Game{}).Play("a") { t.Fatal() }')
+    first = Order({"game/game.go": GAME}, {"game/game_test.go": test})
+    found = uses(runner, first, Order({"game/more.go": MORE}))
+    assert [each.code for each in found] == ["E217", "E217"]
+    assert all("declared only by WO-02" in each.message for each in found)
+
+
+def test_a_test_from_outside_the_package_is_judged_too(runner: SandboxRunner) -> None:
+    body = 'if game.Scores("a") != 1 { t.Fatal() }\nif game.Score("a", 1) != 1 { t.Fatal() }'
+    test = outside(body, "example.org/play/game")
+    found = uses(runner, Order({"game/game.go": GAME}, {"game/game_test.go": test}))
+    assert sorted(each.code for each in found) == ["E211", "E212"]
+
+
+def test_a_file_without_contract_may_hold_the_missing_name(runner: SandboxRunner) -> None:
+    test = inside("if extra() != 1 { t.Fatal() }")
+    order = Order({"game/game.go": GAME}, {"game/game_test.go": test}, writes=["game/extra.go"])
+    assert [each.code for each in uses(runner, order)] == ["W222"]
+
+
+def test_helpers_in_tests_of_the_repository_are_known(runner: SandboxRunner) -> None:
+    helper = "package game\n\nfunc helper() int { return 1 }\n"
+    test = inside('if helper() != Score("a") { t.Fatal() }')
+    repo = {**MODULE, "game/helper_test.go": helper}
+    order = Order({"game/game.go": GAME}, {"game/game_test.go": test})
+    assert uses(runner, order, repo=repo) == []
+
+
+def test_code_of_the_repository_is_judged_as_it_is(runner: SandboxRunner) -> None:
+    source = "package game\n\nfunc Score(guess string) int { return len(guess) }\n"
+    test = inside("if Score(5) != 1 { t.Fatal() }")
+    found = uses(
+        runner,
+        Order({}, {"game/game_test.go": test}, writes=["a.md"]),
+        repo={**MODULE, "game/game.go": source},
+    )
+    assert [each.code for each in found] == ["E213"]
+
+
+def test_a_module_without_a_manifest_yet_is_guessed_by_its_imports(runner: SandboxRunner) -> None:
+    test = outside("if game.Score(1) != 1 { t.Fatal() }", "example.org/new/game")
+    order = Order({"game/game.go": GAME}, {"game/game_test.go": test}, writes=["go.mod"])
+    assert [each.code for each in uses(runner, order, repo={})] == ["E213"]
+
+
+def test_a_module_below_the_root_is_judged_in_its_folder(runner: SandboxRunner) -> None:
+    test = inside("if Score(5) != 1 { t.Fatal() }")
+    repo = {"server/go.mod": MODULE["go.mod"]}
+    order = Order({"server/game/game.go": GAME}, {"server/game/game_test.go": test})
+    assert [each.code for each in uses(runner, order, repo=repo)] == ["E213"]
+
+
+def test_without_a_compiler_there_is_one_warning() -> None:
+    class Missing:
+        def run(self, files: object, argv: object, *, seconds: float) -> ToolResult:
+            raise ToolMissing("go is not installed")
+
+        def close(self) -> None:
+            pass
+
+    test = inside("if Score(5) != 1 { t.Fatal() }")
+    orders = [Order({"game/game.go": GAME}, {f"game/a{n}_test.go": test}) for n in range(2)]
+    for runner, reason in ((Missing(), "go is not installed"), (None, "no sandbox")):
+        with Tools(runner) as tools:
+            (fault,) = read(chain_of(*orders, repo=MODULE)).use_faults(tools)
+        assert (fault.code, fault.position) == ("W224", 0)
+        assert reason in fault.message
+
+
+@pytest.mark.parametrize(
+    ("imported", "code"),
+    [
+        ("example.org/play/game", None),
+        ("example.org/play/later", "E217"),
+        ("example.org/play/board", "E210"),
+        ("github.com/google/uuid", "W221"),
+        ("golang.org/x/exp/slices", None),
+        ("encoding/json", None),
+        ("nowhere", "W101"),
+    ],
+)
+def test_a_package_that_a_test_imports_has_to_be_there(imported: str, code: str | None) -> None:
+    manifest = f"{MODULE['go.mod']}\nrequire (\n\tgolang.org/x/exp v0.1.0\n)\n"
+    test = outside("t.Fail()", imported)
+    orders = Order({"game/game.go": GAME}, {"game/game_test.go": test}), Order({"later/a.go": ""})
+    chain = chain_of(*orders, repo={"go.mod": manifest})
+    needs = [*read(chain).needs_of_file(1, chain.orders[0].acceptance_files[0])]
+    assert [each.code for each in needs] == ([code] if code else [])
+
+
+RIGHT = (
+    "package game\n\ntype Game struct {\n\tWord string\n\tn    int\n}\n\n"
+    "func Score(word string) int { return len(word) }\n\n"
+    "func (g *Game) Play(s string) bool { return s == g.Word }\n\n"
+    'func Rank(n int) string { return "" }\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("", "", None),
+        ("Score(word string) int { return len(word) }", "Score(n int) int { return n }", "Score"),
+        ("func Score", "func Points", "Score"),
+        ("Word string", "Word []byte", "Game.Word"),
+        ("Word string\n\tn    int", "n int", "Game.Word"),
+        ("Play(s string) bool { return s == g.Word }", "Play() bool { return true }", "Game.Play"),
+        ("func (g *Game) Play", "func (g Game) Won", "Game.Play"),
+        ('string { return "" }', '(string, error) { return "", nil }', "Rank"),
+    ],
+)  # fmt: skip
+def test_code_that_breaks_its_contract_is_found(
+    runner: SandboxRunner, old: str, new: str, name: str | None
+) -> None:
+    code = RIGHT.replace(old, new) if old else RIGHT
+    stubs = [Interface(path="game/game.go", stub=GAME + MORE.removeprefix("package game\n"))]
+    assert GO.conformance is not None
+    with Tools(runner) as tools:
+        found = GO.conformance.check_conformance(stubs, {**MODULE, "game/game.go": code}, tools)
+    assert [each.name for each in found] == ([name] if name else [])
+
+
+def test_what_was_not_written_or_does_not_parse_breaks_its_contract() -> None:
+    stubs = [Interface(path="game/game.go", stub=GAME)]
+    assert GO.conformance is not None
+    with Tools() as tools:
+        (missing,) = GO.conformance.check_conformance(stubs, {}, tools)
+        (broken,) = GO.conformance.check_conformance(stubs, {"game/game.go": "func ("}, tools)
+    assert "was not written" in missing.message
+    assert "does not parse" in broken.message
+
+
+def test_contracts_in_force_keep_what_later_orders_leave_alone() -> None:
+    orders = [
+        _order("WO-01", GAME),
+        _order("WO-02", "package game\n\nfunc Rank(n int) string\n", "Score"),
+    ]
+    assert GO.conformance is not None
+    (stub,) = GO.conformance.contracts_in_force(orders)
+    assert "type Game struct" in stub.stub
+    assert "func Rank(n int) string" in stub.stub
+    assert "Score" not in stub.stub
+
+
+def _order(label: str, stub: str, *changes: str) -> WorkOrder:
+    return WorkOrder(
+        id=label,
+        title="Write the game",
+        intent="Write it.",
+        allowed_files=("game/game.go",),
+        forbidden=(),
+        context_files=(),
+        acceptance_commands=("go test ./game",),
+        interfaces=(Interface(path="game/game.go", stub=stub),),
+        changes=changes,
+    )
+
+
+def test_hollow_code_passes_what_proves_nothing_and_fails_what_proves_something(
+    runner: SandboxRunner,
+) -> None:
+    assert GO.conformance is not None
+    stub = Interface(path="game/game.go", stub=GAME + MORE.removeprefix("package game\n"))
+    hollow = GO.conformance.build_skeleton([stub], {})
+    strong, weak = inside('if Score("ab") != 2 { t.Fatal() }'), inside('Score("ab")')
+    for test, passes in ((strong, False), (weak, True)):
+        files = {**MODULE, **hollow, "game/game_test.go": test}
+        result = runner.run(files, ["go", "test", "-vet=off", "./game"], seconds=120)
+        assert (result.exit_code == 0) is passes, result.stdout

@@ -1,0 +1,198 @@
+"""Tests of a plan in Rust, judged at their places in the chain."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.languages.capabilities.chain import Chain, ChainCode, Fault
+from shared.languages.capabilities.tools import ToolMissing, ToolResult, Tools
+from shared.languages.rust.language import RUST
+from shared.work_order.schemas import Interface
+from tests.shared.languages.chains import Order, chain_of
+from tests.shared.languages.tool_runner import SandboxRunner, runner_for
+
+CRATE = {
+    "Cargo.toml": '[package]\nname = "my-play"\nversion = "0.1.0"\nedition = "2021"\n',
+    "src/lib.rs": "pub mod game;\n",
+}
+GAME = "pub struct Game {\n    pub word: String,\n}\n\npub fn score(guess: &str) -> usize;\n"
+MORE = (
+    "impl Game {\n    pub fn play(&mut self, guess: &str) -> bool;\n}\n\n"
+    "pub fn rank(n: u8) -> String;\n"
+)
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory: pytest.TempPathFactory) -> SandboxRunner:
+    return runner_for(tmp_path_factory, "cargo")
+
+
+def read(chain: Chain) -> ChainCode:
+    assert RUST.plans is not None
+    return RUST.plans.read_chain(chain)
+
+
+def uses(runner: SandboxRunner, *orders: Order, repo: dict[str, str] | None = None) -> list[Fault]:
+    with Tools(runner) as tools:
+        chain = chain_of(*orders, repo=CRATE if repo is None else repo)
+        return list(read(chain).use_faults(tools))
+
+
+def file_of(body: str, uses: str = "use my_play::game::*;") -> str:
+    return f"{uses}\n\n#[test]\nfn holds() {{\n{body}\n}}\n"
+
+
+def test_a_fault_says_its_place(runner: SandboxRunner) -> None:
+    test = file_of("assert_eq!(score(5), 1);")
+    (fault,) = uses(runner, Order({"src/game.rs": GAME}, {"tests/game.rs": test}))
+    assert (fault.code, fault.position) == ("E213", 1)
+    assert str(fault.at) == "acceptance_files[0].content"
+    assert fault.message.startswith("line 5, column 18: mismatched types: expected `&str`")
+
+
+def test_names_of_later_orders_are_said_to_come_too_late(runner: SandboxRunner) -> None:
+    late = file_of('assert_eq!(rank(1), "one");')
+    method = file_of('let mut g = Game { word: "a".into() };\nassert!(g.play("a"));')
+    tests = {"tests/late.rs": late, "tests/method.rs": method}
+    orders = Order({"src/game.rs": GAME}, tests), Order({"src/game.rs": MORE})
+    found = uses(runner, *orders)
+    assert [each.code for each in found] == ["E217", "E217"]
+    assert all("declared only by WO-02" in each.message for each in found)
+
+
+def test_a_file_without_contract_may_hold_the_missing_name(runner: SandboxRunner) -> None:
+    test = file_of("assert_eq!(my_play::extra::one(), my_play::game::two());")
+    order = Order(
+        {"src/game.rs": GAME}, {"tests/game.rs": test}, writes=["src/extra.rs", "src/lib.rs"]
+    )
+    assert {each.code for each in uses(runner, order)} == {"W222"}
+
+
+def test_a_root_that_an_order_writes_is_taken_to_name_its_modules(runner: SandboxRunner) -> None:
+    test = file_of("assert_eq!(score(5), 1);")
+    order = Order(
+        {"src/game.rs": GAME}, {"tests/game.rs": test}, writes=["Cargo.toml", "src/lib.rs"]
+    )
+    assert [each.code for each in uses(runner, order, repo={})] == ["E213"]
+
+
+def test_a_trait_that_a_contract_leaves_open_is_a_doubt(runner: SandboxRunner) -> None:
+    body = 'let g = Game { word: "a".into() };\nassert_eq!(g.clone(), g);'
+    found = uses(runner, Order({"src/game.rs": GAME}, {"tests/game.rs": file_of(body)}))
+    assert {each.code for each in found} == {"W222"}
+
+
+def test_modules_that_tests_share_are_there(runner: SandboxRunner) -> None:
+    test = "mod common;\n\n#[test]\nfn holds() {\n    assert_eq!(common::word(), 1);\n}\n"
+    repo = {**CRATE, "tests/common/mod.rs": 'pub fn word() -> &\'static str { "a" }\n'}
+    found = uses(runner, Order({"src/game.rs": GAME}, {"tests/game.rs": test}), repo=repo)
+    assert [each.code for each in found] == ["E214"]
+
+
+def test_a_crate_below_the_root_is_judged_in_its_folder(runner: SandboxRunner) -> None:
+    repo = {f"server/{path}": text for path, text in CRATE.items()}
+    test = file_of("assert_eq!(score(5), 1);")
+    order = Order({"server/src/game.rs": GAME}, {"server/tests/game.rs": test})
+    assert [each.code for each in uses(runner, order, repo=repo)] == ["E213"]
+
+
+def test_dependencies_that_cannot_be_had_leave_the_tests_unjudged(runner: SandboxRunner) -> None:
+    manifest = CRATE["Cargo.toml"] + '\n[dependencies]\nno-such-crate = "1"\n'
+    test = file_of("assert_eq!(score(5), 1);")
+    order = Order({"src/game.rs": GAME}, {"tests/game.rs": test})
+    (fault,) = uses(runner, order, repo={**CRATE, "Cargo.toml": manifest})
+    assert (fault.code, fault.position) == ("W224", 0)
+
+
+def test_without_a_compiler_there_is_one_warning() -> None:
+    class Missing:
+        def run(self, files: object, argv: object, *, seconds: float) -> ToolResult:
+            raise ToolMissing("cargo is not installed")
+
+        def close(self) -> None:
+            pass
+
+    test = file_of("assert_eq!(score(5), 1);")
+    orders = [Order({"src/game.rs": GAME}, {f"tests/a{n}.rs": test}) for n in range(2)]
+    for runner, reason in ((Missing(), "cargo is not installed"), (None, "no sandbox")):
+        with Tools(runner) as tools:
+            (fault,) = read(chain_of(*orders, repo=CRATE)).use_faults(tools)
+        assert (fault.code, fault.position) == ("W224", 0)
+        assert reason in fault.message
+
+
+@pytest.mark.parametrize(
+    ("imported", "code"),
+    [
+        ("my_play::game::score", None),
+        ("my_play::game", None),
+        ("my_play::later::f", "E217"),
+        ("my_play::board::f", "E210"),
+        ("serde::Deserialize", "W221"),
+        ("rand_core::RngCore", None),
+        ("std::fmt", None),
+    ],
+)
+def test_what_a_test_imports_has_to_be_there(imported: str, code: str | None) -> None:
+    manifest = CRATE["Cargo.toml"] + '\n[dev-dependencies]\nrand-core = "0.9"\n'
+    test = file_of("", f"use {imported};")
+    orders = Order({"src/game.rs": GAME}, {"tests/game.rs": test}), Order({"src/later.rs": ""})
+    chain = chain_of(*orders, repo={**CRATE, "Cargo.toml": manifest})
+    needs = [*read(chain).needs_of_file(1, chain.orders[0].acceptance_files[0])]
+    assert [each.code for each in needs] == ([code] if code else [])
+
+
+def test_a_missing_module_is_one_finding(runner: SandboxRunner) -> None:
+    test = file_of("assert_eq!(f(), 1);", "use my_play::board::f;")
+    order = Order({"src/game.rs": GAME}, {"tests/game.rs": test})
+    assert uses(runner, order) == []  # the import is the finding, by `needs_of_file`
+
+
+RIGHT = (
+    "#[derive(Debug)]\npub struct Game {\n    pub word: String,\n    n: u8,\n}\n\n"
+    "pub fn score(word: &str) -> usize {\n    word.len()\n}\n\nimpl Game {\n"
+    "    pub fn play(&mut self, s: &str) -> bool {\n        self.n += 1;\n        s == self.word\n"
+    "    }\n}\n\npub fn rank(n: u8) -> String {\n    n.to_string()\n}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("", "", None),
+        (
+            "score(word: &str) -> usize {\n    word.len()",
+            "score(n: usize) -> usize {\n    n",
+            "score",
+        ),
+        ("pub fn score", "pub fn points", "score"),
+        ("pub fn score", "fn score", "score"),
+        ("pub word: String", "pub word: Vec<u8>", "Game.word"),
+        ("&mut self, s: &str) -> bool {", "&mut self, s: String) -> bool {", "Game.play"),
+        ("String {\n    n.to_string()", "u8 {\n    n", "rank"),
+        ("#[derive(Debug)]\n", "", "Game"),
+    ],
+)
+def test_code_that_breaks_its_contract_is_found(
+    runner: SandboxRunner, old: str, new: str, name: str | None
+) -> None:
+    code = RIGHT.replace(old, new) if old else RIGHT
+    stubs = [Interface(path="src/game.rs", stub=f"#[derive(Debug)]\n{GAME}\n{MORE}")]
+    assert RUST.conformance is not None
+    with Tools(runner) as tools:
+        found = RUST.conformance.check_conformance(stubs, {**CRATE, "src/game.rs": code}, tools)
+    assert [each.name for each in found] == ([name] if name else [])
+
+
+def test_hollow_code_passes_what_proves_nothing_and_fails_what_proves_something(
+    runner: SandboxRunner,
+) -> None:
+    assert RUST.conformance is not None
+    stub = Interface(path="src/game.rs", stub=f"{GAME}\n{MORE}")
+    hollow = RUST.conformance.build_skeleton([stub], CRATE)
+    strong, weak = file_of('assert_eq!(score("ab"), 2);'), file_of('score("ab");')
+    for test, passes in ((strong, False), (weak, True)):
+        files = {**CRATE, **hollow, "tests/game.rs": test}
+        argv = ["cargo", "test", "--offline", "--test", "game"]
+        result = runner.run(files, argv, seconds=120)
+        assert (result.exit_code == 0) is passes, result.stderr
