@@ -66,9 +66,12 @@ def _taken_names(node: Node) -> Iterator[str]:
             name = text_of(each.child_by_field_name("name"))
             if name and not any(child.type == "type" for child in each.children):
                 yield name.strip("\"'")
-        elif each.type == "import_clause" and each.named_children:
-            if each.named_children[0].type == "identifier":
-                yield "default"
+        elif each.type == "import_clause" and _begins_with(each) == "identifier":
+            yield "default"
+
+
+def _begins_with(node: Node) -> str:
+    return node.named_children[0].type if node.named_children else ""
 
 
 def _call(node: Node) -> Iterator[Import]:

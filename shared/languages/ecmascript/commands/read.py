@@ -40,8 +40,8 @@ _OWN_WORDS: Final = frozenset(
 _NPM_TEST: Final = frozenset({"test", "t", "tst"})
 _LIFECYCLE: Final = frozenset({"test", "start", "stop", "restart"})
 _ELSEWHERE: Final = (
-    "--prefix", "-C", "--dir", "--cwd", "-w", "--workspace", "-ws", "--workspaces", "--filter", "-F",
-    "-r", "--recursive",
+    "--prefix", "-C", "--dir", "--cwd", "-w", "--workspace", "-ws", "--workspaces", "--filter",
+    "-F", "-r", "--recursive",
 )  # fmt: skip
 _WITH_VALUE: Final = frozenset(
     {"--prefix", "-C", "--dir", "--cwd", "-w", "--workspace", "--filter", "-F", "--loglevel"}
@@ -126,7 +126,7 @@ def _script(program: str, words: Sequence[str], *, is_word: bool) -> CommandRuns
         return CommandRuns()
     after = list(words[words.index(split.positional[0]) + 1 :])
     if program == "npm":  # takes options for itself up to `--`
-        after = [each for each in split.positional[1:]] + list(split.rest)
+        after = [*split.positional[1:], *split.rest]
     elif after[:1] == ["--"]:
         after = after[1:]
     return CommandRuns((ScriptRun(split.positional[0], tuple(after), may_lack),))

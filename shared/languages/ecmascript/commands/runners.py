@@ -11,7 +11,8 @@ from shared.languages.ecmascript.commands.runs import CompilerRun, Run, Runner, 
 _SHOWS_ONLY: Final = ("-v", "--version", "-h", "--help", "--showConfig", "--init", "--all")
 _VITEST_MODES: Final = frozenset({"run", "watch", "dev", "related", "bench", "list", "typecheck"})
 _VITEST_VALUES: Final = frozenset(
-    {"-t", "--testNamePattern", "-c", "--config", "-r", "--root", "--dir", "--reporter", "--project",
+    {"-t", "--testNamePattern", "-c", "--config", "-r", "--root", "--dir", "--reporter",
+     "--project",
      "--environment", "--pool", "--testTimeout", "--retry", "--exclude", "--shard", "--mode",
      "--outputFile", "--bail", "--maxWorkers", "--coverage.provider"}
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.ecmascript.files import declaration_path
@@ -54,8 +54,8 @@ class Declaration:
 class Stub:
     """Hold a stub that parses. `declared` has all names, members included.
 
-    `classes` says, by name, whether a class has a heritage of its own. `imported` are the names
-    that it takes from other files, and `exports` says whether anything in it is exported.
+    `classes` says, by name, whether a class or an interface has a heritage of its own. `imported`
+    are the names that it takes from other files, and `exports` says whether it exports anything.
     """
 
     path: str
@@ -80,21 +80,19 @@ def parse_stub(path: str, text: str) -> Stub | StubFault:
     declared: dict[str, Declaration] = {}
     for each in _declarations(root):
         known = declared.get(each.name)
-        if known is not None:
-            forms = (*known.forms, *each.forms)
-            each = Declaration(known.name, known.line, forms, known.shown, known.is_type)
-        declared[each.name] = each
+        forms = (*(known.forms if known else ()), *each.forms)
+        declared[each.name] = replace(known or each, forms=forms)
     classes = {
         text_of(node.child_by_field_name("name")): _has_heritage(node)
         for node, _ in _statements(root)
-        if node.type in _CLASSES
+        if node.type in _WITH_MEMBERS
     }
     exports = any(each.type == "export_statement" for each in root.named_children)
     return Stub(path, text, declared, classes, frozenset(_imported(root)), exports)
 
 
 def _has_heritage(node: Node) -> bool:
-    return any(each.type == "class_heritage" for each in node.children)
+    return any(each.type in {"class_heritage", "extends_type_clause"} for each in node.children)
 
 
 def _imported(root: Node) -> Iterator[str]:

@@ -1,0 +1,122 @@
+"""Judges the code of commands and test files at one point of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from shared.languages.ecmascript.contracts.history import History
+from shared.languages.ecmascript.contracts.stub import DEFAULT
+from shared.languages.ecmascript.files import is_code, is_typed
+from shared.languages.ecmascript.imports import imports_of
+from shared.languages.ecmascript.judging.compiler import Compiler, Complaint, ask
+from shared.languages.ecmascript.judging.question import Question
+from shared.languages.ecmascript.judging.verdicts import Place, judge
+from shared.languages.ecmascript.judging.view import View, build_view
+from shared.languages.ecmascript.packages import nearest_manifest
+from shared.languages.ecmascript.resolution import Kind, resolve
+from shared.languages.ecmascript.syntax import tree_of
+
+# The compiler's own errors of form, which a runtime may accept.
+_ACCEPTED: Final = frozenset(
+    {1100, 1102, 1103, 1117, 1118, 1192, 1206, 1259, 1308, 1323, 1324, 1340, 1343, 1375, 1378, 1432,
+     1183, 1254, 1039, 1046}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Hold one fault of a question: its code, the line (0 where none is meant), and the words."""
+
+    path: str
+    code: str
+    line: int
+    column: int
+    message: str
+
+
+def judge_questions(
+    history: History, position: int, questions: Mapping[str, str], compiler: Compiler
+) -> tuple[Judged, ...]:
+    """Return the faults of texts by path, as they are after the order at `position`.
+
+    A path gives the folder that the text imports from. Raises `CheckerFailed` where the compiler
+    gives no answer.
+    """
+    view = build_view(history, position, questions)
+    moment = history.at(position)
+    asked = {path: Question(path, text, moment) for path, text in questions.items()}
+    own = [path for path, each in asked.items() if each.origins or _is_whole(each)]
+    complaints = ask(compiler, view.files, sorted(own), view.aliases) if own else ()
+    found: dict[tuple[str, str, str], Judged] = {}
+    for path, question in asked.items():
+        for each in _missing_defaults(question, view, history, position):
+            found.setdefault((path, each.code, each.message), each)
+    for complaint in complaints:
+        each = _judged(complaint, asked[complaint.path], view, history, position)
+        if each is not None:
+            found.setdefault((each.path, each.code, each.message), each)
+    return tuple(sorted(found.values(), key=lambda e: (e.path, e.line, e.column)))
+
+
+def _is_whole(question: Question) -> bool:
+    return question.root is not None
+
+
+def _judged(
+    complaint: Complaint, question: Question, view: View, history: History, position: int
+) -> Judged | None:
+    line, column = complaint.line, complaint.column
+    message = " ".join((complaint.message, *complaint.details[:1]))
+    if complaint.is_about_syntax:
+        if complaint.code in _ACCEPTED:
+            return None
+        return Judged(question.path, "syntax", line, column, complaint.message)
+    node = question.node_at(line, column)
+    if node is None:
+        return None
+    verdict = judge(Place(complaint, node, question, view, history, position))
+    if verdict is None:
+        return None
+    if verdict.code == "E216":
+        name = complaint.message.partition("'")[2].partition("'")[0]
+        message = f"`{name}` is not defined"
+    addition = f" ({verdict.addition})" if verdict.addition else ""
+    return Judged(question.path, verdict.code, line, column, f"{message}{addition}")
+
+
+def _missing_defaults(
+    question: Question, view: View, history: History, position: int
+) -> Iterator[Judged]:
+    """Yield the default imports from files under contract that are ES modules without a default."""
+    moment = history.at(position)
+    if question.root is None:
+        return
+    for each in imports_of(question.root):
+        target = resolve(moment, question.path, each.specifier)
+        file = target.name
+        if "default" not in each.names or target.kind is not Kind.FILE or each.is_guarded:
+            continue
+        if file not in view.contracts or file in view.open or file in question.mocked:
+            continue
+        manifest = nearest_manifest(moment, file)
+        is_module = is_typed(file) or file.endswith(".mjs") or bool(manifest and manifest.is_module)
+        stubs = [layer.stub for layer in history.layers(file, position)]
+        if not is_module or any(DEFAULT in e.declared or "export =" in e.text for e in stubs):
+            continue
+        if any(" as default" in e.text for e in stubs) or _has_default(file, history):
+            continue
+        later = history.declared_later(file, DEFAULT, position)
+        code = "E217" if later is not None else "E211"
+        by = f"declared only by {history.label(later)}" if later is not None else f"in {file}"
+        message = f"Module '{each.specifier}' has no default export. ({by})"
+        yield Judged(question.path, code, each.line, 1, message)
+
+
+def _has_default(path: str, history: History) -> bool:
+    source = history.sources.get(path)
+    if source is None:
+        return path in history.files
+    root = tree_of(path, source) if is_code(path) else None
+    return root is None or "default" in source or "module.exports" in source
