@@ -136,8 +136,9 @@ def parse_output(text: str) -> tuple[Complaint, ...]:
         shape = _DIAGNOSTIC.match(line)
         if shape is not None:
             path = shape["path"].rpartition("llmch-view/")[2]
-            numbers = (int(shape[part]) for part in ("line", "column", "code"))
-            found.append(Complaint(path, *numbers, _cleaned(line[shape.end() :])))
+            line_number, column, code = (int(shape[e]) for e in ("line", "column", "code"))
+            message = _cleaned(line[shape.end() :])
+            found.append(Complaint(path, line_number, column, code, message))
         elif found and line.startswith("  "):
             last = found[-1]
             details = (*last.details, _cleaned(line.strip()))

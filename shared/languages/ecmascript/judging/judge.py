@@ -54,9 +54,9 @@ def judge_questions(
         for each in _missing_defaults(question, view, history, position):
             found.setdefault((path, each.code, each.message), each)
     for complaint in complaints:
-        each = _judged(complaint, asked[complaint.path], view, history, position)
-        if each is not None:
-            found.setdefault((each.path, each.code, each.message), each)
+        fault = _judged(complaint, asked[complaint.path], view, history, position)
+        if fault is not None:
+            found.setdefault((fault.path, fault.code, fault.message), fault)
     return tuple(sorted(found.values(), key=lambda e: (e.path, e.line, e.column)))
 
 

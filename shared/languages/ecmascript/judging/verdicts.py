@@ -49,7 +49,11 @@ _DOUBTFUL: Final = frozenset(
     {2306, 2339, 2341, 2345, 2353, 2365, 2367, 2445, 2511, 2540, 2559, 2561, 2673, 2674, 2739, 2740,
      2741, 2769, 2349, 2351, 2350, 2488, 2461, 2554, 2555, 2575, 2551, 2576, 2362, 2363}
 )  # fmt: skip
-_OPERATORS: Final = frozenset({2362, 2363, 2365, 2367})
+_OF_TYPES: Final = frozenset(
+    {"type_annotation", "type_arguments", "type_identifier", "nested_type_identifier",
+     "type_parameters", "type_query", "extends_type_clause"}
+)  # fmt: skip
+_IMPORTING: Final = frozenset({"import_specifier", "import_statement", "import_clause"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +110,10 @@ def _is_erased(node: Node) -> bool:
     for _ in range(4):
         if each is None:
             return False
-        if each.type in {"type_annotation", "type_arguments", "type_identifier", "nested_type_identifier",
-                         "type_parameters", "type_query", "extends_type_clause"}:  # fmt: skip
+        if each.type in _OF_TYPES:
             return True
-        if each.type in {"import_specifier", "import_statement", "import_clause"}:
-            if any(child.type == "type" for child in each.children):
-                return True
+        if each.type in _IMPORTING and any(child.type == "type" for child in each.children):
+            return True
         each = each.parent
     return False
 
@@ -159,7 +161,7 @@ def _missing_member(place: Place) -> Verdict | None:
     if _is_assigned(node):
         return None
     module = _MODULE_TYPE.search(of)
-    if module is not None and (of.startswith("typeof import") or of.startswith("{")):
+    if module is not None and of.startswith(("typeof import", "{")):
         file = _path_of_module(place, module[1])
         return _lacks(place, file, name) if file else DOUBT
     holder = _holder(node)
@@ -195,9 +197,9 @@ def _is_assigned(node: Node) -> bool:
 def _holder(node: Node) -> Node | None:
     """Return the expression whose member is read at a place, or which a pattern takes apart."""
     above = node.parent
-    if node.type == "property_identifier" and above is not None:
-        if above.type == "member_expression":
-            return above.child_by_field_name("object")
+    is_member = above is not None and above.type == "member_expression"
+    if above is not None and is_member and node.type == "property_identifier":
+        return above.child_by_field_name("object")
     each: Node | None = node
     while each is not None and each.type != "variable_declarator":
         each = each.parent
@@ -362,10 +364,8 @@ def _unknown_name(place: Place) -> Verdict | None:
     above = place.node.parent
     if above is not None and above.type == "unary_expression" and text_of(above)[:6] == "typeof":
         return None
-    is_set = re.search(
-        rf"\b(?:globalThis|global|window|self)\b.*\b{re.escape(name)}\b", place.question.text
-    )
-    return DOUBT if is_set or "/* global" in place.question.text else Verdict("E216")
+    said = rf"\b(?:globalThis|global|window|self)\b.*\b{re.escape(name)}\b|/\* global"
+    return DOUBT if re.search(said, place.question.text) else Verdict("E216")
 
 
 def _type_as_value(place: Place) -> Verdict | None:

@@ -18,7 +18,8 @@ _ASSERTING = re.compile(
 )
 _PRINTS: Final = frozenset(
     {"console.log", "console.info", "console.error", "console.warn", "console.debug",
-     "console.table", "console.dir", "process.stdout.write", "process.stderr.write", "console.assert"}
+     "console.table", "console.dir", "process.stdout.write", "process.stderr.write",
+     "console.assert"}
 )  # fmt: skip
 _LOADS: Final = frozenset({"require", "import", "require.resolve"})
 _EXISTENCE = re.compile(
