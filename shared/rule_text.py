@@ -1,11 +1,14 @@
-"""Defines the text that explains a code; all codes, of the planner and the factory, share it."""
+"""Defines the text that explains a code, in planner and factory alike, and how texts are quoted."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 Severity = Literal["error", "warning"]
+
+_MAX_QUOTED: Final = 120
 
 
 def severity_of(code: str) -> Severity:
@@ -32,3 +35,9 @@ class RuleText:
     def severity(self) -> Severity:
         """Return whether a finding with this code is an error or a warning."""
         return severity_of(self.code)
+
+
+def quoted(text: str) -> str:
+    """Return `text` quoted on one line, cut to the length that a message can hold."""
+    line = json.dumps(text, ensure_ascii=False)
+    return line if len(line) <= _MAX_QUOTED else f'{line[:_MAX_QUOTED]}..."'

@@ -91,7 +91,7 @@ def _judge_contract(attempt: Attempt, context: FactoryContext) -> ContractResult
         proposal.paths,
         workspace.tree,
         lambda: trees.files_of(workspace.git, attempt.tree),
-        context.checker,
+        context.tools,
     )
     if not context.bench.reads_alike:
         result = without_syntax(result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from langgraph.runtime import Runtime
@@ -14,6 +14,7 @@ from factory.judging.environment import missing_command
 from factory.judging.evidence import Evidence, Gathering, beside
 from factory.judging.programs import BRINGING, may_come, programs_not_found
 from factory.judging.surroundings import surroundings_of
+from factory.judging.warm_checker import warm_up
 from factory.orders.documents import FailureBrief
 from factory.orders.limits import MAX_CONTEXT_BYTES, MAX_EDITED_BYTES
 from factory.orders.past_attempt import PastAttempt
@@ -64,8 +65,7 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdat
     ):
         brief = brief_of(Stage.PREFLIGHT, order, _proves_nothing(hollow))
         return {"evidence": Evidence(on_skeleton=hollow), **_ended(attempt, brief)}
-    if any(each.interfaces for each in context.task.loaded.binding):
-        context.checker.warm_up()
+    warm_up(context.tools, _declared_paths(context))
     evidence = state["evidence"]
 
     def first(request: Request) -> Completion:
@@ -185,3 +185,9 @@ def _show(path: str, tree: Tree) -> ShownFile:
         raise _Refused(f"{path!r} cannot be shown: it {DESCRIPTIONS[problem.kind]}") from None
     except UnicodeDecodeError:
         raise _Refused(f"{path!r} cannot be shown: it is not UTF-8 text") from None
+
+
+def _declared_paths(context: FactoryContext) -> Iterator[str]:
+    """Yield the paths of all interfaces that bind the order."""
+    for order in context.task.loaded.binding:
+        yield from (each.path for each in order.interfaces)

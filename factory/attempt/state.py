@@ -9,7 +9,6 @@ from typing import TypedDict
 from factory.judging.evidence import Evidence
 from factory.judging.known_commits import NOTHING_KNOWN, KnownCommit, KnownCommits
 from factory.judging.verification import BaseVerification
-from factory.judging.warm_checker import WarmChecker
 from factory.orders.documents import (
     AskedAgain,
     AttemptRecord,
@@ -28,6 +27,7 @@ from factory.workbench.workbench import Workbench
 from factory.workbench.workspace import Workspace
 from shared.events.event import Emit
 from shared.files.atomic_io import make_folder
+from shared.languages.capabilities.tools import Tools
 from shared.llm.client import LlmClient
 from shared.work_order.schemas import WorkOrder
 
@@ -109,7 +109,7 @@ class FactoryContext:
     options: RunOptions
     bench: Workbench
     client: LlmClient
-    checker: WarmChecker
+    tools: Tools
     known: KnownCommits
     verification: BaseVerification
     emit: Emit

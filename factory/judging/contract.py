@@ -5,22 +5,24 @@ The type checker is imported and started only where there is something for it to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from factory.proposal.scope import FileKind
 from factory.workbench.tree import NotReadable, Tree
-from shared.languages.base import DOES_NOT_PARSE, CheckerFailed
-from shared.languages.registry import language_of
+from shared.languages.capabilities.checking import CheckerFailed
+from shared.languages.capabilities.conformance import DOES_NOT_PARSE
+from shared.languages.registry import LANGUAGES, language_of
 from shared.languages.shrinking import check_shrinking
 from shared.work_order.schemas import Interface, WorkOrder
 
 if TYPE_CHECKING:
-    from factory.judging.warm_checker import WarmChecker
     from factory.orders.documents import WriteProposal
     from factory.proposal.shown import ShownFile
-    from shared.languages.base import ContractViolation
+    from shared.languages.base import Language
+    from shared.languages.capabilities.conformance import ContractViolation
+    from shared.languages.capabilities.tools import Tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,8 @@ def _check_rewrite(
     path: str, before: str, after: str, changes: Sequence[str]
 ) -> Iterable[ContractViolation]:
     language = language_of(path)
-    if language is not None:
-        return language.check_rewrite(path, before, after, changes)
+    if language is not None and language.edits is not None:
+        return language.edits.check_rewrite(path, before, after, changes)
     is_named = path in {each.strip() for each in changes}
     return () if is_named else check_shrinking(path, before, after)
 
@@ -78,7 +80,7 @@ def check_declarations(
     written: Iterable[str],
     tree: Tree,
     list_files: Callable[[], Iterable[str]],
-    checker: WarmChecker,
+    tools: Tools,
 ) -> ContractResult:
     """Return whether the project, as it is written to `tree`, keeps what binds an order.
 
@@ -88,15 +90,19 @@ def check_declarations(
     """
     if not _declares(binding):
         return ContractResult()
-    language = checker.language
-    declared = [each for each in _in_force(binding, written) if language_of(each.path) is language]
-    if not declared:
-        return ContractResult()
-    sources = _Sources(tree, list_files(), language.suffixes)
-    try:
-        return ContractResult(language.check_conformance(declared, sources, checker))
-    except CheckerFailed as failed:
-        return ContractResult(unjudged=failed.message)
+    paths = {*written, *(each.path for each in binding[-1].interfaces)}
+    violations: list[ContractViolation] = []
+    unjudged: list[str] = []
+    for language in LANGUAGES:
+        declared = _in_force(language, binding, paths)
+        if language.conformance is None or not declared:
+            continue
+        sources = _Sources(tree, list_files(), language.suffixes)
+        try:
+            violations += language.conformance.check_conformance(declared, sources, tools)
+        except CheckerFailed as failed:
+            unjudged.append(failed.message)
+    return ContractResult(tuple(violations), "; ".join(unjudged))
 
 
 def without_syntax(result: ContractResult) -> ContractResult:
@@ -116,11 +122,15 @@ def _declares(binding: Sequence[WorkOrder]) -> bool:
     return any(each.interfaces for each in binding)
 
 
-def _in_force(binding: Sequence[WorkOrder], written: Iterable[str]) -> tuple[Interface, ...]:
-    from shared.languages.python.stubs.contracts import contracts_in_force
-
-    paths = {*written, *(each.path for each in binding[-1].interfaces)}
-    return tuple(each for each in contracts_in_force(binding) if each.path in paths)
+def _in_force(
+    language: Language, binding: Sequence[WorkOrder], paths: Collection[str]
+) -> tuple[Interface, ...]:
+    """Return what binds the files `paths` that are of the language."""
+    declared = any(language_of(i.path) is language for each in binding for i in each.interfaces)
+    if language.conformance is None or not declared:
+        return ()
+    in_force = language.conformance.contracts_in_force(binding)
+    return tuple(each for each in in_force if each.path in paths)
 
 
 def render_violations(violations: Iterable[ContractViolation]) -> str:

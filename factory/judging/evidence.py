@@ -103,7 +103,8 @@ class Gathering:
         files: dict[str, str] = {}
         for language in LANGUAGES:
             own = [each for each in interfaces if language_of(each.path) is language]
-            files.update(language.build_skeleton(own, sources) if own else {})
+            if own and language.conformance is not None:
+                files.update(language.conformance.build_skeleton(own, sources))
         return self._passing("hollow", files)
 
     def stop(self) -> None:

@@ -1,13 +1,16 @@
-"""Keeps one type checker running for all orders of a run."""
+"""Keeps one type checker of each language running for all orders of a run."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from shared.languages.base import CheckerFailed, CheckerProcess, Diagnostic, Language
+from shared.languages.capabilities.checking import CheckerFailed, CheckerProcess, Diagnostic
+from shared.languages.capabilities.conformance import Conformance
+from shared.languages.capabilities.tools import Tools
+from shared.languages.registry import language_of
 
 _LOOK_EVERY_SECONDS: Final = 0.05
 
@@ -18,8 +21,8 @@ class WarmChecker:
     Closing it ends a question that another thread is waiting for.
     """
 
-    def __init__(self, language: Language) -> None:
-        self.language = language
+    def __init__(self, open_checker: Callable[[], CheckerProcess]) -> None:
+        self._open = open_checker
         self._lock = threading.Lock()
         self._checker: CheckerProcess | None = None
         self._closed = False
@@ -32,32 +35,48 @@ class WarmChecker:
     def check(
         self, files: Mapping[str, str], targets: Sequence[str], roots: Sequence[str] = ("",)
     ) -> tuple[Diagnostic, ...]:
-        """Return the problems in `targets`; see `shared.languages.base.Checker`."""
+        """Return the problems in `targets`, as a `Checker` does."""
         with self._lock:
             if self._closed:
                 raise CheckerFailed("the type checker was ended with the run")
             if self._checker is None:
-                self._checker = self.language.open_checker()
+                self._checker = self._open()
             return self._checker.check(files, targets, roots)
 
-    def warm_up(self) -> None:
-        """Start the process in the background, so that the first question is quick."""
-        if self._checker is None and not self._closed:
-            threading.Thread(target=self._ask_nothing, name="type checker", daemon=True).start()
-
-    def _ask_nothing(self) -> None:
-        # The first real question reports what is wrong with the checker, if anything is.
-        with contextlib.suppress(CheckerFailed):
-            self.language.warm_up(self)
+    def abort(self) -> None:
+        """End the process from another thread. A question that is being answered fails."""
+        if self._checker is not None:
+            self._checker.abort()
 
     def close(self) -> None:
         """End the type checker for good."""
         self._closed = True
         while not self._lock.acquire(timeout=_LOOK_EVERY_SECONDS):
-            if self._checker is not None:
-                self._checker.abort()
+            self.abort()
         try:
             if self._checker is not None:
                 self._checker.close()
         finally:
             self._lock.release()
+
+
+def warm_tools() -> Tools:
+    """Return what judges the code of all languages, for several threads. Nothing starts yet."""
+    return Tools(keep=WarmChecker)
+
+
+def warm_up(tools: Tools, paths: Iterable[str]) -> None:
+    """Start the checkers for these files in the background, so that first questions are quick."""
+    languages = {each.name: each for path in paths if (each := language_of(path)) is not None}
+    for name, language in languages.items():
+        if language.conformance is not None and not tools.is_warm(name):
+            arguments = (language.conformance, tools)
+            threading.Thread(
+                target=_ask_nothing, args=arguments, name="type checker", daemon=True
+            ).start()
+
+
+def _ask_nothing(conformance: Conformance, tools: Tools) -> None:
+    # The first real question reports what is wrong with the checker, if anything is.
+    with contextlib.suppress(CheckerFailed):
+        conformance.warm_up(tools)

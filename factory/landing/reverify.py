@@ -11,7 +11,6 @@ from factory.judging.contract import check_declarations, render_violation, witho
 from factory.judging.known_commits import KnownCommits
 from factory.judging.proof import verified_by
 from factory.judging.verification import Check, verification_before
-from factory.judging.warm_checker import WarmChecker
 from factory.orders.documents import FailureBrief
 from factory.orders.options import RunOptions
 from factory.orders.stages import Stage
@@ -30,6 +29,7 @@ from shared.events.messages import Noted, Warned
 from shared.files.atomic_io import make_folder, write_json
 from shared.git import commits, trees
 from shared.git.answers import TreeEntry
+from shared.languages.capabilities.tools import Tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Merging:
     options: RunOptions
     repo: Repo
     pool: WorkbenchPool
-    checker: WarmChecker
+    tools: Tools
     known: KnownCommits
     emit: Emit
 
@@ -137,7 +137,7 @@ class Merging:
             passed.files,
             bench.workspace.tree,
             lambda: trees.files_of(self.repo.git, merged),
-            self.checker,
+            self.tools,
         )
         if not bench.reads_alike:
             contract = without_syntax(contract)

@@ -37,9 +37,13 @@ def known_to(order: WorkOrder, earlier: Sequence[WorkOrder]) -> tuple[Interface,
     stale = changed.intersection(each.path for each in declared)
     if not stale:
         return tuple(declared)
-    from shared.languages.python.stubs.contracts import (
-        contracts_in_force,  # imported here because most runs never need it
-    )
+    from shared.languages.registry import LANGUAGES  # most runs never need it
 
-    still = [each for each in contracts_in_force(earlier) if each.path in stale]
+    still = [
+        each
+        for language in LANGUAGES
+        if language.conformance is not None
+        for each in language.conformance.contracts_in_force(earlier)
+        if each.path in stale
+    ]
     return (*(each for each in declared if each.path not in stale), *still)

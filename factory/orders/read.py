@@ -22,13 +22,13 @@ from shared.plan_folder.read import (
 )
 from shared.shell_words import UnsplittableError, split_words
 from shared.work_order.field_path import at
+from shared.work_order.glob_paths import glob_paths
 from shared.work_order.schemas import (
     DocumentInvalid,
     Interface,
     Manifest,
     SchemaProblem,
     WorkOrder,
-    glob_paths,
     order_id,
     order_number,
     parse_document,

@@ -18,7 +18,7 @@ from factory.proposal.windows import (
     merge_lines,
     words_of,
 )
-from shared.languages.base import OutlineEntry
+from shared.languages.capabilities.edits import OutlineEntry
 from shared.languages.registry import language_of
 from shared.work_order.schemas import WorkOrder
 
@@ -47,7 +47,7 @@ def show_large_in_parts(
 def show_in_parts(file: ShownFile, pointers: Pointers) -> ShownFile:
     """Return a file with its outline and the windows that `pointers` point to."""
     language = language_of(file.path)
-    outline = language.outline(file.text) if language else ()
+    outline = language.edits.outline(file.text) if language and language.edits else ()
     return replace(file, outline=outline, parts=choose_windows(file.text, outline, pointers))
 
 

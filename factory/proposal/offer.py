@@ -32,10 +32,11 @@ def offer_for(
 
 def _writable(file: ShownFile, order: WorkOrder) -> WritableFile:
     named = any(each.path == file.path for each in order.interfaces) or bool(order.changes)
+    language = language_of(file.path)
     return WritableFile(
         path=file.path,
         lines=len(file.text.splitlines()),
         size=len(file.text.encode()),
-        has_outline=language_of(file.path) is not None,
+        has_outline=language is not None and language.edits is not None,
         is_named=named,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.windows import Window
-from shared.languages.base import OutlineEntry
+from shared.languages.capabilities.edits import OutlineEntry
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from shared.languages.base import OutlineEntry
+from shared.languages.capabilities.edits import OutlineEntry
 
 WINDOWS_BYTES: Final = 24 * 1024
 """How much of a large file is shown in windows."""

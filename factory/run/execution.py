@@ -11,7 +11,6 @@ from factory.judging.brief import brief_of
 from factory.judging.known_commits import KnownCommits
 from factory.judging.proof import verified_by
 from factory.judging.verification import verification_of
-from factory.judging.warm_checker import WarmChecker
 from factory.orders.documents import AttemptRecord
 from factory.orders.stages import Stage
 from factory.orders.task import OrderResult, OrderTask
@@ -22,6 +21,7 @@ from factory.run.parts import RunParts
 from factory.workbench.pool import WorkbenchPool
 from shared.errors import LlmchError
 from shared.files.atomic_io import write_json
+from shared.languages.capabilities.tools import Tools
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Execution:
 
     parts: RunParts
     pool: WorkbenchPool
-    checker: WarmChecker
+    tools: Tools
     known: KnownCommits
     cancelled: threading.Event = field(default_factory=threading.Event)
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Execution:
                     options=self.parts.options,
                     bench=bench,
                     client=self.parts.model.client,
-                    checker=self.checker,
+                    tools=self.tools,
                     known=self.known,
                     verification=verification_of(
                         bench.workspace, self.parts.options.settings.verify, exempt=task.exempt

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 
 from factory.judging.known_commits import KnownCommits
-from factory.judging.warm_checker import WarmChecker
+from factory.judging.warm_checker import warm_tools
 from factory.landing.land import Landing
 from factory.landing.reverify import Merging
 from factory.orders.commit_message import CommitTerms
@@ -18,7 +18,6 @@ from factory.run.execution import Execution
 from factory.run.parts import RunParts
 from factory.run.session import Session
 from factory.workbench.pool import WorkbenchPool
-from shared.languages.python.language import PYTHON
 
 
 @contextlib.contextmanager
@@ -31,22 +30,22 @@ def open_session(parts: RunParts, target: TargetBranch, terms: CommitTerms) -> I
     _import_ahead()
     options, repo, folder, emit = parts.options, parts.repo, parts.folder, parts.emit
     pool = WorkbenchPool(options, repo, parts.journal, folder.run_id, emit)
-    checker, known = WarmChecker(PYTHON), KnownCommits()
+    tools, known = warm_tools(), KnownCommits()
     try:
         pool.prepare(target.tip)
         yield Session(
             parts=parts,
             baseline=Baseline(options, repo, pool, folder.path / "base", known, emit),
             landing=Landing(repo.git, repo.common_dir, target.branch, folder.run_id),
-            execution=Execution(parts, pool, checker, known),
-            merging=Merging(options, repo, pool, checker, known, emit),
+            execution=Execution(parts, pool, tools, known),
+            merging=Merging(options, repo, pool, tools, known, emit),
             terms=terms,
             tip=target.tip,
             branch_exists=target.exists,
         )
     finally:
         with deferring_signals():
-            checker.close()
+            tools.close()
             pool.close()
 
 

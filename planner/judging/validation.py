@@ -11,6 +11,7 @@ from planner.plan.projection import project
 from planner.plan.target import NOTHING_MORE, Allowed, TargetRepo
 from planner.rules.catalogue import OWNERS, RULE_BY_CODE
 from planner.rules.model import PlanView, findings_of
+from planner.steps.acceptance_code import read_acceptance_code
 from planner.steps.declared import fold_history, read_interfaces
 from planner.steps.findings import Finding
 from planner.steps.step import Step
@@ -125,7 +126,16 @@ def judge(
     interfaces = read_interfaces(plan.drafts)
     history = fold_history(plan.drafts, interfaces, target.files, target.sources)
     steps = tuple(
-        Step(draft, _commands(draft), declared, plan, chain, history, target)
+        Step(
+            draft,
+            _commands(draft),
+            declared,
+            read_acceptance_code(draft),
+            plan,
+            chain,
+            history,
+            target,
+        )
         for draft, declared in zip(plan.drafts, interfaces, strict=True)
     )
     view = PlanView(plan, steps, chain, checker)

@@ -16,10 +16,12 @@ from planner.spec.requirements import Requirement
 from shared.files.paths import glob_characters
 from shared.files.strict_json import JsonValue
 from shared.work_order.field_path import FieldPath, at
+from shared.work_order.glob_paths import glob_paths
 from shared.work_order.schemas import (
     MAX_COMMANDS,
     MAX_LISTED,
     MAX_ORDERS,
+    AcceptanceFile,
     Condition,
     DocumentInvalid,
     Interface,
@@ -28,7 +30,6 @@ from shared.work_order.schemas import (
     SchemaProblem,
     VerifyContract,
     WorkOrder,
-    glob_paths,
     order_number,
     parse_document,
     unknown_keys,
@@ -183,6 +184,7 @@ def _unknown_in_order(raw: RawOrder) -> tuple[FieldPath, ...]:
         *_unknown_in(Condition, at("preconditions"), raw.get("preconditions")),
         *_unknown_in(Condition, at("postconditions"), raw.get("postconditions")),
         *_unknown_in(Interface, at("interfaces"), raw.get("interfaces")),
+        *_unknown_in(AcceptanceFile, at("acceptance_files"), raw.get("acceptance_files")),
     )
 
 
@@ -205,7 +207,7 @@ def _unknown_in(schema: type[BaseModel], field: FieldPath, value: JsonValue) -> 
 
 
 def _readable_paths(raw: RawOrder) -> Iterator[tuple[FieldPath, str]]:
-    for key in ("preconditions", "postconditions"):
+    for key in ("preconditions", "postconditions", "acceptance_files"):
         for index, path in condition_paths(raw.get(key)):
             yield at(key, index, "path"), path
     for key in ("allowed_files", "context_files"):
@@ -221,7 +223,7 @@ def strings(value: JsonValue) -> Iterator[tuple[int, str]]:
 
 
 def condition_paths(value: JsonValue) -> Iterator[tuple[int, str]]:
-    """Yield the index and path of each condition in a value that should be a list of conditions."""
+    """Yield the index and `path` of each object in a value that should be a list of objects."""
     for index, each in enumerate(_first_of(value)):
         if isinstance(each, dict) and isinstance(path := each.get("path"), str):
             yield index, path

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from planner.plan.plan import Draft, condition_paths, strings
 from shared.files.paths import PathProblem, check_path, glob_characters
 
-_PROMISING_FIELDS = ("postconditions", "allowed_files")
+_PROMISING_FIELDS = ("postconditions", "allowed_files", "acceptance_files")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,26 +28,30 @@ class Promise:
 def promise_of(draft: Draft) -> Promise:
     """Return what the order promises.
 
-    A valid order promises its postconditions; where it has none, it may create any of its allowed
-    files. An order with a fault promises every path that can be read: the fault has its own
-    finding, and its consequences must not have more.
+    A valid order promises its postconditions and its acceptance files; where it has no
+    postconditions, it may create any of its allowed files. An order with a fault promises every
+    path that can be read: the fault has its own finding, and its consequences must not have more.
     """
     if draft.order is None:
         return _promise_of_raw(draft)
-    files = tuple(each.path for each in draft.order.postconditions)
-    possible = () if files else draft.order.allowed_files
+    promised = tuple(each.path for each in draft.order.postconditions)
+    placed = tuple(each.path for each in draft.order.acceptance_files)
+    possible = () if promised else draft.order.allowed_files
     patterns = [path for field, path in draft.globs if field.parts[0] in _PROMISING_FIELDS]
-    return Promise(files, possible, patterns)
+    return Promise((*promised, *placed), possible, patterns)
 
 
 def _promise_of_raw(draft: Draft) -> Promise:
     conditions = draft.raw.get("postconditions", [])
     allowed = draft.raw.get("allowed_files", [])
+    placed = draft.raw.get("acceptance_files", [])
     written = [
         *(path for _, path in condition_paths(conditions)),
+        *(path for _, path in condition_paths(placed)),
         *(path for _, path in strings(allowed)),
     ]
-    meant = sum(len(each) if isinstance(each, list) else 1 for each in (conditions, allowed))
+    fields = (conditions, allowed, placed)
+    meant = sum(len(each) if isinstance(each, list) else 1 for each in fields)
     files: list[str] = []
     patterns: list[str] = []
     for path in written:

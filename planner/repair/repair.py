@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 
 from planner.judging.validation import Report
 from planner.plan.plan import Plan, parse_plan
-from planner.steps.findings import Finding, quoted
+from planner.steps.findings import Finding
 from shared.files.paths import PathProblem, check_path
 from shared.files.strict_json import JsonValue
+from shared.rule_text import quoted
 from shared.work_order.field_path import FieldPath, at
 from shared.work_order.schemas import order_id
 

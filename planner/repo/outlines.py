@@ -11,8 +11,8 @@ from typing import Final
 from planner.prompts.template import fenced
 from planner.repo.relevance import definition_score
 from shared.files.tree_sources import TreeSources
-from shared.languages.base import Outliner
-from shared.languages.registry import OUTLINERS, outliner_of
+from shared.languages.capabilities.outlines import Outliner
+from shared.languages.registry import LANGUAGES, language_of
 
 # These bound the work, whatever the repo holds. Reading 400 sources takes some 30 ms. The parsers
 # take about a second for a megabyte, and the outlines of a usual budget need a fifth of that.
@@ -70,12 +70,12 @@ def outline_files(nearest: Sequence[str], files: Sequence[SourceFile], room: int
 
     `nearest` are all paths of the repo, so that what is left out can be counted.
     """
-    of_path = [language.name for path in nearest if (language := outliner_of(path))]
+    of_path = [language.name for path in nearest if (language := _outliner_of(path))]
     total = Counter(of_path)
     headings = _HEADING * max(0, len(total) - 1)
     blocks, empty = _blocks(files, room - headings)
     left_out = {name: total[name] - len(blocks.get(name, ())) - empty[name] for name in total}
-    shown = [each for each in OUTLINERS if each.name in blocks]
+    shown = [each.outliner for each in LANGUAGES if each.name in blocks]
     return Outlines(
         text="\n\n".join(_section(each, blocks[each.name], left_out[each.name]) for each in shown),
         size=headings + sum(len("\n\n".join(each)) for each in blocks.values()),
@@ -89,8 +89,14 @@ def counted(count: int, thing: str) -> str:
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
+def _outliner_of(path: str) -> Outliner | None:
+    language = language_of(path)
+    has_outline = language is not None and path.endswith(language.outliner.outlined)
+    return language.outliner if language is not None and has_outline else None
+
+
 def _readable(files: TreeSources, paths: Sequence[str]) -> Iterator[SourceFile]:
-    named = [(path, language) for path in paths if (language := outliner_of(path))]
+    named = [(path, language) for path in paths if (language := _outliner_of(path))]
     for batch in _batches(named[:MAX_READ_FILES]):
         files.load([path for path, _ in batch])
         for path, language in batch:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from planner.rules.acceptance import W230, W231, W232, W233
+from planner.rules.acceptance_files import E107, E108, E109, E110, E206
 from planner.rules.advice import W101
 from planner.rules.chain import E101, E102, E103, E104, E105, E106
 from planner.rules.command_form import E003, E006, E007, E215
@@ -22,8 +23,8 @@ from planner.rules.structure import E000, E001, E004, E005, W102
 
 RULES: Final[tuple[Rule, ...]] = (
     *(E000, E001, E003, E004, E005, E006, E007),
-    *(E101, E102, E103, E104, E105, E106),
-    *(E201, E202, E203, E204, E210, E211, E212, E213, E214, E215, E216, E217),
+    *(E101, E102, E103, E104, E105, E106, E107, E108, E109, E110),
+    *(E201, E202, E203, E204, E206, E210, E211, E212, E213, E214, E215, E216, E217),
     *(E240, E241, E242, E243, E246, E299),
     *(E301, E302),
     *(W101, W102),

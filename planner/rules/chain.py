@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from planner.plan.projection import matches_any
 from planner.rules.model import PlanView, Rule, each_order
 from planner.rules.verify_runs import runs_all_of, runs_verify_script
-from planner.steps.findings import Finding, plan_finding, quoted
+from planner.steps.findings import Finding, plan_finding
 from planner.steps.step import Step
 from shared.files.paths import glob_characters
+from shared.rule_text import quoted
 from shared.work_order.field_path import at
 from shared.work_order.schemas import Condition, WorkOrder
 
@@ -96,7 +97,8 @@ E102 = Rule(
 
 
 def promises_out_of_scope(step: Step, order: WorkOrder) -> Iterator[Finding]:
-    allowed = set(order.allowed_files)
+    # That an acceptance file exists afterwards is true as well, and needs no promise.
+    allowed = {*order.allowed_files, *(each.path for each in order.acceptance_files)}
     for index, condition in enumerate(order.postconditions):
         path = condition.path
         if path in allowed or glob_characters(path) or _covered_by_glob(path, order.allowed_files):

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from planner.rules.model import PlanView, Rule, each_order
 from planner.spec.requirements import Requirement
-from planner.steps.findings import Finding, plan_finding, quoted
+from planner.steps.findings import Finding, plan_finding
 from planner.steps.step import Step
+from shared.rule_text import quoted
 from shared.work_order.field_path import at
 from shared.work_order.schemas import WorkOrder
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from planner.rules.model import Rule, each_order
 from planner.steps.declared import DeclaredInterface, changed_names
-from planner.steps.findings import Finding, quoted
+from planner.steps.findings import Finding
 from planner.steps.step import Step
 from shared.files.paths import PathProblem, check_path, glob_characters
 from shared.languages.python.files import has_names_to_declare
@@ -17,6 +17,7 @@ from shared.languages.python.stubs.merge import merge
 from shared.languages.python.stubs.signatures import conflicts
 from shared.languages.python.stubs.stubs import Stub, StubProblem
 from shared.languages.python.stubs.undefined import undefined_names
+from shared.rule_text import quoted
 from shared.work_order.field_path import at
 from shared.work_order.schemas import WorkOrder
 

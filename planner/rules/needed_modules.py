@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from planner.rules.placed_command import PlacedCommand, Unmet, path_inside, unprovided
-from planner.steps.findings import quoted
 from shared.commands.commands import Command
 from shared.languages.python.code import Import
+from shared.rule_text import quoted
 
 # Acceptance runs where pytest and pip are installed, whatever the project depends on.
 _ALWAYS_THERE: Final = sys.stdlib_module_names | {"pytest", "_pytest", "pip", "__main__"}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from planner.rules.placed_command import PlacedCommand, Unmet, path_inside, unprovided
-from planner.steps.findings import quoted
+from shared.rule_text import quoted
 
 _BUILDS: Final = frozenset({"make", "cmake", "gcc", "cc", "g++", "clang", "cargo", "go", "npm"})
 # Tools put files into these folders, and git ignores them, so a listing does not show them.

@@ -7,22 +7,23 @@ for a third-party module that nobody declares; and W101 where none of that is ce
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator, Sequence
 
 from planner.rules.dependencies import read_dependencies
 from planner.rules.needed_modules import import_roots, unmet_import, unmet_module_run
 from planner.rules.needed_paths import unmet_paths, unmet_script
-from planner.rules.placed_command import PlacedCommand, Unmet, layout_of
+from planner.rules.placed_command import Layout, PlacedCommand, Unmet, layout_of
 from planner.rules.verify_runs import runs_verify_script
 from planner.steps.findings import Finding
 from planner.steps.step import Step
-from shared.commands.commands import CodeRun, ModuleRun, ScriptRun, pytest_paths
-from shared.rule_text import severity_of
+from shared.commands.commands import CodeRun, Command, ModuleRun, ScriptRun, pytest_paths
+from shared.rule_text import quoted, severity_of
 from shared.work_order.field_path import at
 
 
 def unmet_needs(steps: Sequence[Step]) -> Iterator[Finding]:
-    """Yield one finding for each unmet need of an order's commands."""
+    """Yield one finding for each unmet need of an order's commands and acceptance files."""
     if not steps:
         return
     layout = layout_of(steps[0].chain, read_dependencies(steps[0].target, steps[0].chain))
@@ -40,6 +41,24 @@ def unmet_needs(steps: Sequence[Step]) -> Iterator[Finding]:
                 if unmet.name not in reported:
                     reported.add(unmet.name)
                     yield step.finding(unmet.code, at("acceptance_commands", index), unmet.message)
+        yield from _of_acceptance_files(step, layout, reported)
+
+
+def _of_acceptance_files(step: Step, layout: Layout, reported: set[str]) -> Iterator[Finding]:
+    """Yield what the imports of the order's acceptance files need and do not have."""
+    for each in step.acceptance_code:
+        if "sys.path" in each.code.source:
+            continue
+        command = Command(each.code.source, run=CodeRun(each.code, (), quoted=True))
+        # pytest looks in the folder of a test file, too.
+        roots = (*import_roots(command), f"{posixpath.dirname(each.path)}/".removeprefix("/"))
+        placed = PlacedCommand(step, len(step.commands), command, roots, layout)
+        for needed in each.code.imports:
+            for unmet in unmet_import(placed, needed):
+                if unmet.name not in reported:
+                    reported.add(unmet.name)
+                    message = f"{quoted(each.path)} line {needed.line}: {unmet.message}"
+                    yield step.finding(unmet.code, each.at, message)
 
 
 def _unmet(placed: PlacedCommand) -> Iterator[Unmet]:

@@ -9,10 +9,11 @@ from typing import Final
 
 from planner.plan.projection import Projection
 from planner.rules.model import PlanView, Rule
-from planner.steps.findings import Finding, quoted
+from planner.steps.findings import Finding
 from planner.steps.step import Step
 from shared.commands.commands import SHELLS, Command, ScriptRun, analyse_command
 from shared.projects.base import VerifyCommand
+from shared.rule_text import quoted
 from shared.work_order.field_path import at
 
 _PYTHON = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")

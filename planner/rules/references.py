@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from planner.rules.model import PlanView, Rule, each_order
-from planner.steps.findings import Finding, quoted
+from planner.steps.findings import Finding
 from planner.steps.step import Step
 from shared.files.paths import glob_characters
 from shared.languages.python.files import has_names_to_declare, is_test_file
+from shared.rule_text import quoted
 from shared.work_order.field_path import at
 from shared.work_order.schemas import WorkOrder
 
@@ -20,8 +21,9 @@ _WORD = re.compile(r"\w+")
 
 def unreadable_context(step: Step, order: WorkOrder) -> Iterator[Finding]:
     before = step.draft.position - 1
-    # An allowed file may be listed before it exists: it is shown as empty.
-    settled = set(order.allowed_files)
+    # An allowed file may be listed before it exists: it is shown as empty. An acceptance file is
+    # shown as it will be.
+    settled = {*order.allowed_files, *(each.path for each in order.acceptance_files)}
     for index, path in enumerate(order.context_files):
         if path in settled or glob_characters(path):
             continue
@@ -130,7 +132,8 @@ def _uses(view: PlanView) -> _Uses:
         order = step.draft.order
         assert order is not None, "the caller has checked this"
         tests = [path for path in order.allowed_files if is_test_file(path)]
-        own.update(_at(step.draft.position, (*order.acceptance_commands, *tests)))
+        placed = (each.content for each in order.acceptance_files)
+        own.update(_at(step.draft.position, (*order.acceptance_commands, *tests, *placed)))
         prose = (order.title, order.intent, order.notes or "")
         needed = (each.path for each in order.preconditions)
         stubs = (each.stub for each in order.interfaces)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.rules.model import PlanView, Rule, each_step
-from planner.steps.findings import Finding, plan_finding, quoted
+from planner.steps.findings import Finding, plan_finding
 from planner.steps.step import Step
 from shared.files.paths import glob_characters
+from shared.rule_text import quoted
 from shared.work_order.field_path import at
 from shared.work_order.schemas import order_id, order_number
 

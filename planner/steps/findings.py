@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Final
 
 from shared.rule_text import Severity, severity_of
 from shared.work_order.field_path import FieldPath
-
-_MAX_QUOTED: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +40,3 @@ class Finding:
 def plan_finding(code: str, at: FieldPath, message: str) -> Finding:
     """Return a finding about the plan as a whole."""
     return Finding(code, 0, "", at, message)
-
-
-def quoted(text: str) -> str:
-    """Return `text` quoted on one line, cut to the length that a message can hold."""
-    line = json.dumps(text, ensure_ascii=False)
-    return line if len(line) <= _MAX_QUOTED else f'{line[:_MAX_QUOTED]}..."'

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from planner.plan.plan import Draft, Plan
 from planner.plan.projection import Projection
 from planner.plan.target import TargetRepo
+from planner.steps.acceptance_code import AcceptanceCode
 from planner.steps.declared import DeclaredInterface
 from planner.steps.findings import Finding
 from shared.commands.commands import Command
@@ -25,6 +26,7 @@ class Step:
     draft: Draft
     commands: tuple[tuple[int, Command], ...]
     interfaces: tuple[DeclaredInterface, ...]
+    acceptance_code: tuple[AcceptanceCode, ...]
     plan: Plan
     chain: Projection
     history: ModuleHistory

@@ -12,7 +12,7 @@ from typing import Final
 
 from planner.typecheck.bound_names import Imported, bound_names, imports, loads, value_bindings
 from planner.typecheck.spots import Spot, names_read
-from shared.languages.base import Diagnostic
+from shared.languages.capabilities.checking import Diagnostic
 from shared.languages.python.checker.mypy_messages import checkers_column
 from shared.languages.python.node_names import last_part
 from shared.languages.python.stubs.declarations import target_names
@@ -20,6 +20,10 @@ from shared.languages.python.stubs.declarations import target_names
 # As context managers, these expect the code in them to raise or warn.
 _EXPECTS: Final = frozenset(
     {"raises", "suppress", "assertRaises", "assertRaisesRegex", "warns", "assertWarns"}
+)
+# As marks of a test, these say that it may fail, or is not run.
+_EXPECTED_TO_FAIL: Final = frozenset(
+    {"xfail", "skip", "skipif", "skipIf", "skipUnless", "expectedFailure", *_EXPECTS}
 )
 _TYPE_QUESTIONS: Final = frozenset({"isinstance", "issubclass", "hasattr", "callable", "type"})
 _BUILTINS: Final = frozenset(dir(builtins)) | {
@@ -175,7 +179,7 @@ class CodeFacts:
                     if any(_expects(each.context_expr) for each in items):
                         return True
                 case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef():
-                    if self.expects_failure:
+                    if self.expects_failure and not _is_test(outer):
                         return True  # it may be called where a failure is expected
                 case _:
                     pass
@@ -216,6 +220,14 @@ class CodeFacts:
             around.append(current)
             current = self._parents.get(current)
         return self.is_guarded(Spot(node, tuple(around), 0, 0))
+
+
+def _is_test(node: ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Say whether only a test runner calls a function; a mark may say that it is to fail."""
+    if isinstance(node, ast.Lambda) or not node.name.startswith("test"):
+        return False
+    marks = {last_part(part) for each in node.decorator_list for part in ast.walk(each)}
+    return marks.isdisjoint(_EXPECTED_TO_FAIL)
 
 
 def _asks_for_type(test: ast.expr) -> bool:

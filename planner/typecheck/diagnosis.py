@@ -13,7 +13,7 @@ from typing import Final
 from planner.typecheck.scene import DOUBT, Place, Scene, Verdict
 from planner.typecheck.spots import Spot, mentions
 from planner.typecheck.verdicts import judge_complaint
-from shared.languages.base import Diagnostic
+from shared.languages.capabilities.checking import Diagnostic
 from shared.languages.python.checker.complaints import (
     Complaint,
     MadeAbstract,

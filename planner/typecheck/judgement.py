@@ -1,4 +1,4 @@
-"""Puts every Python command of a plan to the type checker, at the point where it will run."""
+"""Puts the Python of a plan's commands and acceptance files to the type checker, in its place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from planner.steps.findings import Finding, plan_finding, quoted
+from planner.steps.findings import Finding, plan_finding
 from planner.steps.step import Step
 from planner.typecheck.backing import Names
 from planner.typecheck.code_facts import CodeFacts
@@ -17,13 +17,14 @@ from planner.typecheck.scene import Scene
 from planner.typecheck.stores import stored_names
 from planner.typecheck.type_variables import without_type_variables
 from shared.commands.commands import CodeRun
-from shared.languages.base import CheckerFailed, Diagnostic
+from shared.languages.capabilities.checking import CheckerFailed, Diagnostic
 from shared.languages.python.checker.checker import FileBlocked, TypeChecker
 from shared.languages.python.checker.mypy_messages import read_complaint, stops_for_standard_name
 from shared.languages.python.code import PythonCode, parse_code
 from shared.languages.python.stubs.stubs import depth_exceeds
 from shared.languages.python.views.modules import ANYTHING
 from shared.languages.python.views.views import View, reachable
+from shared.rule_text import quoted
 from shared.work_order.field_path import FieldPath, at
 
 # Deeper code ends the checker's process instead of being judged.
@@ -39,20 +40,32 @@ _INFERRED: Final = frozenset({"E213", "E214"})
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """Hold one command's code and its place in the plan."""
+    """Hold the code of one command or acceptance file, and its place in the plan.
+
+    `name` tells apart the code of one order. `file` is the path of an acceptance file; empty for a
+    command.
+    """
 
     step: Step
-    index: int
+    at: FieldPath
+    name: str
+    file: str
     source: str
     tree: ast.Module
 
     @property
     def path(self) -> str:
-        return f"{_COMMANDS}c{self.step.draft.position}_{self.index}.py"
+        return f"{_COMMANDS}{self.name}_{self.step.draft.position}.py"
 
     @property
-    def at(self) -> FieldPath:
-        return at("acceptance_commands", self.index)
+    def subject(self) -> str:
+        """Return how a message names the code as a whole."""
+        return quoted(self.file) if self.file else "the code after `-c`"
+
+    def finding(self, code: str, message: str) -> Finding:
+        """Return a finding about a place in the code; that of a file is named with its path."""
+        shown = f"{quoted(self.file)} {message}" if self.file else message
+        return self.step.finding(code, self.at, shown)
 
     @property
     def imported(self) -> Iterator[str]:
@@ -69,7 +82,7 @@ class _Question:
 
 
 def judge_types(steps: Sequence[Step], checker: TypeChecker | None) -> tuple[Finding, ...]:
-    """Return the findings on the Python in the plan's commands.
+    """Return the findings on the Python in the plan's commands and acceptance files.
 
     Undefined names need no type checker, and neither does a command that imports no known module
     of the project. The checker is only used where a command needs it. Without a `checker`, one is
@@ -78,16 +91,13 @@ def judge_types(steps: Sequence[Step], checker: TypeChecker | None) -> tuple[Fin
     findings: list[Finding] = []
     questions: list[_Question] = []
     for step in steps:
-        for index, code in _codes(step):
-            tree = parse_code(code.source)
-            if not isinstance(tree, ast.Module):
+        for question in _questions(step):
+            if depth_exceeds(question.tree, _MAX_DEPTH):
+                message = f"{question.subject} cannot be judged: it is nested too deep"
+                findings.append(step.finding("E215", question.at, message))
                 continue
-            if depth_exceeds(tree, _MAX_DEPTH):
-                message = "the code after `-c` cannot be judged: it is nested too deep"
-                findings.append(step.finding("E215", at("acceptance_commands", index), message))
-                continue
-            questions.append(_Question(step, index, code.source, tree))
-            findings += _undefined(questions[-1])
+            questions.append(question)
+            findings += _undefined(question)
     views = [(each, _view(each)) for each in questions]
     findings += _unreadable_files(view for _, view in views)
     asked = [(each, view) for each, view in views if view.is_known]
@@ -97,6 +107,18 @@ def judge_types(steps: Sequence[Step], checker: TypeChecker | None) -> tuple[Fin
         return (*findings, *_ask_all(asked, checker))
     with TypeChecker() as own:
         return (*findings, *_ask_all(asked, own))
+
+
+def _questions(step: Step) -> Iterator[_Question]:
+    """Yield the code of the order's commands and acceptance files, as far as it parses."""
+    codes = [
+        *((at("acceptance_commands", n), f"c{n}", "", code) for n, code in _codes(step)),
+        *((each.at, f"t{each.index}", each.path, each.code) for each in step.acceptance_code),
+    ]
+    for field, name, file, code in codes:
+        tree = parse_code(code.source)
+        if isinstance(tree, ast.Module):
+            yield _Question(step, field, name, file, code.source, tree)
 
 
 def _codes(step: Step) -> Iterator[tuple[int, PythonCode]]:
@@ -113,8 +135,7 @@ def _undefined(question: _Question) -> Iterator[Finding]:
     facts = CodeFacts(question.source, question.tree)
     for name, line, column in facts.undefined_names():
         place = f"line {line}, column {column}" if line > 1 else f"column {column}"
-        message = f"{place}: {quoted(name)} is not defined"
-        yield question.step.finding("E216", question.at, message)
+        yield question.finding("E216", f"{place}: {quoted(name)} is not defined")
 
 
 def _view(question: _Question) -> View:
@@ -185,7 +206,7 @@ def _take_out(
     question = targets.pop(blocked.path, None)
     if question is not None:
         del files[blocked.path]
-        message = f"the code after `-c` cannot be judged: {blocked.reason}"
+        message = f"{question.subject} cannot be judged: {blocked.reason}"
         return question.step.finding("E215", question.at, message)
     module = next((m for m in view.modules.values() if m.checked_path == blocked.path), None)
     if module is None or module.contract is not None or stops_for_standard_name(blocked.reason):
@@ -251,7 +272,7 @@ def _confirmed(
         diagnosis = each.diagnosis
         is_inferred = diagnosis.code in _INFERRED and _place(each.diagnostic) not in again
         code = "W222" if erased and is_inferred else diagnosis.code
-        yield each.question.step.finding(code, each.question.at, diagnosis.message)
+        yield each.question.finding(code, diagnosis.message)
 
 
 def _place(diagnostic: Diagnostic) -> tuple[str, int, int, str]:

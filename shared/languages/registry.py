@@ -1,31 +1,21 @@
-"""Lists the languages. A new language is a folder beside this file and an entry here.
-
-A language of `OUTLINERS` can be shown to a model. One of `LANGUAGES` can also be judged.
-"""
+"""Lists the languages. A new language is a folder beside this file and an entry here."""
 
 from __future__ import annotations
 
 import posixpath
 from typing import Final
 
-from shared.languages.base import Language, Outliner
+from shared.languages.base import Language
 from shared.languages.go.language import GO
 from shared.languages.javascript.language import JAVASCRIPT
 from shared.languages.python.language import PYTHON
 from shared.languages.rust.language import RUST
 from shared.languages.typescript.language import TYPESCRIPT
 
-LANGUAGES: Final[tuple[Language, ...]] = (PYTHON,)
-OUTLINERS: Final[tuple[Outliner, ...]] = (PYTHON, JAVASCRIPT, TYPESCRIPT, GO, RUST)
+LANGUAGES: Final[tuple[Language, ...]] = (PYTHON, JAVASCRIPT, TYPESCRIPT, GO, RUST)
 
 
 def language_of(path: str) -> Language | None:
     """Return the language that has the suffix of `path`; `None` where no language has it."""
     suffix = posixpath.splitext(path)[1]
     return next((each for each in LANGUAGES if suffix in each.suffixes), None)
-
-
-def outliner_of(path: str) -> Outliner | None:
-    """Return the language that outlines files of the suffix of `path`; `None` where none does."""
-    suffix = posixpath.splitext(path)[1]
-    return next((each for each in OUTLINERS if suffix in each.outlined), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from shared.languages.base import ContractViolation
+from shared.languages.capabilities.conformance import ContractViolation
 
 # A shorter file can lose half of itself by an honest change of a few lines.
 _MIN_LINES: Final = 20

@@ -8,7 +8,6 @@ glob characters passes unchanged, because a rule of its own judges it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -17,6 +16,7 @@ from typing import Annotated, Final, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from shared.files.paths import PathProblem, check_path, glob_characters
+from shared.work_order.acceptance_text import check_acceptance_path, check_acceptance_text
 from shared.work_order.field_path import FieldPath, at
 from shared.work_order.schema_words import describe
 
@@ -32,6 +32,8 @@ MAX_CONTEXT_FILES: Final = 10
 # time and gigabytes of memory.
 MAX_ORDERS: Final = 2000
 MAX_COMMANDS: Final = 100
+# With the limit of each text (`acceptance_text`), all files of an order fit into one prompt.
+MAX_ACCEPTANCE_FILES: Final = 10
 MAX_LISTED: Final = 1000
 """The limit of any other list in an order or contract."""
 
@@ -129,6 +131,13 @@ class Interface(_Document):
     stub: str
 
 
+class AcceptanceFile(_Document):
+    """Hold a test that the planner wrote: the factory puts it in place, and no model changes it."""
+
+    path: Annotated[OrderPath, AfterValidator(check_acceptance_path)]
+    content: Annotated[str, AfterValidator(check_acceptance_text)]
+
+
 class RequirementEntry(_Document):
     """State one thing that the specification requires.
 
@@ -147,7 +156,8 @@ class WorkOrder(_Document):
     judge both, and the factory refuses them. `changes` lists the names that `interfaces` redeclare
     on purpose, and the names of earlier interfaces that the order removes. `regression` repeats
     the acceptance commands that are meant to pass before the order too. An order without
-    `interfaces`, `changes` and `regression` has the same hash as before these fields existed.
+    `interfaces`, `changes`, `regression` and `acceptance_files` has the same hash as before these
+    fields existed.
     """
 
     id: str
@@ -158,6 +168,9 @@ class WorkOrder(_Document):
     allowed_files: Annotated[Listed[OrderPath], Field(min_length=1)]
     forbidden: Listed[str]
     acceptance_commands: Annotated[Listed[str], Field(min_length=1, max_length=MAX_COMMANDS)]
+    acceptance_files: Annotated[
+        Listed[AcceptanceFile], Field(max_length=MAX_ACCEPTANCE_FILES, exclude_if=_is_empty)
+    ] = ()
     regression: Annotated[Listed[str], Field(exclude_if=_is_empty)] = ()
     context_files: Annotated[Listed[OrderPath], Field(max_length=MAX_CONTEXT_FILES)]
     depends_on: Listed[str] = ()
@@ -268,26 +281,6 @@ def order_number(order_id: str) -> int | None:
 def order_id(number: int) -> str:
     """Return the id of the order with that number: `WO-07`, `WO-100`."""
     return f"WO-{number:02d}"
-
-
-def glob_paths(order: WorkOrder) -> tuple[tuple[FieldPath, str], ...]:
-    """Return each path of the order that holds glob characters, after the path of its field."""
-    return tuple(_glob_paths(order))
-
-
-def _glob_paths(order: WorkOrder) -> Iterator[tuple[FieldPath, str]]:
-    for index, condition in enumerate(order.preconditions):
-        if glob_characters(condition.path):
-            yield at("preconditions", index, "path"), condition.path
-    for index, condition in enumerate(order.postconditions):
-        if glob_characters(condition.path):
-            yield at("postconditions", index, "path"), condition.path
-    for index, path in enumerate(order.allowed_files):
-        if glob_characters(path):
-            yield at("allowed_files", index), path
-    for index, path in enumerate(order.context_files):
-        if glob_characters(path):
-            yield at("context_files", index), path
 
 
 def _problems(error: ValidationError) -> tuple[SchemaProblem, ...]:

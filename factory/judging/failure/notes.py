@@ -10,7 +10,7 @@ from typing import Final
 from factory.orders.documents import FailureBrief, WriteProposal
 from factory.proposal.scope import FileKind
 from factory.proposal.shown import ShownFile
-from shared.languages.base import DOES_NOT_PARSE
+from shared.languages.capabilities.conformance import DOES_NOT_PARSE
 from shared.languages.registry import LANGUAGES, language_of
 from shared.work_order.schemas import WorkOrder
 
@@ -70,10 +70,11 @@ def _unchanged_files(
 def _missing_names(order: WorkOrder, after: Mapping[str, str]) -> Iterator[str]:
     for interface in order.interfaces:
         language = language_of(interface.path)
-        if language is None or interface.path not in after:
+        notes = language.notes if language is not None else None
+        if notes is None or interface.path not in after:
             continue
-        declared = language.names_in(interface.stub)
-        existing = language.names_in(after[interface.path])
+        declared = notes.names_in(interface.stub)
+        existing = notes.names_in(after[interface.path])
         if declared is None or existing is None:
             continue
         for name in sorted({*declared} - {*existing}):
@@ -101,10 +102,12 @@ def _errors(
     output = "\n".join((failure.primary_error_excerpt, *failure.facts))
     for path, text in after.items():
         language = language_of(path)
-        if language and _SYNTAX.search(output) and (note := language.note_syntax(path, text)):
+        notes = language.notes if language is not None else None
+        if notes and _SYNTAX.search(output) and (note := notes.note_syntax(path, text)):
             yield note
-    for language in LANGUAGES:
-        yield from language.note_errors(output, {**before, **after}, files)
+    for each in LANGUAGES:
+        if each.notes is not None:
+            yield from each.notes.note_errors(output, {**before, **after}, files)
 
 
 def _unwritten(
@@ -113,7 +116,8 @@ def _unwritten(
     words = _words_of(order)
     for path, text in after.items():
         language = language_of(path)
-        for each in language.find_unwritten(path, before.get(path, ""), text) if language else ():
+        notes = language.notes if language is not None else None
+        for each in notes.find_unwritten(path, before.get(path, ""), text) if notes else ():
             is_named = each.name.rpartition(".")[2] in words
             if (is_named or not each.was_so) and (each.is_certain or with_doubtful):
                 yield each.message

@@ -152,7 +152,7 @@ class _Work:
 
     def _defined(self, path: str, text: str, indexed: Sequence[tuple[int, Block]]) -> list[Placed]:
         language = language_of(path)
-        if language is None:
+        if language is None or language.edits is None:
             reason = f"the definitions of {path} cannot be named: use search texts"
             self._refuse_all(indexed, reason)
             return []
@@ -160,7 +160,7 @@ class _Work:
         for _, block in indexed:
             assert isinstance(block, DefinitionBlock)
             edits.append(NamedCode(block.name, block.code))
-        made = language.edit_definitions(path, text, edits, self.present.changes)
+        made = language.edits.edit_definitions(path, text, edits, self.present.changes)
         placed: list[Placed] = []
         for (index, block), edit, each in zip(indexed, edits, made, strict=True):
             elided = find_placeholder(path, edit.code, text)
@@ -192,17 +192,17 @@ class _Work:
     def _refuse_losses(self, path: str, result: str, indexed: Iterable[tuple[int, Block]]) -> None:
         """Refuse search texts with definitions that are nowhere in the result."""
         language = language_of(path)
-        if language is None:
+        if language is None or language.edits is None:
             return
         kept: frozenset[str] | None = None
         meant = {part for each in self.present.changes for part in _parts(each)}
         for index, block in indexed:
             if not isinstance(block, SearchBlock):
                 continue
-            gone = set(language.defined_names(block.search))
-            gone -= {*language.defined_names(block.replace), *meant}
+            gone = set(language.edits.defined_names(block.search))
+            gone -= {*language.edits.defined_names(block.replace), *meant}
             if gone and kept is None:
-                kept = frozenset(language.defined_names(result))
+                kept = frozenset(language.edits.defined_names(result))
             lost = sorted(gone.difference(kept or ()))
             if lost and path not in self.present.changes:
                 listed = ", ".join(f"`{name}`" for name in lost)

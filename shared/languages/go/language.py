@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from shared.languages.base import Language
 
-class Go:
-    """Implement `shared.languages.base.Outliner` for Go."""
+
+class GoOutlines:
+    """Implement `Outliner` for Go."""
 
     name: Final = "Go"
     outlined: Final = (".go",)
@@ -20,4 +22,4 @@ class Go:
         return () if path.endswith("_test.go") else public_names(text)
 
 
-GO: Final = Go()
+GO: Final = Language(GoOutlines())

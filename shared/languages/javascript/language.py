@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from shared.languages.base import Language
 
-class JavaScript:
-    """Implement `shared.languages.base.Outliner` for JavaScript."""
+
+class JavaScriptOutlines:
+    """Implement `Outliner` for JavaScript."""
 
     name: Final = "JavaScript"
     outlined: Final = (".js", ".mjs", ".cjs", ".jsx")
@@ -20,4 +22,4 @@ class JavaScript:
         return () if path.endswith(".min.js") else public_names(text)
 
 
-JAVASCRIPT: Final = JavaScript()
+JAVASCRIPT: Final = Language(JavaScriptOutlines())

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from shared.languages.base import (
-    Checker,
-    CheckerProcess,
-    ContractViolation,
-    OutlineEntry,
-    Unwritten,
-)
+from shared.languages.base import Language
+from shared.languages.capabilities.checking import CheckerProcess
+from shared.languages.capabilities.conformance import ContractViolation
+from shared.languages.capabilities.edits import OutlineEntry
+from shared.languages.capabilities.notes import Unwritten
+from shared.languages.capabilities.tools import Tools
 from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
-from shared.work_order.schemas import Interface
+from shared.work_order.schemas import Interface, WorkOrder
+
+NAME: Final = "Python"
 
 
-class Python:
-    """Implement `shared.languages.base.Language` for Python."""
+class PythonOutlines:
+    """Implement `Outliner` for Python."""
 
-    name: Final = "Python"
-    suffixes: Final = (".py", ".pyi")
+    name: Final = NAME
     outlined: Final = (".py",)
     fence: Final = "python"
     comment: Final = "#"
@@ -31,41 +31,9 @@ class Python:
 
         return public_names(text, reexports=path.endswith("__init__.py"))
 
-    def open_checker(self) -> CheckerProcess:
-        """Return mypy in a process of its own."""
-        from shared.languages.python.checker.checker import TypeChecker
 
-        return TypeChecker()
-
-    def warm_up(self, checker: Checker) -> None:
-        """Have mypy read the standard library's stubs, which take most of a first question."""
-        from shared.languages.python.views.views import ROOTS
-
-        checker.check({"nothing.py": ""}, ["nothing.py"], ROOTS)
-
-    def check_rewrite(
-        self, path: str, before: str, after: str, changes: Sequence[str]
-    ) -> tuple[ContractViolation, ...]:
-        """Return a violation for each lost public name, and for the loss of half of the text."""
-        from shared.languages.python.conformance.rewrite import check_rewrite
-
-        return check_rewrite(path, before, after, changes)
-
-    def check_conformance(
-        self, interfaces: Sequence[Interface], sources: Mapping[str, str], checker: Checker
-    ) -> tuple[ContractViolation, ...]:
-        """Return what in `sources` contradicts the stubs in `interfaces`."""
-        from shared.languages.python.conformance.conformance import check_conformance
-
-        return check_conformance(interfaces, sources, checker)
-
-    def build_skeleton(
-        self, interfaces: Sequence[Interface], sources: Mapping[str, str]
-    ) -> Mapping[str, str]:
-        """Return modules by path whose functions return 0, "", [] and the like."""
-        from shared.languages.python.skeleton.skeleton import build_skeleton
-
-        return build_skeleton(interfaces, sources)
+class PythonEdits:
+    """Implement `Edits` for Python."""
 
     def outline(self, text: str) -> tuple[OutlineEntry, ...]:
         """Return the functions and classes outside functions; none if the file does not parse."""
@@ -86,6 +54,59 @@ class Python:
         from shared.languages.python.definitions.fragments import defined_names
 
         return defined_names(fragment)
+
+    def check_rewrite(
+        self, path: str, before: str, after: str, changes: Sequence[str]
+    ) -> tuple[ContractViolation, ...]:
+        """Return a violation for each lost public name, and for the loss of half of the text."""
+        from shared.languages.python.conformance.rewrite import check_rewrite
+
+        return check_rewrite(path, before, after, changes)
+
+
+class PythonConformance:
+    """Implement `Conformance` for Python."""
+
+    def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
+        """Return one stub for each module with the declarations that hold after these orders."""
+        from shared.languages.python.stubs.contracts import contracts_in_force
+
+        in_force = contracts_in_force(orders)
+        return tuple(each for each in in_force if each.path.endswith(PYTHON.suffixes))
+
+    def open_checker(self) -> CheckerProcess:
+        """Return mypy in a process of its own."""
+        from shared.languages.python.checker.checker import TypeChecker
+
+        return TypeChecker()
+
+    def warm_up(self, tools: Tools) -> None:
+        """Have mypy read the standard library's stubs, which take most of a first question."""
+        from shared.languages.python.views.views import ROOTS
+
+        checker = tools.checker(NAME, self.open_checker)
+        checker.check({"nothing.py": ""}, ["nothing.py"], ROOTS)
+
+    def check_conformance(
+        self, interfaces: Sequence[Interface], sources: Mapping[str, str], tools: Tools
+    ) -> tuple[ContractViolation, ...]:
+        """Return what in `sources` contradicts the stubs in `interfaces`."""
+        from shared.languages.python.conformance.conformance import check_conformance
+
+        checker = tools.checker(NAME, self.open_checker)
+        return check_conformance(interfaces, sources, checker)
+
+    def build_skeleton(
+        self, interfaces: Sequence[Interface], sources: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """Return modules by path whose functions return 0, "", [] and the like."""
+        from shared.languages.python.skeleton.skeleton import build_skeleton
+
+        return build_skeleton(interfaces, sources)
+
+
+class PythonNotes:
+    """Implement `Notes` for Python."""
 
     def find_unwritten(self, path: str, before: str, after: str) -> tuple[Unwritten, ...]:
         """Return the functions whose bodies are empty, placeholders, or a constant."""
@@ -114,4 +135,10 @@ class Python:
         return note_errors(output, sources, files)
 
 
-PYTHON: Final = Python()
+PYTHON: Final = Language(
+    PythonOutlines(),
+    more_suffixes=(".pyi",),
+    conformance=PythonConformance(),
+    edits=PythonEdits(),
+    notes=PythonNotes(),
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from shared.languages.base import OutlineEntry
+from shared.languages.capabilities.edits import OutlineEntry
 from shared.languages.python.code import CodeProblem, parse_as_here
 
 

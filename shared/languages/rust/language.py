@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from shared.languages.base import Language
 
-class Rust:
-    """Implement `shared.languages.base.Outliner` for Rust."""
+
+class RustOutlines:
+    """Implement `Outliner` for Rust."""
 
     name: Final = "Rust"
     outlined: Final = (".rs",)
@@ -20,4 +22,4 @@ class Rust:
         return public_names(text)
 
 
-RUST: Final = Rust()
+RUST: Final = Language(RustOutlines())

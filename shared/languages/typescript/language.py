@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from shared.languages.base import Language
 
-class TypeScript:
-    """Implement `shared.languages.base.Outliner` for TypeScript."""
+
+class TypeScriptOutlines:
+    """Implement `Outliner` for TypeScript."""
 
     name: Final = "TypeScript"
     outlined: Final = (".ts", ".mts", ".cts", ".tsx")
@@ -20,4 +22,4 @@ class TypeScript:
         return public_names(text, with_tags=path.endswith(".tsx"))
 
 
-TYPESCRIPT: Final = TypeScript()
+TYPESCRIPT: Final = Language(TypeScriptOutlines())

@@ -30,7 +30,7 @@ from factory.proposal.windows import (
     merge_lines,
     words_of,
 )
-from shared.languages.base import OutlineEntry
+from shared.languages.capabilities.edits import OutlineEntry
 from shared.work_order.hashing import sha256_bytes
 from shared.work_order.schemas import WorkOrder, parse_document
 from tests.harness import order

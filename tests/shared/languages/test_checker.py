@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.languages.base import CheckerFailed, Diagnostic
+from shared.languages.capabilities.checking import CheckerFailed, Diagnostic
 from shared.languages.python.checker.checker import FileBlocked, TypeChecker
 
 MODULE = "def f(x: int) -> str: ..."

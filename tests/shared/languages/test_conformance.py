@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.languages.base import CheckerFailed
+from shared.languages.capabilities.checking import CheckerFailed
 from shared.languages.python.checker.checker import TypeChecker
 from shared.languages.python.conformance.conformance import check_conformance
 from shared.work_order.schemas import Interface

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode, Splice
 from shared.languages.python.definitions.chunks import split_chunks
 from shared.languages.python.definitions.edit import edit_definitions
-from shared.languages.python.language import PYTHON
+from shared.languages.python.language import PythonEdits
 
 MODULE = '''\
 """Keep things."""
@@ -284,7 +284,7 @@ def test_several_edits_of_one_file_are_made_of_the_same_text() -> None:
         NamedCode("Inventory.add", "def add(self): return 2"),
         NamedCode("fresh", "def fresh(): return 3"),
     ]
-    made = PYTHON.edit_definitions("inventory.py", MODULE, edits, ())
+    made = PythonEdits().edit_definitions("inventory.py", MODULE, edits, ())
     splices = [each for one in made if isinstance(one, DefinitionEdit) for each in one.splices]
     after = ast.parse(spliced(MODULE, splices))
     inventory = next(node for node in after.body if isinstance(node, ast.ClassDef))
@@ -377,4 +377,4 @@ def test_whatever_is_written_is_an_edit_or_a_reason(code: str, name: str, text: 
 
 def test_names_are_read_from_lines_that_do_not_parse() -> None:
     fragment = "    return 1\n\ndef f(\n    def inner():\nclass A:\n    def g(self):\nasync def h"
-    assert PYTHON.defined_names(fragment) == ("f", "A", "g", "h")
+    assert PythonEdits().defined_names(fragment) == ("f", "A", "g", "h")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from shared.languages.base import Diagnostic
+from shared.languages.capabilities.checking import Diagnostic
 from shared.languages.python.checker import complaints as says
 from shared.languages.python.checker.checker import TypeChecker
 from shared.languages.python.checker.complaints import Callee, Complaint

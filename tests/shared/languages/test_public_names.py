@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.languages import syntax_tree
-from shared.languages.registry import LANGUAGES, OUTLINERS, outliner_of
+from shared.languages.registry import LANGUAGES, language_of
 
 
 def names_of(path: str, source: str) -> str | None:
     """Return the lines of the outline, joined."""
-    outliner = outliner_of(path)
-    assert outliner is not None
-    lines = outliner.public_names(path, textwrap.dedent(source))
+    language = language_of(path)
+    assert language is not None
+    lines = language.outliner.public_names(path, textwrap.dedent(source))
     return None if lines is None else "\n".join(lines)
 
 
@@ -25,10 +25,9 @@ def listed(lines: str) -> str:
 
 
 def test_every_language_has_outlines_and_no_suffix_belongs_to_two() -> None:
-    assert set(LANGUAGES) <= set(OUTLINERS)
-    suffixes = [suffix for each in OUTLINERS for suffix in each.outlined]
+    suffixes = [suffix for each in LANGUAGES for suffix in each.outliner.outlined]
     assert len(suffixes) == len(set(suffixes))
-    assert outliner_of("README.md") is None
+    assert language_of("README.md") is None
 
 
 # TypeScript
@@ -376,10 +375,11 @@ def test_any_text_is_outlined_or_not(path: str, parts: list[str]) -> None:
 def test_a_python_outline_imports_no_grammar() -> None:
     code = """if True:
         import sys
-        from shared.languages.registry import outliner_of
-        assert outliner_of("a.py").public_names("a.py", "def f(): ...") == ("def f(): ...",)
+        from shared.languages.registry import language_of
+        python, go = language_of("a.py").outliner, language_of("a.go").outliner
+        assert python.public_names("a.py", "def f(): ...") == ("def f(): ...",)
         assert not [name for name in sys.modules if name.startswith("tree_sitter")]
-        outliner_of("a.go").public_names("a.go", "package a")
+        go.public_names("a.go", "package a")
         assert [name for name in sys.modules if name.startswith("tree_sitter")]
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.languages.python.language import PYTHON
+from shared.languages.python.language import PYTHON, PythonConformance
 from shared.languages.registry import LANGUAGES, language_of
 from shared.work_order.schemas import Interface
 
@@ -23,13 +23,12 @@ def test_no_suffix_belongs_to_two_languages() -> None:
 
 
 def test_a_language_opens_a_checker_that_starts_nothing_by_itself() -> None:
-    for language in LANGUAGES:
-        assert not language.open_checker().is_running
+    assert not PythonConformance().open_checker().is_running
 
 
 def test_a_language_builds_code_that_keeps_an_interface_and_does_nothing() -> None:
     stub = Interface(path="calc.py", stub="def add(a: int, b: int) -> int: ...\n")
-    (source,) = PYTHON.build_skeleton([stub], {}).values()
+    (source,) = PythonConformance().build_skeleton([stub], {}).values()
     names: dict[str, object] = {}
     exec(compile(source, "calc.py", "exec"), names)
     add = names["add"]

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from shared.work_order.field_path import at
+from shared.work_order.glob_paths import glob_paths
 from shared.work_order.schemas import (
     DocumentInvalid,
     Manifest,
     WorkOrder,
-    glob_paths,
     order_id,
     order_number,
     parse_document,

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from shared.languages.base import CheckerFailed, Diagnostic
+from shared.languages.capabilities.checking import CheckerFailed, Diagnostic
 from shared.languages.python.checker.worker_process import WorkerProcess
 
 # A first question takes about three seconds on two cores. A loaded machine may take ten times that.

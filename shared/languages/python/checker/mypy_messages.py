@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from shared.languages.base import Diagnostic
+from shared.languages.capabilities.checking import Diagnostic
 from shared.languages.python.checker.complaints import (
     Beside,
     Callee,

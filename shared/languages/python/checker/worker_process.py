@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.languages.base import CheckerFailed
+from shared.languages.capabilities.checking import CheckerFailed
 from shared.process import ToolFailed, ToolMissing, start_service
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from shared.languages.base import DOES_NOT_PARSE, Checker, CheckerFailed, ContractViolation
+from shared.languages.capabilities.checking import Checker, CheckerFailed
+from shared.languages.capabilities.conformance import DOES_NOT_PARSE, ContractViolation
 from shared.languages.python.conformance.subject import Subject, subject_of
 from shared.languages.python.conformance.written_names import missing_names
 from shared.languages.python.conformance.written_types import wrong_types

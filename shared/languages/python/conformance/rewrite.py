@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Sequence
 
-from shared.languages.base import ContractViolation
+from shared.languages.capabilities.conformance import ContractViolation
 from shared.languages.python.files import is_test_file
 from shared.languages.python.stubs.contracts import is_meant, normal_changes
 from shared.languages.python.stubs.declarations import (

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from shared.languages.base import ContractViolation
+from shared.languages.capabilities.conformance import ContractViolation
 from shared.languages.python.conformance.plain_types import type_variables
 from shared.languages.python.conformance.subject import Subject
 from shared.languages.python.node_names import base_names

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from shared.languages.base import Checker, ContractViolation, Diagnostic
+from shared.languages.capabilities.checking import Checker, Diagnostic
+from shared.languages.capabilities.conformance import ContractViolation
 from shared.languages.python.checker.checker import TypeChecker
 from shared.languages.python.checker.complaints import (
     NoReturn,

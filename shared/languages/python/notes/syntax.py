@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from shared.languages.base import DOES_NOT_PARSE
+from shared.languages.capabilities.conformance import DOES_NOT_PARSE
 from shared.languages.python.code import CodeProblem, parse_code
 
 _MAX_SHOWN: Final = 120

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
-from shared.languages.base import Unwritten
+from shared.languages.capabilities.notes import Unwritten
 from shared.languages.python.stubs.declarations import Declaration, declarations
 from shared.languages.python.views.sources import Source
 

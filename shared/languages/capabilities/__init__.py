@@ -1,0 +1,1 @@
+"""Defines what planner and factory may ask of a language, one capability for each file."""
