@@ -54,3 +54,8 @@ def is_test_file(path: str) -> bool:
     if not is_code(path) or is_declaration(path):
         return False
     return bool(_TEST_NAME.search(path) or _TEST_FOLDER.search(path))
+
+
+def question_path(*, typed: bool) -> str:
+    """Return the path under which the code of a command is judged, in the root folder."""
+    return "llmch-command.ts" if typed else "llmch-command.js"

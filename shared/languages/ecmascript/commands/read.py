@@ -120,7 +120,6 @@ def _managed(program: str, words: Sequence[str], depth: int) -> CommandRuns | No
 
 def _script(program: str, words: Sequence[str], *, is_word: bool) -> CommandRuns:
     """Return the script that is run; `is_word` says that it may be a program just as well."""
-    may_lack = is_word or "--if-present" in words
     split = split_options(words, _WITH_VALUE)
     if split.has(*_ELSEWHERE) or not split.positional:
         return CommandRuns()
@@ -129,4 +128,6 @@ def _script(program: str, words: Sequence[str], *, is_word: bool) -> CommandRuns
         after = [*split.positional[1:], *split.rest]
     elif after[:1] == ["--"]:
         after = after[1:]
-    return CommandRuns((ScriptRun(split.positional[0], tuple(after), may_lack),))
+    return CommandRuns(
+        (ScriptRun(split.positional[0], tuple(after), "--if-present" in words, is_word),)
+    )

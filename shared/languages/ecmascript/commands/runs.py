@@ -57,11 +57,21 @@ class TestRun:
 
 @dataclass(frozen=True, slots=True)
 class ScriptRun:
-    """Say that a script of `package.json` is run by its name. `may_lack` it: `--if-present`."""
+    """Say that a script of `package.json` is run by its name.
+
+    `if_present` says that the command succeeds without the script, and `may_be_program` that its
+    name may be that of a program, too.
+    """
 
     name: str
     arguments: tuple[str, ...] = ()
-    may_lack: bool = False
+    if_present: bool = False
+    may_be_program: bool = False
+
+    @property
+    def may_lack(self) -> bool:
+        """Return whether the command may work where there is no such script."""
+        return self.if_present or self.may_be_program
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from shared.languages.ecmascript.contracts.history import History
-from shared.languages.ecmascript.contracts.stub import DEFAULT
-from shared.languages.ecmascript.files import is_code, is_typed
+from shared.languages.ecmascript.contracts.stub import DEFAULT, Stub
+from shared.languages.ecmascript.files import is_code, is_typed, suffix_of
 from shared.languages.ecmascript.imports import imports_of
 from shared.languages.ecmascript.judging.compiler import Compiler, Complaint, ask
 from shared.languages.ecmascript.judging.question import Question
@@ -19,6 +20,10 @@ from shared.languages.ecmascript.resolution import Kind, resolve
 from shared.languages.ecmascript.syntax import tree_of
 
 # The compiler's own errors of form, which a runtime may accept.
+_UNDEFINED = re.compile(r"Cannot find (?:name|namespace) '([^']+)'")
+_UNDEFINED_CODES: Final = frozenset({2304, 2552, 2503})
+_NAMED_TYPE = re.compile(r"\b[A-Z]\w*")
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _ACCEPTED: Final = frozenset(
     {1100, 1102, 1103, 1117, 1118, 1192, 1206, 1259, 1308, 1323, 1324, 1340, 1343, 1375, 1378, 1432,
      1183, 1254, 1039, 1046}
@@ -36,9 +41,17 @@ class Judged:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Hold the faults of questions, and the `unread` files of the repository that do not parse."""
+
+    faults: tuple[Judged, ...]
+    unread: frozenset[str] = frozenset()
+
+
 def judge_questions(
     history: History, position: int, questions: Mapping[str, str], compiler: Compiler
-) -> tuple[Judged, ...]:
+) -> Judgement:
     """Return the faults of texts by path, as they are after the order at `position`.
 
     A path gives the folder that the text imports from. Raises `CheckerFailed` where the compiler
@@ -57,7 +70,44 @@ def judge_questions(
         fault = _judged(complaint, asked[complaint.path], view, history, position)
         if fault is not None:
             found.setdefault((fault.path, fault.code, fault.message), fault)
-    return tuple(sorted(found.values(), key=lambda e: (e.path, e.line, e.column)))
+    faults = tuple(sorted(found.values(), key=lambda e: (e.path, e.line, e.column)))
+    return Judgement(faults, view.unread)
+
+
+def undefined_in_stubs(
+    history: History, position: int, stubs: Mapping[int, Stub], compiler: Compiler
+) -> Iterator[tuple[int, str, int]]:
+    """Yield the names that stubs use and do not have: index of the stub, name and line."""
+    questions: dict[str, str] = {}
+    indexes: dict[str, int] = {}
+    for index, stub in stubs.items():
+        path = f"{stub.path.removesuffix(suffix_of(stub.path))}.llmch-stub{index}.ts"
+        questions[path] = stub.text
+        indexes[path] = index
+    if not any(_may_be_undefined(each) for each in stubs.values()):
+        return
+    view = build_view(history, position, questions)
+    known = {p: _known_names(history, stubs[i].path, position) for p, i in indexes.items()}
+    reported: set[tuple[str, str]] = set()
+    for each in ask(compiler, view.files, sorted(questions), view.aliases):
+        found = _UNDEFINED.search(each.message) if each.code in _UNDEFINED_CODES else None
+        if found is None or found[1] in known[each.path] or (each.path, found[1]) in reported:
+            continue
+        reported.add((each.path, found[1]))
+        yield indexes[each.path], found[1], each.line
+
+
+def _may_be_undefined(stub: Stub) -> bool:
+    """Say whether a stub mentions any type besides those that need no definition."""
+    return bool(set(_NAMED_TYPE.findall(stub.text)) - stub.imported - stub.declared.keys())
+
+
+def _known_names(history: History, path: str, position: int) -> frozenset[str]:
+    """Return the names that a file has besides those of one stub."""
+    layers = history.layers(path, position)
+    names = {name for each in layers for name in (*each.stub.declared, *each.stub.imported)}
+    source = history.sources.get(path, "")
+    return frozenset(names) | frozenset(_WORD.findall(source))
 
 
 def _is_whole(question: Question) -> bool:
@@ -117,6 +167,6 @@ def _missing_defaults(
 def _has_default(path: str, history: History) -> bool:
     source = history.sources.get(path)
     if source is None:
-        return path in history.files
+        return path in history.listing
     root = tree_of(path, source) if is_code(path) else None
     return root is None or "default" in source or "module.exports" in source

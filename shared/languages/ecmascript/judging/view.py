@@ -10,11 +10,11 @@ from typing import Final
 
 from shared.languages.ecmascript.contracts.history import History, Layer, Moment
 from shared.languages.ecmascript.contracts.stub import DEFAULT, Stub
-from shared.languages.ecmascript.files import declaration_path, is_code, is_typed, suffix_of
+from shared.languages.ecmascript.declarations import declared_names
+from shared.languages.ecmascript.files import declaration_path, is_code, suffix_of
 from shared.languages.ecmascript.imports import imports_of
 from shared.languages.ecmascript.resolution import Kind, resolve
 from shared.languages.ecmascript.syntax import find_fault, tree_of
-from shared.languages.javascript.declarations import declared_names
 
 _MAX_FILES: Final = 2_000
 _MAX_BYTES: Final = 8_000_000
@@ -101,7 +101,7 @@ class _Builder:
         if source is not None and not self._can_be_read(path, source):
             self._open.add(path)
             source = None
-        elif source is None and path in self._history.files:
+        elif source is None and path in self._history.listing:
             self._open.add(path)
         self._contracts.add(path)
         return tuple(layered(path, source, layers))
@@ -181,8 +181,3 @@ def exported(stub: Stub) -> str:
                 lines[number - 1],
             )
     return "\n".join(lines) + "\n"
-
-
-def question_suffix(path: str) -> str:
-    """Return the suffix for code that is judged in the place of a file at `path`."""
-    return ".ts" if is_typed(path) else ".js"

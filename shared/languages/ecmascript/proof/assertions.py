@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.ecmascript.proof.weakness import Weakness
+from shared.languages.capabilities.chain import Weakness
 from shared.languages.ecmascript.syntax import walk
 from shared.languages.syntax_tree import text_of
 
@@ -55,7 +55,7 @@ def weakness_of_code(root: Node) -> Weakness | None:
 def weakness_of_assertions(assertions: list[Node]) -> Weakness | None:
     """Return why these calls prove little, all of them for the same kind of reason."""
     if assertions and all(map(_is_tautology, assertions)):
-        return Weakness("W232", "asserts nothing that could be false")
+        return Weakness("W232", "asserts what always holds")
     if assertions and all(_is_tautology(each) or _is_existence(each) for each in assertions):
         return Weakness("W233", "asserts only that something exists")
     return None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from shared.languages.capabilities.chain import Weakness
 from shared.languages.ecmascript.commands.runs import Runner, TestRun
 from shared.languages.ecmascript.files import SUFFIXES, is_declaration, suffix_of
 from shared.languages.ecmascript.packages import Tree
@@ -18,10 +19,9 @@ from shared.languages.ecmascript.proof.assertions import (
     weakness_of_assertions,
 )
 from shared.languages.ecmascript.proof.cases import TestCase, cases_of
-from shared.languages.ecmascript.proof.weakness import Weakness
 from shared.languages.ecmascript.syntax import find_fault, tree_of
 
-_MAGIC = re.compile(r"[*?\[\]{}()!+@]")
+MAGIC = re.compile(r"[*?\[\]{}()!+@]")
 _MAX_PATTERN: Final = 200  # characters of a pattern that is tried
 # Where runners look without a pattern: what `node --test` and `jest` document.
 _NODE_NAMES = re.compile(
@@ -89,7 +89,7 @@ def _matching(runner: Runner, pattern: str, candidates: Iterable[str], tree: Tre
         yield pattern  # nothing certain can be said of it
         return
     folder = f"{plain}/" if plain not in {"", "."} else ""
-    if runner in {Runner.NODE, Runner.MOCHA} and not _MAGIC.search(pattern):
+    if runner in {Runner.NODE, Runner.MOCHA} and not MAGIC.search(pattern):
         if tree.has_file(plain):
             yield plain
         yield from (each for each in candidates if each.startswith(folder) and each != plain)
