@@ -5,10 +5,10 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 
-from shared.commands.commands import CodeRun, Command, ModuleRun, analyse_command
+from shared.commands.commands import analyse_command
+from shared.languages.capabilities.commands import Command
+from shared.languages.registry import language_named
 from shared.work_order.schemas import WorkOrder
-
-_ROOTS = ("", "src/")
 
 
 def named_paths(order: WorkOrder) -> frozenset[str]:
@@ -27,24 +27,6 @@ def _paths_of_command(command: Command) -> Iterator[str]:
     for word in command.argv:  # the first may be a script of the repo
         # `tests/test_a.py::test_b` names a file to pytest.
         yield posixpath.normpath(word.partition("::")[0])
-    match command.run:
-        case CodeRun(code):
-            for each in code.imports:
-                yield from _paths_of_module(each.module)
-                for name in each.names:
-                    yield from _paths_of_module(f"{each.module}.{name}")
-        case ModuleRun(module):
-            yield from _paths_of_module(module)
-            yield from _paths_of_module(f"{module}.__main__")
-        case _:
-            return
-
-
-def _paths_of_module(module: str) -> Iterator[str]:
-    """Yield the paths that a module and the packages around it may have."""
-    parts = module.split(".")
-    for end in range(1, len(parts) + 1):
-        path = "/".join(parts[:end])
-        for root in _ROOTS:
-            yield f"{root}{path}.py"
-            yield f"{root}{path}/__init__.py"
+    language = language_named(command.language)
+    if language is not None and language.commands is not None:
+        yield from language.commands.read_paths(command)

@@ -15,7 +15,8 @@ from planner.steps.acceptance_code import read_acceptance_code
 from planner.steps.declared import fold_history, read_interfaces
 from planner.steps.findings import Finding
 from planner.steps.step import Step
-from shared.commands.commands import Command, analyse_command
+from shared.commands.commands import analyse_command
+from shared.languages.capabilities.commands import Command
 from shared.languages.python.checker.checker import TypeChecker
 from shared.projects.base import VerifyCommand
 from shared.rule_text import Severity

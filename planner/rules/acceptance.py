@@ -7,24 +7,21 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from planner.rules.model import Rule
-from planner.rules.weak_code import Weakness, weakness_of_code
 from planner.steps.findings import Finding
 from planner.steps.step import Step
-from shared.commands.commands import (
+from shared.languages.capabilities.commands import (
     CodeRun,
     Command,
-    ModuleRun,
     ProgramRun,
-    ScriptRun,
     ShellCodeRun,
+    Weakness,
 )
+from shared.languages.registry import language_named
 from shared.work_order.field_path import at
 
 _READS_ONLY: Final = frozenset({"cat", "head", "tail", "wc", "sort", "ls"})
 _FILE_TESTS: Final = frozenset({"-a", "-b", "-c", "-d", "-e", "-f", "-r", "-s", "-w", "-x"})
 _SHOWS_ONLY: Final = frozenset({"--version", "-V", "--help", "-h"})
-_COLLECTS_ONLY: Final = frozenset({"--collect-only", "--co", "--fixtures", "--markers"})
-_SHOWN_BY_PYTEST: Final = frozenset({"--version", "-V", "--help", "-h"})
 _IGNORES_FAILURE = re.compile(
     r"\|\|\s*(?:true|:|exit\s+0)(?:\s|;|$)|;\s*(?:true|exit\s+0)\s*;?\s*$"
 )
@@ -39,47 +36,27 @@ def weakness(command: Command) -> Weakness | None:
     """
     if command.problem or command.operator:
         return None  # it will be another command
+    language = language_named(command.language)
+    reader = language.commands if language is not None else None
     if isinstance(command.run, CodeRun):
-        if command.run.code.problem:
-            return None
-        optimised = _is_optimised(command.run.flags, command)
-        return weakness_of_code(command.run.code.source, optimised=optimised)
-    return _unexpanded(command) or _weak_run(command)
+        return reader.weakness(command) if reader is not None else None
+    known = reader.weakness(command) if reader is not None else None
+    return _unexpanded(command) or known or _weak_run(command)
 
 
 def _weak_run(command: Command) -> Weakness | None:
     match command.run:
         case ShellCodeRun(text) if _IGNORES_FAILURE.search(text):
             return Weakness("W232", "ends well whatever fails before")
-        case ModuleRun("pytest", flags, arguments):
-            if _is_optimised(flags, command):
-                return Weakness("W232", "runs with assertions switched off")
-            return _weak_pytest(arguments)
-        case ModuleRun(arguments=arguments) if arguments and set(arguments) <= {"--version", "-V"}:
-            return Weakness("W230", "only shows a version")
         case ProgramRun(arguments):
             return _weak_program(command.program, arguments)
-        case ScriptRun(_, flags) if command.program.startswith("python"):
-            if _is_optimised(flags, command):
-                return Weakness("W232", "runs with assertions switched off")
-            return None
         case _:
             return None
-
-
-def _weak_pytest(arguments: Sequence[str]) -> Weakness | None:
-    if _COLLECTS_ONLY & set(arguments):
-        return Weakness("W232", "only collects tests and runs none")
-    if _SHOWN_BY_PYTEST & set(arguments):
-        return Weakness("W230", "only prints")
-    return None
 
 
 def _weak_program(program: str, arguments: Sequence[str]) -> Weakness | None:
     if program == "true":
         return Weakness("W232", "cannot fail")
-    if program == "pytest":
-        return _weak_pytest(arguments)
     if program in _READS_ONLY and any(each[:1] != "-" for each in arguments):
         return Weakness("W233", "proves only that a file exists")
     if program == "test":
@@ -91,12 +68,6 @@ def _weak_program(program: str, arguments: Sequence[str]) -> Weakness | None:
     if set(arguments) & _SHOWS_ONLY and len(arguments) == 1:
         return Weakness("W230", "only prints")
     return None
-
-
-def _is_optimised(flags: Sequence[str], command: Command) -> bool:
-    return any(each.startswith("-O") for each in flags) or any(
-        name == "PYTHONOPTIMIZE" and value for name, value in command.environment
-    )
 
 
 def _unexpanded(command: Command) -> Weakness | None:

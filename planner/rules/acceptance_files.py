@@ -204,7 +204,8 @@ E110 = Rule(
 def unparsable_tests(step: Step, order: WorkOrder) -> Iterator[Finding]:
     for index, each in enumerate(order.acceptance_files):
         language = language_of(each.path)
-        note = language.note_syntax(each.path, each.content) if language is not None else ""
+        notes = language.notes if language is not None else None
+        note = notes.note_syntax(each.path, each.content) if notes is not None else ""
         if note:
             field = at("acceptance_files", index, "content")
             yield step.finding("E206", field, note.removesuffix("."))

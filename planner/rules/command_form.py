@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from planner.rules.model import Rule, each_step
 from planner.steps.findings import Finding
 from planner.steps.step import Step
-from shared.commands.commands import CodeRun
-from shared.languages.python.code import CodeProblem
+from shared.languages.capabilities.commands import CodeProblem, CodeRun
 from shared.work_order.field_path import FieldPath, at
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from planner.rules.placed_command import PlacedCommand, Unmet, path_inside, unprovided
-from shared.commands.commands import Command
-from shared.languages.python.code import Import
+from shared.languages.capabilities.commands import Command, Import
 from shared.rule_text import quoted
 
 # Acceptance runs where pytest and pip are installed, whatever the project depends on.

@@ -43,7 +43,7 @@ def _may_be_made(path: str, placed: PlacedCommand) -> bool:
 
 def unmet_paths(placed: PlacedCommand, paths: Sequence[str]) -> Iterator[Unmet]:
     """Yield those of `paths` that a command names and that are not there by then."""
-    if placed.command.operator or "--pyargs" in placed.command.argv:
+    if placed.command.operator:
         return  # then some of the arguments are not paths
     for written in paths:
         path = path_inside(written.rstrip("/"))

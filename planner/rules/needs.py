@@ -17,7 +17,8 @@ from planner.rules.placed_command import Layout, PlacedCommand, Unmet, layout_of
 from planner.rules.verify_runs import runs_verify_script
 from planner.steps.findings import Finding
 from planner.steps.step import Step
-from shared.commands.commands import CodeRun, Command, ModuleRun, ScriptRun, pytest_paths
+from shared.languages.capabilities.commands import CodeRun, Command, ModuleRun, ScriptRun
+from shared.languages.python.commands import needed_paths
 from shared.rule_text import quoted, severity_of
 from shared.work_order.field_path import at
 
@@ -66,12 +67,10 @@ def _unmet(placed: PlacedCommand) -> Iterator[Unmet]:
         case CodeRun(code) if "sys.path" not in code.source:
             for each in code.imports:
                 yield from unmet_import(placed, each)
-        case ModuleRun(module, _, arguments):
+        case ModuleRun(module):
             yield from unmet_module_run(placed, module)
-            if module == "py_compile":
-                yield from unmet_paths(placed, [each for each in arguments if each[:1] != "-"])
         case ScriptRun(path):
             yield from unmet_script(placed, path)
         case _:
             pass
-    yield from unmet_paths(placed, pytest_paths(placed.command))
+    yield from unmet_paths(placed, needed_paths(placed.command))

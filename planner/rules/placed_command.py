@@ -10,8 +10,8 @@ from itertools import accumulate
 from planner.plan.projection import Projection
 from planner.rules.dependencies import Dependencies
 from planner.steps.step import Step
-from shared.commands.commands import Command
 from shared.files.paths import PathProblem, check_path
+from shared.languages.capabilities.commands import Command
 from shared.rule_text import quoted
 
 

@@ -11,7 +11,8 @@ from planner.plan.projection import Projection
 from planner.rules.model import PlanView, Rule
 from planner.steps.findings import Finding
 from planner.steps.step import Step
-from shared.commands.commands import SHELLS, Command, ScriptRun, analyse_command
+from shared.commands.commands import SHELLS, analyse_command
+from shared.languages.capabilities.commands import Command, ScriptRun
 from shared.projects.base import VerifyCommand
 from shared.rule_text import quoted
 from shared.work_order.field_path import at

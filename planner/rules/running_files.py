@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from planner.rules.acceptance import weakness
-from shared.commands.commands import SHELLS, Command, ProgramRun, ScriptRun
+from shared.commands.commands import SHELLS
 from shared.commands.test_runs import runs_tests
+from shared.languages.capabilities.commands import Command, ProgramRun, ScriptRun
 
 _WORD = re.compile(r"[\w./-]+")
 # Programs that do nothing but what their arguments say; any other may run what it finds.

@@ -7,14 +7,8 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from shared.commands.commands import (
-    SHELLS,
-    Command,
-    ProgramRun,
-    ScriptRun,
-    ShellCodeRun,
-    analyse_command,
-)
+from shared.commands.commands import SHELLS, analyse_command
+from shared.languages.capabilities.commands import Command, ProgramRun, ScriptRun, ShellCodeRun
 from shared.projects.base import VerifyCommand
 from shared.work_order.schemas import VERIFY_SCRIPT
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.plan.plan import Draft
-from shared.languages.python.code import PythonCode, read_code
+from shared.languages.capabilities.commands import Code
+from shared.languages.python.code import read_code
 from shared.languages.registry import language_of
 from shared.work_order.field_path import FieldPath, at
 
@@ -16,7 +17,7 @@ class AcceptanceCode:
 
     index: int
     path: str
-    code: PythonCode
+    code: Code
 
     @property
     def at(self) -> FieldPath:

@@ -10,7 +10,7 @@ from planner.plan.target import TargetRepo
 from planner.steps.acceptance_code import AcceptanceCode
 from planner.steps.declared import DeclaredInterface
 from planner.steps.findings import Finding
-from shared.commands.commands import Command
+from shared.languages.capabilities.commands import Command
 from shared.languages.python.views.views import ModuleHistory
 from shared.work_order.field_path import FieldPath
 

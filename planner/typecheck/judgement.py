@@ -16,11 +16,11 @@ from planner.typecheck.diagnosis import Diagnosis, diagnose
 from planner.typecheck.scene import Scene
 from planner.typecheck.stores import stored_names
 from planner.typecheck.type_variables import without_type_variables
-from shared.commands.commands import CodeRun
 from shared.languages.capabilities.checking import CheckerFailed, Diagnostic
+from shared.languages.capabilities.commands import Code, CodeRun
 from shared.languages.python.checker.checker import FileBlocked, TypeChecker
 from shared.languages.python.checker.mypy_messages import read_complaint, stops_for_standard_name
-from shared.languages.python.code import PythonCode, parse_code
+from shared.languages.python.code import parse_code
 from shared.languages.python.stubs.stubs import depth_exceeds
 from shared.languages.python.views.modules import ANYTHING
 from shared.languages.python.views.views import View, reachable
@@ -121,7 +121,7 @@ def _questions(step: Step) -> Iterator[_Question]:
             yield _Question(step, field, name, file, code.source, tree)
 
 
-def _codes(step: Step) -> Iterator[tuple[int, PythonCode]]:
+def _codes(step: Step) -> Iterator[tuple[int, Code]]:
     """Yield the code of each command whose code compiles and is not cut off by an operator."""
     for index, command in step.commands:
         run = command.run

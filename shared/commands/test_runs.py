@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from shared.commands.commands import Command, ModuleRun, ProgramRun, ScriptRun, analyse_command
+from shared.commands.commands import analyse_command
+from shared.languages.capabilities.commands import Command, ModuleRun, ProgramRun, ScriptRun
 
 _RUNNERS: Final = frozenset(
     {"pytest", "py.test", "tox", "nox", "jest", "vitest", "mocha", "ava", "tape", "ctest"}

@@ -19,3 +19,15 @@ def language_of(path: str) -> Language | None:
     """Return the language that has the suffix of `path`; `None` where no language has it."""
     suffix = posixpath.splitext(path)[1]
     return next((each for each in LANGUAGES if suffix in each.suffixes), None)
+
+
+def language_named(name: str) -> Language | None:
+    """Return the language of that name; `None` where there is none, or the name is empty."""
+    return next((each for each in LANGUAGES if each.name == name), None)
+
+
+def language_of_program(program: str) -> Language | None:
+    """Return the language that reads the commands of `program`, a name without folder."""
+    return next(
+        (each for each in LANGUAGES if each.commands and each.commands.knows(program)), None
+    )

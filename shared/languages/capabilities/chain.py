@@ -11,9 +11,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
-from shared.languages.capabilities.commands import Command
+from shared.languages.capabilities.commands import Command, Weakness
 from shared.languages.capabilities.tools import Tools
 from shared.work_order.field_path import FieldPath
 
@@ -137,19 +137,13 @@ class Need:
 
     `code` is E210, E217, E241 or E242 where that is certain, W221 for a package that nobody
     declares, and W101 otherwise. `name` tells needs apart: one name is reported once an order.
+    `line` counts from 1 in the code that needs it; 0 means all of the code.
     """
 
     code: str
     name: str
     message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Weakness:
-    """Represent why a command proves little: the code of a rule, and the text of its message."""
-
-    code: Literal["W230", "W231", "W232", "W233"]
-    message: str
+    line: int = 0
 
 
 class ChainCode(Protocol):
@@ -181,7 +175,10 @@ class ChainCode(Protocol):
         """
 
     def weakness(self, position: int, command: Command) -> Weakness | None:
-        """Return why a command can hardly fail; `None` where its text shows no reason."""
+        """Return why a command can hardly fail with the files that are there by then.
+
+        The reasons that the text alone shows are those of `CommandReader.weakness`.
+        """
 
 
 class Plans(Protocol):
@@ -190,9 +187,6 @@ class Plans(Protocol):
     @property
     def contracted(self) -> tuple[str, ...]:
         """Return the suffixes of the files that may have an interface, dots included."""
-
-    def code_problem(self, text: str) -> str:
-        """Return why a file of the language cannot be compiled; empty where it can be."""
 
     def has_names_to_declare(self, path: str) -> bool:
         """Return whether other files use the file at `path`, of this language, by its names."""

@@ -5,8 +5,9 @@ Nothing here looks up, imports or executes anything: a command is hostile until 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +54,20 @@ class Code:
 class CodeRun:
     """Say that an interpreter runs code that the command itself holds.
 
-    `language` is the name of the code's language, and `option` the option before the code (`-c`).
-    `quoted` says whether the shell word with the code was quoted.
+    `quoted` says whether the shell word with the code was quoted, and `option` is the option before
+    the code.
     """
 
-    language: str
-    option: str
     code: Code
     flags: tuple[str, ...]
     quoted: bool
+    option: str = "-c"
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleRun:
-    """Say that an interpreter of `language` runs a module by its name (`-m`)."""
+    """Say that an interpreter runs a module by its name (`-m`)."""
 
-    language: str
     module: str
     flags: tuple[str, ...]
     arguments: tuple[str, ...]
@@ -76,15 +75,11 @@ class ModuleRun:
 
 @dataclass(frozen=True, slots=True)
 class ScriptRun:
-    """Say that an interpreter or the system runs a file; `path` is as it was written.
-
-    `language` is that of the interpreter, and empty for a shell and where the system runs the file.
-    """
+    """Say that an interpreter or the system runs a file; `path` is as it was written."""
 
     path: str
     flags: tuple[str, ...]
     arguments: tuple[str, ...]
-    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +91,9 @@ class ShellCodeRun:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRun:
-    """Say that the command runs any other program, such as one on PATH.
-
-    `language` is that of the tool where a language knows the program, as Go knows `go`.
-    """
+    """Say that the command runs any other program, such as one on PATH."""
 
     arguments: tuple[str, ...]
-    language: str = ""
 
 
 Run = CodeRun | ModuleRun | ScriptRun | ShellCodeRun | ProgramRun
@@ -115,7 +106,8 @@ class Command:
     `problem` says why the command cannot be executed at all; the other fields are then empty.
     `operator` is the first shell operator outside quotes. `program` is the last part of the
     path of the executed program; where that is `env`, the program behind it counts. `environment`
-    holds the variables that `env` sets.
+    holds the variables that `env` sets. `language` is the name of the language that knows the
+    program, and empty where none does.
     """
 
     text: str
@@ -125,11 +117,15 @@ class Command:
     program: str = ""
     run: Run = ProgramRun(())
     environment: tuple[tuple[str, str], ...] = ()
+    language: str = ""
 
-    @property
-    def language(self) -> str:
-        """Return the name of the language whose tool runs; empty where no language knows it."""
-        return "" if isinstance(self.run, ShellCodeRun) else self.run.language
+
+@dataclass(frozen=True, slots=True)
+class Weakness:
+    """Represent why a command proves little: the code of a rule, and the text of its message."""
+
+    code: Literal["W230", "W231", "W232", "W233"]
+    message: str
 
 
 class NothingToRun(Exception):
@@ -169,4 +165,16 @@ class CommandReader(Protocol):
         """Return the files and folders that have to be there, as the command names them.
 
         They are test files, for example. The file of a `ScriptRun` is known without asking.
+        """
+
+    def read_paths(self, command: Command) -> Iterator[str]:
+        """Yield the files that the code of a command may read, by its text alone.
+
+        Too many paths do no harm. The words of the command are known without asking.
+        """
+
+    def weakness(self, command: Command) -> Weakness | None:
+        """Return why a command can hardly fail; `None` where its text shows no reason.
+
+        The time is linear in the length of the text.
         """

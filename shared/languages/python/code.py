@@ -8,9 +8,9 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TypeVar
 
+from shared.languages.capabilities.commands import Code, CodeProblem, Import
 from shared.languages.python.grammar import OLDEST, f_string_fault
 from shared.shell_words import MAX_ARGUMENT_BYTES, is_too_long
 
@@ -30,57 +30,18 @@ _warnings_lock = threading.Lock()
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
-    """Represent an absolute import.
-
-    `from a.b import c` has the module `a.b` and the names `("c",)`; `line` counts from 1.
-    """
-
-    module: str
-    names: tuple[str, ...]
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class CodeProblem:
-    """Hold the reason why code cannot be compiled.
-
-    `is_syntax` is true where the syntax is wrong. It is false where Python cannot read the code
-    for another reason, such as a NUL or nesting beyond a limit. `line` and `column` count from 1;
-    both are 0 where the whole code is meant.
-    """
-
-    message: str
-    is_syntax: bool
-    line: int = 0
-    column: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class PythonCode:
-    """Hold a piece of Python: its source, and either its problem or its imports.
-
-    `imports` leaves out relative imports and those whose failure the code itself catches.
-    """
-
-    source: str
-    problem: CodeProblem | None
-    imports: tuple[Import, ...]
-
-
-def read_code(source: str) -> PythonCode:
+def read_code(source: str) -> Code:
     """Return `source` with its problem or its imports, without running any of it.
 
     Never raises and never warns. Code that needs a newer Python than `OLDEST` has a problem,
     whichever Python compiles it.
     """
     if problem := _too_long(source) or _newer_f_string(source):
-        return PythonCode(source, problem, ())
+        return Code(source, problem, ())
     read = _attempt(source, _compiled_imports)
     if isinstance(read, CodeProblem):
-        return PythonCode(source, read, ())
-    return PythonCode(source, None, read)
+        return Code(source, read, ())
+    return Code(source, None, read)
 
 
 def parse_code(source: str) -> ast.Module | CodeProblem:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
+from typing import Final
+
+ROOTS: Final = ("", "src/")
+"""The folders in which imports are looked up: the root of the repo, and that of a `src` layout."""
 
 _TEST_NAME = re.compile(r"test_.*|.*_test|conftest|tests?")
 # These Python files are run, or found by their place. Nobody imports them for their names.

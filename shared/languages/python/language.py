@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from shared.languages.base import Language
 from shared.languages.capabilities.checking import CheckerProcess
+from shared.languages.capabilities.commands import Arguments, Command, Run, Weakness
 from shared.languages.capabilities.conformance import ContractViolation
 from shared.languages.capabilities.edits import OutlineEntry
 from shared.languages.capabilities.notes import Unwritten
@@ -15,6 +17,8 @@ from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
 from shared.work_order.schemas import Interface, WorkOrder
 
 NAME: Final = "Python"
+_INTERPRETER = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
+_PYTEST: Final = frozenset({"pytest", "py.test"})
 
 
 class PythonOutlines:
@@ -82,7 +86,7 @@ class PythonConformance:
 
     def warm_up(self, tools: Tools) -> None:
         """Have mypy read the standard library's stubs, which take most of a first question."""
-        from shared.languages.python.views.views import ROOTS
+        from shared.languages.python.files import ROOTS
 
         checker = tools.checker(NAME, self.open_checker)
         checker.check({"nothing.py": ""}, ["nothing.py"], ROOTS)
@@ -135,9 +139,46 @@ class PythonNotes:
         return note_errors(output, sources, files)
 
 
+class PythonCommands:
+    """Implement `CommandReader` for Python's interpreters and pytest."""
+
+    def knows(self, program: str) -> bool:
+        """Return whether `program` is an interpreter of any version, or pytest."""
+        return program in _PYTEST or _INTERPRETER.fullmatch(program) is not None
+
+    def is_always_there(self, program: str) -> bool:
+        """Return true: the factory brings Python and pytest into each sandbox."""
+        return program != "py.test"
+
+    def read_run(self, program: str, arguments: Arguments) -> Run:
+        """Return the code, module or script that an interpreter runs."""
+        from shared.languages.python.commands import read_run
+
+        return read_run(program, arguments)
+
+    def needed_paths(self, command: Command) -> tuple[str, ...]:
+        """Return the files and folders that pytest or `py_compile` is given."""
+        from shared.languages.python.commands import needed_paths
+
+        return needed_paths(command)
+
+    def read_paths(self, command: Command) -> Iterator[str]:
+        """Yield the files of the modules that a command imports or runs."""
+        from shared.languages.python.commands import read_paths
+
+        return read_paths(command)
+
+    def weakness(self, command: Command) -> Weakness | None:
+        """Return why code, or a run of pytest, can hardly fail."""
+        from shared.languages.python.weak_commands import weakness
+
+        return weakness(command)
+
+
 PYTHON: Final = Language(
     PythonOutlines(),
     more_suffixes=(".pyi",),
+    commands=PythonCommands(),
     conformance=PythonConformance(),
     edits=PythonEdits(),
     notes=PythonNotes(),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from shared.languages.capabilities.commands import CodeProblem
 from shared.languages.capabilities.edits import OutlineEntry
-from shared.languages.python.code import CodeProblem, parse_as_here
+from shared.languages.python.code import parse_as_here
 
 
 def read_outline(text: str) -> tuple[OutlineEntry, ...]:

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.commands.commands import (
+from shared.commands.commands import analyse_command
+from shared.languages.capabilities.commands import (
     CodeRun,
     ModuleRun,
     ProgramRun,
     ScriptRun,
     ShellCodeRun,
-    analyse_command,
-    pytest_paths,
 )
+from shared.languages.python.commands import pytest_paths
 
 WORDS = st.lists(
     st.sampled_from(

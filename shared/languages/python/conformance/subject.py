@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from shared.languages.python.files import ROOTS
 from shared.languages.python.stubs.declarations import Declaration, declarations, plain_declarations
-from shared.languages.python.views.views import ROOTS
 
 _PROBES: Final = "llmch_probes/"
 

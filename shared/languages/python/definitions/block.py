@@ -6,7 +6,8 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.languages.python.code import CodeProblem, parse_as_here
+from shared.languages.capabilities.commands import CodeProblem
+from shared.languages.python.code import parse_as_here
 from shared.languages.python.definitions.chunks import multiline_strings
 from shared.languages.python.definitions.module import (
     Definition,

@@ -13,9 +13,10 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
+from shared.languages.capabilities.commands import CodeProblem
 from shared.languages.capabilities.conformance import DOES_NOT_PARSE
 from shared.languages.definitions import Splice
-from shared.languages.python.code import CodeProblem, parse_as_here
+from shared.languages.python.code import parse_as_here
 from shared.languages.python.definitions.chunks import Chunk, split_chunks
 from shared.languages.python.definitions.refused import Refused
 from shared.languages.python.stubs.declarations import flat

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from shared.languages.capabilities.commands import CodeProblem
 from shared.languages.capabilities.conformance import DOES_NOT_PARSE
-from shared.languages.python.code import CodeProblem, parse_code
+from shared.languages.python.code import parse_code
 
 _MAX_SHOWN: Final = 120
 

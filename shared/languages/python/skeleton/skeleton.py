@@ -11,7 +11,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from shared.languages.python.code import CodeProblem
+from shared.languages.capabilities.commands import CodeProblem
 from shared.languages.python.node_names import base_names, decorator_names, name_behind
 from shared.languages.python.skeleton.empty_values import EmptyValues, is_ellipsis
 from shared.languages.python.stubs.declarations import declarations

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from shared.languages.python.code import CodeProblem, parse_code
+from shared.languages.capabilities.commands import CodeProblem
+from shared.languages.python.code import parse_code
 from shared.languages.python.node_names import last_part
 from shared.languages.python.stubs.declarations import Declaration, declarations
 from shared.languages.python.stubs.stubs import MAX_DEPTH, depth_exceeds

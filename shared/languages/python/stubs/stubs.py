@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from shared.languages.python.code import CodeProblem, parse_code
+from shared.languages.capabilities.commands import CodeProblem
+from shared.languages.python.code import parse_code
 
 # A stub holds signatures. Two of the 700 stubs in typeshed are longer than this.
 MAX_STUB_BYTES: Final = 100 * 1024

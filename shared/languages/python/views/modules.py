@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from shared.languages.python.code import CodeProblem
+from shared.languages.capabilities.commands import CodeProblem
 from shared.languages.python.stubs.declarations import Declaration, declarations, qualified
 from shared.languages.python.stubs.merge import loosened, merge
 from shared.languages.python.stubs.shadowing import with_outer_types

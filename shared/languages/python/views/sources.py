@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from shared.languages.python.code import CodeProblem, parse_as_here, parse_code
+from shared.languages.capabilities.commands import CodeProblem
+from shared.languages.python.code import parse_as_here, parse_code
 from shared.languages.python.stubs.stubs import depth_exceeds
 
 # This is deeper than any code that a person writes, and shallow enough for recursive visitors.

@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from shared.languages.python.files import ROOTS
 from shared.languages.python.stubs.contracts import exactly_meant
 from shared.languages.python.stubs.declarations import declarations, qualified
 from shared.languages.python.views.modules import Module
 from shared.languages.python.views.sources import Source
 
-# The folders in which imports are looked up: the root of the repo, and that of a `src` layout.
-ROOTS: Final = ("", "src/")
 # So many files can be checked in a second or two. Files beyond them count as unknown.
 MAX_VIEW_FILES: Final = 300
 # The limit for one file, because each declaration is merged over all those before it.

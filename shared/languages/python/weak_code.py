@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
-from shared.languages.python.code import CodeProblem, parse_code
+from shared.languages.capabilities.commands import CodeProblem, Weakness
+from shared.languages.python.code import parse_code
 from shared.languages.python.node_names import last_part
 
 # Calls, by their last name, that fail where they find something wrong.
@@ -19,14 +19,6 @@ _EXISTENCE_CALLS: Final = frozenset(
     {"hasattr", "callable", "exists", "is_file", "is_dir", "isfile", "isdir", "isfunction",
      "isclass", "ismodule", "find_spec"}
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Weakness:
-    """Represent why a command proves little: the code of a rule, and the text of its message."""
-
-    code: Literal["W230", "W231", "W232", "W233"]
-    message: str
 
 
 def weakness_of_code(source: str, *, optimised: bool) -> Weakness | None:
