@@ -12,10 +12,9 @@ from shared.languages.capabilities.chain import (
     Fault,
     Need,
     OrderCode,
-    Weakness,
 )
 from shared.languages.capabilities.checking import CheckerFailed
-from shared.languages.capabilities.commands import Command
+from shared.languages.capabilities.commands import Command, ScriptRun, Weakness
 from shared.languages.capabilities.tools import ToolMissing, Tools
 from shared.languages.ecmascript.commands.read import read_command
 from shared.languages.ecmascript.commands.runs import CodeRun, CommandRuns
@@ -113,7 +112,7 @@ class EcmaChain:
     def needs_of_command(self, position: int, command: Command) -> Iterator[Need]:
         """Yield modules, packages, scripts and test files that are not there by then."""
         runs = self._runs(command)
-        if runs is not None:
+        if runs is not None and not isinstance(command.run, ScriptRun):
             yield from needs_of_runs(self._history, position, runs)
 
     def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
@@ -122,7 +121,7 @@ class EcmaChain:
             yield from needs_of_text(self._history, position, file.path, file.text)
 
     def weakness(self, position: int, command: Command) -> Weakness | None:
-        """Return why a command can hardly fail, by its text and by the tests that it chooses."""
+        """Return why a command can hardly fail, by its script and the tests that it chooses."""
         runs = self._runs(command)
         if runs is None or command.problem or command.operator:
             return None

@@ -1,10 +1,12 @@
-"""Puts JavaScript among the languages of which an outline is shown."""
+"""Puts JavaScript behind the protocol of languages."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from shared.languages.base import Language
+from shared.languages.ecmascript.commands.reader import NodeCommands
+from shared.languages.ecmascript.plans import EcmaPlans
 
 
 class JavaScriptOutlines:
@@ -22,4 +24,8 @@ class JavaScriptOutlines:
         return () if path.endswith(".min.js") else public_names(text)
 
 
-JAVASCRIPT: Final = Language(JavaScriptOutlines())
+JAVASCRIPT: Final = Language(
+    JavaScriptOutlines(),
+    commands=NodeCommands(),
+    plans=EcmaPlans(JavaScriptOutlines.outlined, reads_commands=True),
+)

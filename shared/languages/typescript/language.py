@@ -1,10 +1,11 @@
-"""Puts TypeScript among the languages of which an outline is shown."""
+"""Puts TypeScript behind the protocol of languages."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from shared.languages.base import Language
+from shared.languages.ecmascript.plans import EcmaPlans
 
 
 class TypeScriptOutlines:
@@ -22,4 +23,7 @@ class TypeScriptOutlines:
         return public_names(text, with_tags=path.endswith(".tsx"))
 
 
-TYPESCRIPT: Final = Language(TypeScriptOutlines())
+TYPESCRIPT: Final = Language(
+    TypeScriptOutlines(),
+    plans=EcmaPlans(TypeScriptOutlines.outlined, reads_commands=False),
+)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Final
 
 from shared.languages.capabilities.commands import (
@@ -14,9 +16,9 @@ from shared.languages.capabilities.commands import (
     ProgramRun,
     Run,
     ScriptRun,
+    Weakness,
 )
 
-NAME: Final = "JavaScript"
 # Kept apart from what reads the commands, which is only loaded where one of them is met.
 PROGRAMS: Final = frozenset(
     {"node", "nodejs", "tsx", "ts-node", "npm", "pnpm", "yarn", "bun", "npx", "pnpx", "bunx",
@@ -39,38 +41,54 @@ class NodeCommands:
         """Return the code that is run with its problem, the script, or a program."""
         from shared.languages.ecmascript.commands import runs
         from shared.languages.ecmascript.commands.read import read_command
+        from shared.languages.ecmascript.files import is_code
 
         read = read_command((program, *arguments.words))
         if read is None:
-            return ProgramRun(arguments.words, NAME)
+            return ProgramRun(arguments.words)
         if read.problem:
             raise NothingToRun(read.problem)
-        first = read.runs[0] if len(read.runs) == 1 else None
-        match first:
-            case runs.CodeRun(text=text):
-                return _code_run(first, text, arguments)
-            case runs.FileRun(path=path) if program in {"node", "nodejs", "tsx", "ts-node"}:
+        match read.runs:
+            case (runs.CodeRun(text=text, is_typed=is_typed),):
+                return _code_run(text, arguments, typed=is_typed)
+            case (runs.FileRun(path=path),) if is_code(path) and program in _INTERPRETERS:
                 at = arguments.words.index(path)
-                return ScriptRun(path, arguments.words[:at], arguments.words[at + 1 :], NAME)
+                return ScriptRun(path, arguments.words[:at], arguments.words[at + 1 :])
             case _:
-                return ProgramRun(arguments.words, NAME)
+                return ProgramRun(arguments.words)
 
     def needed_paths(self, command: Command) -> tuple[str, ...]:
         """Return nothing: `needs_of_command` knows what the patterns of a test runner match."""
         return ()
 
+    def read_paths(self, command: Command) -> Iterator[str]:
+        """Yield the strings in the code of a command that look like paths of files."""
+        if isinstance(command.run, CodeRun):
+            yield from _PATHS.findall(command.run.code.source)
 
-def _code_run(run: object, text: str, arguments: Arguments) -> CodeRun:
-    from shared.languages.ecmascript.commands.runs import CodeRun as Read
+    def weakness(self, command: Command) -> Weakness | None:
+        """Return why a command can hardly fail, as far as its code or its options show."""
+        from shared.languages.ecmascript.commands.read import read_command
+        from shared.languages.ecmascript.proof.text import weakness_of_text
 
-    assert isinstance(run, Read), "only code is read here"
-    at = next((i for i, word in enumerate(arguments.words) if word.endswith(text)), 0)
-    option = next((e for e in arguments.words if e in _OPTIONS), "-e")
-    code = Code(text, code_problem(text, typed=run.is_typed), ())
-    return CodeRun(NAME, option, code, arguments.words[:at], arguments.quoted[at])
+        words = [each.rpartition("/")[2] for each in command.argv]
+        if command.program not in words:
+            return None
+        read = read_command(command.argv[words.index(command.program) :])
+        return weakness_of_text(read) if read is not None else None
+
+
+def _code_run(text: str, arguments: Arguments, *, typed: bool) -> CodeRun:
+    words = arguments.words
+    at = next((i for i, word in enumerate(words) if text in word), 0)
+    option = next((each for each in words if each in _OPTIONS), "-e")
+    code = Code(text, code_problem(text, typed=typed), ())
+    return CodeRun(code, words[:at], arguments.quoted[at] if words else False, option)
 
 
 _OPTIONS: Final = frozenset({"-e", "--eval", "-p", "--print", "-pe"})
+_INTERPRETERS: Final = frozenset({"node", "nodejs", "tsx", "ts-node"})
+_PATHS = re.compile(r"['\"`]([\w@./-]+\.[A-Za-z0-9]+)['\"`]")
 
 
 def code_problem(text: str, *, typed: bool) -> CodeProblem | None:

@@ -24,6 +24,7 @@ _UNDEFINED = re.compile(r"Cannot find (?:name|namespace) '([^']+)'")
 _UNDEFINED_CODES: Final = frozenset({2304, 2552, 2503})
 _NAMED_TYPE = re.compile(r"\b[A-Z]\w*")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
+_WHOLE_MODULE: Final = "'typeof import("  # what a default that is missing is taken for
 _ACCEPTED: Final = frozenset(
     {1100, 1102, 1103, 1117, 1118, 1192, 1206, 1259, 1308, 1323, 1324, 1340, 1343, 1375, 1378, 1432,
      1183, 1254, 1039, 1046}
@@ -66,9 +67,10 @@ def judge_questions(
     for path, question in asked.items():
         for each in _missing_defaults(question, view, history, position):
             found.setdefault((path, each.code, each.message), each)
+    no_default = {path for path, _, _ in found}
     for complaint in complaints:
         fault = _judged(complaint, asked[complaint.path], view, history, position)
-        if fault is not None:
+        if fault is not None and not (fault.path in no_default and _WHOLE_MODULE in fault.message):
             found.setdefault((fault.path, fault.code, fault.message), fault)
     faults = tuple(sorted(found.values(), key=lambda e: (e.path, e.line, e.column)))
     return Judgement(faults, view.unread)
@@ -151,7 +153,9 @@ def _missing_defaults(
         if file not in view.contracts or file in view.open or file in question.mocked:
             continue
         manifest = nearest_manifest(moment, file)
+        is_common = suffix_of(file) in {".cjs", ".cts"}
         is_module = is_typed(file) or file.endswith(".mjs") or bool(manifest and manifest.is_module)
+        is_module &= not is_common
         stubs = [layer.stub for layer in history.layers(file, position)]
         if not is_module or any(DEFAULT in e.declared or "export =" in e.text for e in stubs):
             continue

@@ -103,6 +103,12 @@ def surely_differ(actual: str, expected: str, objects: frozenset[str] = frozense
     return not (given & shapeless or wanted & shapeless)
 
 
+def may_fit(actual: str, expected: str) -> bool:
+    """Return whether one member of a union of types fits, so that the value may well do."""
+    given, wanted = kinds_of(actual), kinds_of(expected)
+    return given is not None and wanted is not None and len(given) > 1 and bool(given & wanted)
+
+
 def is_literal_misfit(actual: str, expected: str) -> bool:
     """Return whether a literal is given where a union of other literals is wanted."""
     given = [each.strip() for each in _union(actual)]

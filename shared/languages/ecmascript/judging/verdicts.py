@@ -18,6 +18,7 @@ from shared.languages.ecmascript.judging.question import Question, arguments_of,
 from shared.languages.ecmascript.judging.type_kinds import (
     is_known_value,
     is_literal_misfit,
+    may_fit,
     surely_differ,
 )
 from shared.languages.ecmascript.judging.view import View
@@ -27,9 +28,10 @@ from shared.languages.syntax_tree import text_of
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_QUOTED = r"'((?:[^']|'(?=[^ .,]))*)'"
-_NO_EXPORT = re.compile(rf"Module {_QUOTED} (?:has no exported member|declares) {_QUOTED}")
-_NO_DEFAULT = re.compile(rf"Module {_QUOTED} has no default export")
+_NO_EXPORT = re.compile(
+    r"(?:Module )?'\"?([^'\"]+)\"?' (?:has no exported member|declares)(?: named)? '([^']+)'"
+)
+_NO_DEFAULT = re.compile(r"Module '\"?([^'\"]+)\"?' has no default export")
 _NO_MEMBER = re.compile(
     r"Property '(?P<name>[^']+)' does not exist on type '(?P<type>.+?)'\.(?: |$)"
 )
@@ -53,6 +55,7 @@ _OF_TYPES: Final = frozenset(
     {"type_annotation", "type_arguments", "type_identifier", "nested_type_identifier",
      "type_parameters", "type_query", "extends_type_clause"}
 )  # fmt: skip
+_OF_VALUES: Final = frozenset({"E211", "E212", "E213", "E214"})
 _IMPORTING: Final = frozenset({"import_specifier", "import_statement", "import_clause"})
 
 
@@ -86,7 +89,8 @@ def judge(place: Place) -> Verdict | None:
     found = _JUDGES.get(place.complaint.code, _other)(place)
     if found is None or found == DOUBT:
         return found
-    is_replaced = place.question.uses_mocks and found.code in {"E211", "E213", "E214"}
+    # A mock may take other arguments than what it stands for, and has members of its own.
+    is_replaced = place.question.uses_mocks and found.code in _OF_VALUES
     return DOUBT if is_replaced else found
 
 
@@ -125,7 +129,7 @@ def _missing_export(place: Place) -> Verdict | None:
     if found is None or _is_erased(place.node):
         return None
     name = found[2] if len(found.groups()) > 1 else "default"
-    file = _file(place, found[1].strip('"'))
+    file = _file(place, found[1])
     return _lacks(place, file, name) if file else None
 
 
@@ -268,7 +272,7 @@ def _argument(place: Place) -> Verdict | None:
         return _other(place) if place.complaint.code != 2322 else None
     if _certainly_misfits(place, found["actual"], found["expected"]):
         return _of_call(place, call, "E213")
-    return DOUBT
+    return None if may_fit(found["actual"], found["expected"]) else DOUBT
 
 
 def _certainly_misfits(place: Place, actual: str, expected: str) -> bool:
@@ -318,7 +322,7 @@ def _misused(place: Place) -> Verdict | None:
     origins = place.question.origin_of(callee)
     if not origins:
         return _other(place)
-    certain = complaint.code == 2348 or any(" has no c" in each for each in complaint.details)
+    certain = complaint.code in {2348, 6234} or any(" has no c" in each for each in complaint.details)
     return Verdict("E214") if certain and _is_backed(place, origins) else DOUBT
 
 
@@ -382,7 +386,7 @@ _JUDGES: Final[Mapping[int, Callable[[Place], Verdict | None]]] = {
     **dict.fromkeys((2554, 2555, 2575), _count),
     **dict.fromkeys((2345, 2322), _argument),
     2769: _variants,
-    **dict.fromkeys((2348, 2349, 2351), _misused),
+    **dict.fromkeys((2348, 2349, 2351, 6234), _misused),
     **dict.fromkeys((2488, 2461), _not_iterable),
     2367: _compared,
     **dict.fromkeys((2304, 2552, 18004), _unknown_name),

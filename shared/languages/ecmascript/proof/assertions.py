@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.capabilities.chain import Weakness
+from shared.languages.capabilities.commands import Weakness
 from shared.languages.ecmascript.syntax import walk
 from shared.languages.syntax_tree import text_of
 
@@ -16,6 +16,7 @@ _ASSERTING = re.compile(
     r"(?:^|\.)(?:assert\w*|expect\w*|ok|equal|deepEqual|strictEqual|fail|should\w*|verify\w*"
     r"|check\w*|throws|rejects|abort)\b|\bexpect\("
 )
+_REQUIRED_ASSERT = re.compile(r"""^require\(['"](?:node:)?assert(?:/strict)?['"]\)""")
 _PRINTS: Final = frozenset(
     {"console.log", "console.info", "console.error", "console.warn", "console.debug",
      "console.table", "console.dir", "process.stdout.write", "process.stderr.write",
@@ -91,7 +92,7 @@ def _asserts(node: Node) -> bool:
 
 def _called(node: Node) -> str:
     field = "constructor" if node.type == "new_expression" else "function"
-    return text_of(node.child_by_field_name(field))
+    return _REQUIRED_ASSERT.sub("assert", text_of(node.child_by_field_name(field)))
 
 
 def _is_inside(node: Node, others: list[Node]) -> bool:

@@ -1,26 +1,24 @@
-"""Judges whether a command can fail: by its code, its script, and the tests that it chooses."""
+"""Judges whether a command can fail: by its script, and by the tests that it chooses."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from shared.languages.capabilities.chain import Weakness
+from shared.languages.capabilities.commands import Weakness
 from shared.languages.ecmascript.commands.runs import (
-    CodeRun,
     CommandRuns,
     FileRun,
     Run,
     ScriptRun,
     TestRun,
-    ToolRun,
 )
 from shared.languages.ecmascript.contracts.history import History
-from shared.languages.ecmascript.files import question_path
 from shared.languages.ecmascript.needs import runs_of_script
 from shared.languages.ecmascript.packages import MANIFEST, read_manifest
 from shared.languages.ecmascript.proof.assertions import weakness_of_code
 from shared.languages.ecmascript.proof.cases import cases_of
 from shared.languages.ecmascript.proof.selection import weakness_of_run
+from shared.languages.ecmascript.proof.text import weakness_of_text
 from shared.languages.ecmascript.syntax import find_fault, tree_of
 from shared.rule_text import quoted
 
@@ -28,28 +26,22 @@ _MAX_SCRIPTS: Final = 3  # scripts that run scripts
 
 
 def weakness_of_runs(history: History, position: int, runs: CommandRuns) -> Weakness | None:
-    """Return why a command can hardly fail, `None` where nothing shows a reason."""
+    """Return why a command can hardly fail by the files that are there, if they show a reason."""
     found = [_weakness(history, position, each, _MAX_SCRIPTS) for each in runs.runs]
     return found[0] if found and all(found) else None
 
 
 def _weakness(history: History, position: int, run: Run, depth: int) -> Weakness | None:
     match run:
-        case CodeRun(text=text):
-            root = tree_of(question_path(typed=run.is_typed), text)
-            return None if root is None or find_fault(root) else weakness_of_code(root)
-        case FileRun(only_parses=True):
-            return Weakness("W233", "proves only that a file parses")
-        case FileRun(path=path):
+        case FileRun(only_parses=False, path=path):
             return _of_file(history, position, path)
         case TestRun():
             return weakness_of_run(run, history.at(position))
         case ScriptRun():
             return _of_script(history, position, run, depth)
-        case ToolRun(shows_only=True):
-            return Weakness("W230", "only shows a version")
         case _:
-            return None
+            # Within a script, the text counts as if it were the command's.
+            return weakness_of_text(CommandRuns((run,))) if depth < _MAX_SCRIPTS else None
 
 
 def _of_file(history: History, position: int, path: str) -> Weakness | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from shared.languages.capabilities.chain import Weakness
+from shared.languages.capabilities.commands import Weakness
 from shared.languages.ecmascript.commands.runs import Runner, TestRun
 from shared.languages.ecmascript.files import SUFFIXES, is_declaration, suffix_of
 from shared.languages.ecmascript.packages import Tree
@@ -154,10 +154,12 @@ def glob_shape(pattern: str) -> re.Pattern[str] | None:
 def weakness_of_run(run: TestRun, tree: Tree) -> Weakness | None:
     """Return why a test command succeeds and proves little, if the files show a reason."""
     if run.only_lists:
-        return Weakness("W232", "only collects tests and runs none")
+        return None  # its text says so already
     chosen = chosen_files(run, tree)
     if not chosen.is_known:
         return None
+    if any(not MAGIC.search(each) for each in chosen.unmatched) and run.runner is Runner.NODE:
+        return None  # the runner fails where a file that is named is missing
     if not chosen.files and run.passes_empty:
         return Weakness("W232", "chooses no test file, and succeeds without any")
     if chosen.unmatched or not chosen.files:

@@ -21,11 +21,14 @@ from shared.languages.capabilities.chain import (
     Fault,
     OrderCode,
 )
+from shared.languages.capabilities.commands import CodeRun, Command
 from shared.languages.capabilities.tools import ToolMissing, ToolResult, Tools
+from shared.languages.javascript.language import JAVASCRIPT
 from shared.languages.registry import LANGUAGES
-from shared.tools.pinned import TSC, installed_program
+from shared.tools.pinned import TSC, installed_program, tools_root
 from shared.work_order.field_path import at
 
+FETCHED = tools_root()  # before a test gets a home of its own
 needs_tsc = pytest.mark.skipif(
     installed_program(TSC) is None, reason="tsc is not there: `llmch doctor --fetch tsc`"
 )
@@ -52,7 +55,7 @@ class Runner:
 def chain(orders: Sequence[Mapping[str, Any]], repo: Mapping[str, str] | None = None) -> Chain:
     """Return the chain of these orders, whose files are projected as the planner does."""
     sources = dict(repo or {})
-    written = [{"id": f"WO-{n:02d}", **_with_files(each)} for n, each in enumerate(orders, 1)]
+    written: list[Any] = [{"id": f"WO-{n:02d}", **_with_files(each)} for n, each in enumerate(orders, 1)]
     drafts = parse_plan({"work_orders": written}).drafts
     read = []
     for draft, raw in zip(drafts, written, strict=True):
@@ -109,6 +112,8 @@ def _faults(plan: Chain, tools: Tools) -> Iterator[Fault]:
         for order in plan.orders:
             for index, command in order.commands:
                 place = at("acceptance_commands", index)
+                if command.language == language.name:
+                    yield from _of_text(order.position, index, command)
                 for need in code.needs_of_command(order.position, command):
                     yield Fault(need.code, order.position, place, need.message)
                 if (weak := code.weakness(order.position, command)) is not None:
@@ -118,6 +123,16 @@ def _faults(plan: Chain, tools: Tools) -> Iterator[Fault]:
                     place = at("acceptance_files", file.index)
                     yield Fault(need.code, order.position, place, need.message)
         yield from code.use_faults(tools)
+
+
+def _of_text(position: int, index: int, command: Command) -> Iterator[Fault]:
+    """Yield what the planner finds by the text of a command alone."""
+    place = at("acceptance_commands", index)
+    run, reader = command.run, JAVASCRIPT.commands
+    if isinstance(run, CodeRun) and run.code.problem is not None:
+        yield Fault("E006", position, place, run.code.problem.message)
+    elif reader is not None and (weak := reader.weakness(command)) is not None:
+        yield Fault(weak.code, position, place, weak.message)
 
 
 def codes(plan: Chain, tools: Tools | None = None) -> list[str]:
