@@ -28,7 +28,7 @@ from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events.event import Emit
 from shared.events.plans import PlanEnded, PlanStarted
 from shared.files.atomic_io import make_folder
-from shared.languages.python.checker.checker import TypeChecker
+from shared.languages.capabilities.tools import Tools
 from shared.llm.client import LlmClient
 from shared.llm.cost.usage import Tally, usage_counted, usage_document
 from shared.llm.stack import ModelSource, open_model
@@ -114,7 +114,7 @@ def _compile(
     """Return all attempts. The run's folder records how they ended, also where an error did."""
     folder = recording.folder.path
     record = CompileRecord(make_folder(folder / "compile"), recording.emit)
-    with summarised(folder, settings_document(options)) as attempts, TypeChecker() as checker:
+    with summarised(folder, settings_document(options)) as attempts, Tools() as tools:
 
         def judge_plan(plan: Plan) -> Report:
             repo = inputs.repo
@@ -124,7 +124,7 @@ def _compile(
                 repo.sources,
                 allowed=inputs.allowed,
                 verification=repo.verification,
-                checker=checker,
+                tools=tools,
             )
 
         compilation = Compilation(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from shared.languages.capabilities.tools import Tools
 from shared.languages.python.checker.checker import TypeChecker
 from tests import processes
 
@@ -22,3 +23,8 @@ def checker(warm_checker: TypeChecker, no_process_left: None) -> Iterator[TypeCh
     """Return the session's type checker, whose process lasts, also one that was started anew."""
     with processes.lasting_ones():
         yield warm_checker
+
+
+def tools_with(checker: TypeChecker) -> Tools:
+    """Return tools that ask this type checker about Python, and are not to be closed."""
+    return Tools(keep=lambda _: checker)

@@ -7,21 +7,25 @@ from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
-from factory.attempt.staging import stage_proposal, write_files
+from factory.attempt.staging import stage_files, write_files
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.judging.brief import brief_of, brief_of_fault
 from factory.judging.environment import full_disk
-from factory.orders.documents import FailureBrief
+from factory.orders.documents import FailureBrief, WriteProposal
 from factory.orders.stages import AttemptStage, Stage
 from factory.proposal.scope import WriteRefusal, check_proposal
 from factory.proposal.shown import hashes_of
+from factory.record.attempts_on_record import PLACED_FILES
 from shared.events.attempts import WritesApplied
 from shared.files.atomic_io import write_json
 from shared.work_order.schemas import WorkOrder
 
 
 def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
-    """Put the proposal's files into the workspace, or return a brief that says why not."""
+    """Put the proposal's files and the plan's acceptance files into the workspace.
+
+    Return a brief that says why not, where that cannot be done.
+    """
     context, attempt = runtime.context, state["attempt"]
     order, proposal = context.order, attempt.proposed
     context.progress.begin_stage(attempt.number, AttemptStage.APPLY)
@@ -30,9 +34,9 @@ def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
     attempt = replace(attempt, touched=not violations)
     tree = ""
     if not violations:
-        violations = write_files(files, proposal)
+        violations = write_files(files, attempt.writes)
     if not violations:
-        tree, violations = stage_proposal(git, proposal)
+        tree, violations = stage_files(git, attempt.writes)
     if violations:
         attempt = replace(attempt, brief=_refused(violations, order))
     else:
@@ -50,9 +54,12 @@ def _refused(violations: Sequence[WriteRefusal], order: WorkOrder) -> FailureBri
 
 
 def _record(context: FactoryContext, attempt: Attempt) -> None:
-    brief = attempt.brief
+    brief, folder = attempt.brief, context.attempt_folder(attempt)
+    if attempt.placed:
+        placed = WriteProposal(summary="acceptance files of the plan", writes=attempt.placed)
+        write_json(folder / PLACED_FILES, placed.model_dump(mode="json"), sync=False)
     write_json(
-        context.attempt_folder(attempt) / "write_result.json",
+        folder / "write_result.json",
         {
             "write_ok": brief is None,
             "touched_files": list(attempt.proposed.paths),

@@ -29,7 +29,7 @@ def conclude(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpda
 def _pass(state: FactoryState, context: FactoryContext) -> StateUpdate:
     attempt, order = state["attempt"], context.order
     context.progress.begin_stage(attempt.number, AttemptStage.COMMIT)
-    files = tuple(sorted(attempt.proposed.paths))
+    files = tuple(sorted(each.path for each in attempt.writes))
     facts = context.task.commit_facts(attempt.proposed.summary)
     commit, drift = context.workspace.commit(attempt.tree, files, facts)
     if drift:

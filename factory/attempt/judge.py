@@ -48,13 +48,11 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
             context.progress,
             folder=context.attempt_folder(attempt),
             attempt=attempt.number,
-            written={
-                each.path: sha256_bytes(each.content.encode()) for each in attempt.proposed.writes
-            },
+            written={each.path: sha256_bytes(each.content.encode()) for each in attempt.writes},
             known=context.known.of(context.task.base),
             staged=attempt.tree,
             checks=context.verification.checks_with(
-                {each.path: each.content for each in attempt.proposed.writes}
+                {each.path: each.content for each in attempt.writes}
             ),
         )
     )

@@ -8,11 +8,12 @@ from dataclasses import replace
 from langgraph.runtime import Runtime
 
 from factory.attempt.ask import ask
+from factory.attempt.placing import CannotPlace, acceptance_writes, show_acceptance_files
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.judging.brief import brief_of, brief_of_fault
 from factory.judging.environment import missing_command
 from factory.judging.evidence import Evidence, Gathering, beside
-from factory.judging.programs import BRINGING, may_come, programs_not_found
+from factory.judging.programs import may_come, programs_not_found
 from factory.judging.surroundings import surroundings_of
 from factory.judging.warm_checker import warm_up
 from factory.orders.documents import FailureBrief
@@ -27,6 +28,7 @@ from factory.workbench.tree import NotReadable, Tree
 from shared.files.atomic_io import write_json
 from shared.git import trees
 from shared.llm.client import Completion, Request
+from shared.projects.programs import BRINGING
 from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 from shared.work_order.schemas import WorkOrder
 
@@ -50,8 +52,9 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdat
         check_preconditions(order, context.workspace.tree)
         shown = read_shown_files(order, context.workspace.tree, state["past"])
         check_that_parts_may_be_written(order, shown, options.models.reply_format)
-        attempt = replace(attempt, shown=shown)
-    except _Refused as refused:
+        placed = acceptance_writes(context.task.loaded, context.workspace.tree)
+        attempt = replace(attempt, shown=shown, placed=placed)
+    except (_Refused, CannotPlace) as refused:
         return _ended(attempt, brief_of(Stage.PREFLIGHT, order, str(refused)))
     if attempt.number == 1 and (missing := _missing_program(context)):
         return _ended(attempt, missing)
@@ -132,13 +135,15 @@ def check_preconditions(order: WorkOrder, tree: Tree) -> None:
 def read_shown_files(
     order: WorkOrder, tree: Tree, past: Sequence[PastAttempt] = ()
 ) -> tuple[ShownFile, ...]:
-    """Return the context files and all allowed files, in the order's own sequence.
+    """Return the context files, all allowed files, and the acceptance files, in that sequence.
 
     They are shown whole; where they are too large together, the largest of them in parts. Raises
     `_Refused` where even that is too much, or a file cannot be shown at all.
     """
+    placed = show_acceptance_files(order)
     paths = dict.fromkeys((*order.context_files, *order.allowed_files))
-    files = tuple(_show(path, tree) for path in paths)
+    known = {each.path for each in placed}
+    files = (*(_show(path, tree) for path in paths if path not in known), *placed)
     shown = show_large_in_parts(files, order, past, MAX_CONTEXT_BYTES)
     sizes = {each.path: _shown_size(each) for each in shown}
     if sum(sizes.values()) > MAX_CONTEXT_BYTES:

@@ -12,7 +12,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 
-from factory.orders.documents import FileWrite, WriteProposal
+from factory.orders.documents import FileWrite
 from factory.orders.stages import Stage
 from factory.proposal.scope import WriteRefusal
 from factory.workbench.side_by_side import side_by_side
@@ -27,9 +27,9 @@ _ATTRIBUTES = ("filter", "ident", "working-tree-encoding")
 _NO_VALUE = frozenset({"", "unset", "unspecified"})
 
 
-def write_files(tree: Tree, proposal: WriteProposal) -> tuple[WriteRefusal, ...]:
-    """Write all files of a checked proposal; return the refusal of the file system, if any."""
-    for write in proposal.writes:
+def write_files(tree: Tree, writes: Sequence[FileWrite]) -> tuple[WriteRefusal, ...]:
+    """Write files that have been checked; return the refusal of the file system, if any."""
+    for write in writes:
         try:
             tree.write(write.path, write.content.encode())
         except (OSError, NotReadable) as error:
@@ -39,19 +39,20 @@ def write_files(tree: Tree, proposal: WriteProposal) -> tuple[WriteRefusal, ...]
     return ()
 
 
-def stage_proposal(git: Git, proposal: WriteProposal) -> tuple[str, tuple[WriteRefusal, ...]]:
+def stage_files(git: Git, writes: Sequence[FileWrite]) -> tuple[str, tuple[WriteRefusal, ...]]:
     """Return the tree that a commit of the written files has, and a refusal for each problem.
 
     A filter that the user's own config defines (git-lfs) may rewrite the files it applies to.
     """
+    paths = [each.path for each in writes]
     try:
-        index.stage(git, proposal.paths)
+        index.stage(git, paths)
         tree, entries = side_by_side(
-            lambda: index.write_tree(git), lambda: index.staged_entries(git, proposal.paths)
+            lambda: index.write_tree(git), lambda: index.staged_entries(git, paths)
         )
     except GitFailed as failed:
-        return "", tuple(_refused_by_git(git, proposal.paths, failed))
-    altered = [each for each in proposal.writes if not _is_stored_as_proposed(each, entries)]
+        return "", tuple(_refused_by_git(git, paths, failed))
+    altered = [each for each in writes if not _is_stored_as_proposed(each, entries)]
     return tree, tuple(_alterations(git, altered))
 
 

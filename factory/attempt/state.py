@@ -14,6 +14,7 @@ from factory.orders.documents import (
     AttemptRecord,
     CmdResult,
     FailureBrief,
+    FileWrite,
     WriteProposal,
 )
 from factory.orders.options import RunOptions
@@ -51,6 +52,8 @@ class Attempt:
     proposal: WriteProposal | None = None
     touched: bool = False
     """Whether the workspace may differ from the baseline."""
+    placed: tuple[FileWrite, ...] = ()
+    """The acceptance files of the plan, which are written beside the proposal."""
     tree: str = ""
     """The tree that git made of the files written; empty where they were not all written."""
     unjudged: str = ""
@@ -70,6 +73,11 @@ class Attempt:
         """Return the proposal; only nodes that follow a proposal may ask for it."""
         assert self.proposal is not None, "the router leads here only with a proposal"
         return self.proposal
+
+    @property
+    def writes(self) -> tuple[FileWrite, ...]:
+        """Return all that is written and committed: the proposal, and the acceptance files."""
+        return (*self.proposed.writes, *self.placed)
 
 
 class FactoryState(TypedDict):

@@ -19,16 +19,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from factory.batch.command_reads import named_paths
+from shared.projects.programs import LOCK_FILES
 from shared.work_order.schemas import VERIFY_SCRIPT, WorkOrder
-
-# Tools rewrite these files as a whole, from everything else in the repo.
-_GENERATED = frozenset(
-    {
-        "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "poetry.lock", "uv.lock", "pdm.lock",
-        "Pipfile.lock", "Cargo.lock", "go.sum", "Gemfile.lock", "composer.lock",
-        "requirements.lock",
-    }
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -109,7 +101,7 @@ def derive_graph(orders: Sequence[WorkOrder]) -> OrderGraph:
         direct = _direct(needed, known)
         needs.append(frozenset(direct))
         known.append(_with_their_needs(direct, known))
-        for path in {*order.allowed_files, *(each.path for each in order.postconditions)}:
+        for path in _written(order):
             _claim(root, path, position)
     return OrderGraph(
         tuple(order.id for order in orders), tuple(order.title for order in orders), tuple(needs)
@@ -149,15 +141,22 @@ def _writers_concerning(root: _Place, path: str) -> Iterator[int]:
 
 
 def _is_barrier(order: WorkOrder) -> bool:
-    return any(path.rpartition("/")[2] in _GENERATED for path in order.allowed_files)
+    return any(path.rpartition("/")[2] in LOCK_FILES for path in order.allowed_files)
+
+
+def _written(order: WorkOrder) -> frozenset[str]:
+    """Return the paths that an order may leave changed."""
+    promised = (each.path for each in order.postconditions)
+    placed = (each.path for each in order.acceptance_files)
+    return frozenset((*order.allowed_files, *promised, *placed))
 
 
 def _touched(order: WorkOrder) -> frozenset[str]:
     """Return the paths that an order reads (the verify script too), needs, writes or promises."""
-    conditions = (*order.preconditions, *order.postconditions)
     return named_paths(order).union(
-        (VERIFY_SCRIPT, *order.allowed_files, *order.context_files),
-        (each.path for each in conditions),
+        (VERIFY_SCRIPT, *order.context_files),
+        (each.path for each in order.preconditions),
+        _written(order),
     )
 
 

@@ -20,6 +20,7 @@ from factory.judging.known_commits import NOTHING_KNOWN, KnownCommit
 from factory.judging.known_red import NOTHING_RED, KnownRed, RedCheck, more_failures
 from factory.judging.proof import find_fewer_tests, verified_by, warnings_on, why_nothing_is_proven
 from factory.judging.surroundings import surroundings_of
+from factory.judging.tampering import describe_tampering
 from factory.judging.unending import likely_cause
 from factory.judging.verification import Check, parse_check
 from factory.judging.verification_key import verification_key
@@ -198,10 +199,7 @@ def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None
         return
     tampered = _changed_by_commands(judging)
     if tampered:
-        problem = (
-            f"a command changed {name_paths(tampered)} after it was written; what is committed "
-            "must be exactly what was proposed"
-        )
+        problem = describe_tampering(tampered, judging.order)
         phase.brief = brief_of(phase.stage, judging.order, judging.excerpt(problem))
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Collection, Iterator
-from typing import Final
 
 from factory.dependencies.base import RegistryUnreachable
 from factory.judging.brief import brief_of, brief_of_fault
@@ -16,22 +13,8 @@ from factory.sandbox import Ended
 from factory.workbench.tree import NotReadable, Tree
 from factory.workbench.workbench import Workbench
 from shared.errors import EnvironmentFault, InvalidInput
-from shared.languages.python.requirements import (
-    declares_requirements,
-    provides_module,
-    required_names,
-)
+from shared.languages.registry import LANGUAGES
 from shared.work_order.schemas import WorkOrder
-
-_MODULE = re.compile(r"No module named '?(\w+)")
-_NODE_PACKAGE = re.compile(r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)")
-_LOCKED_OUT: Final = {
-    "go.mod": re.compile(r"missing go\.sum entry|module lookup disabled by GOPROXY=off"),
-    "Cargo.toml": re.compile(
-        r"no matching package named|attempting to make an HTTP request, but --offline"
-    ),
-}
-_NODE_TABLES: Final = ("dependencies", "devDependencies")
 
 
 def follow_manifests(bench: Workbench, order: WorkOrder) -> FailureBrief | None:
@@ -62,17 +45,9 @@ def not_installed(ended: Ended, tree: Tree, written: Collection[str]) -> tuple[s
 
 
 def _missed(path: str, output: str, tree: Tree) -> Iterator[str]:
-    name = path.rpartition("/")[2]
-    if declares_requirements(path):
-        names = required_names(_text(tree, path))
-        missed = dict.fromkeys(_MODULE.findall(output))
-        yield from (f"The module {each!r}" for each in missed if provides_module(names, each))
-    elif name == "package.json":
-        packages = _node_packages(_text(tree, path))
-        missed = dict.fromkeys(_NODE_PACKAGE.findall(output))
-        yield from (f"The Node package {each!r}" for each in missed if each in packages)
-    elif name in _LOCKED_OUT and _LOCKED_OUT[name].search(output):
-        yield "A package"
+    for language in LANGUAGES:
+        if language.packages is not None and language.packages.declares(path):
+            yield from language.packages.not_installed(_text(tree, path), output)
 
 
 def _text(tree: Tree, path: str) -> str:
@@ -80,12 +55,3 @@ def _text(tree: Tree, path: str) -> str:
         return tree.read(path).decode("utf-8", "replace")
     except NotReadable:
         return ""
-
-
-def _node_packages(manifest: str) -> frozenset[str]:
-    try:
-        document = json.loads(manifest)
-    except (ValueError, RecursionError):
-        return frozenset()
-    tables = [document.get(name) for name in _NODE_TABLES] if isinstance(document, dict) else []
-    return frozenset(name for each in tables if isinstance(each, dict) for name in each)

@@ -1,9 +1,9 @@
 """Finds acceptance commands that prove nothing, by running them before any work is done.
 
 A command should fail on the baseline, and also on code that keeps the order's interfaces and does
-nothing. Both runs use the order's own workspace before a proposal is written there. They run during
-the model's call, so that they cost no time, and leave the workspace at the baseline. No prompt and
-no commit contains anything of them.
+nothing. Both runs have the plan's acceptance files in place, and use the order's own workspace
+before a proposal is written there. They run during the model's call, so that they cost no time, and
+leave the workspace at the baseline. No prompt and no commit contains anything of them.
 """
 
 from __future__ import annotations
@@ -77,6 +77,11 @@ class Gathering:
         self._on_skeleton: tuple[str, ...] | None = None
 
     @property
+    def _tests(self) -> Mapping[str, str]:
+        """Return the texts of the plan's acceptance files, which both runs have in place."""
+        return {each.path: each.content for each in self._task.order.acceptance_files}
+
+    @property
     def patience_seconds(self) -> float:
         return self._options.patience_seconds
 
@@ -121,7 +126,7 @@ class Gathering:
         progress = AnnouncedProgress(self._task.name, self._emit)
         judging = Judging(self._task, self._options, self._bench, self._emit, progress, folder)
         try:
-            if not _write(judging.tree, files):
+            if not _write(judging.tree, {**files, **self._tests}):
                 return ()
             results = dict(self._try(judging, name))
         finally:

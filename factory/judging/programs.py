@@ -12,13 +12,9 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Final
 
+from shared.projects.programs import BRINGING
 from shared.shell_words import split_words
-from shared.work_order.schemas import VERIFY_SCRIPT
-
-BRINGING: Final = ("pyproject.toml", "setup.cfg", "setup.py", VERIFY_SCRIPT)
-"""The files of a project that may say which programs its installation brings."""
 
 
 @dataclass(frozen=True, slots=True)

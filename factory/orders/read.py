@@ -9,7 +9,7 @@ from pathlib import Path
 
 from factory.orders.earlier import binding_on, known_to
 from shared.errors import InvalidInput, PreflightRefused
-from shared.files.paths import is_git_path
+from shared.files.paths import fold_path, is_git_path
 from shared.files.strict_json import JsonObject, JsonValue
 from shared.plan_folder.names import MANIFEST_NAME
 from shared.plan_folder.read import (
@@ -53,6 +53,8 @@ class LoadedOrder:
     """The interfaces that earlier orders of the plan declare for the files this order needs."""
     earlier: tuple[WorkOrder, ...] = ()
     """The earlier orders that declare or change something in the files this order may write."""
+    replaceable: frozenset[str] = frozenset()
+    """The acceptance files of earlier orders, which one of this order may replace."""
 
     @property
     def binding(self) -> tuple[WorkOrder, ...]:
@@ -112,7 +114,10 @@ def _with_earlier(loaded: LoadedOrder, earlier: Sequence[WorkOrder]) -> LoadedOr
     """Return the order with what it must know about the earlier orders."""
     order = loaded.order
     return replace(
-        loaded, known=known_to(order, earlier), earlier=tuple(binding_on(order, earlier))
+        loaded,
+        known=known_to(order, earlier),
+        earlier=tuple(binding_on(order, earlier)),
+        replaceable=frozenset(file.path for each in earlier for file in each.acceptance_files),
     )
 
 
@@ -185,6 +190,11 @@ def _unusable(order: WorkOrder) -> Iterator[SchemaProblem]:
         for number, path in enumerate(paths):
             if is_git_path(path):
                 yield SchemaProblem(at(field, number), f"`{path}` belongs to git")
+    writable = {fold_path(path) for path in order.allowed_files}
+    for number, file in enumerate(order.acceptance_files):
+        if fold_path(file.path) in writable:
+            message = f"`{file.path}` is in allowed_files too: the model could change it"
+            yield SchemaProblem(at("acceptance_files", number, "path"), message)
     for number, command in enumerate(order.acceptance_commands):
         try:
             problem = "" if split_words(command).texts else "is empty"

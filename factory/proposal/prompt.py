@@ -21,6 +21,11 @@ from factory.proposal.shown import ShownFile
 from shared.files.template import fill
 from shared.work_order.schemas import Interface, WorkOrder
 
+_PLACED = (
+    "These tests are put in place before the commands run, exactly as they are shown. They are not "
+    "yours to write, and a reply that writes one is refused:"
+)
+
 
 def render_prompt(
     order: WorkOrder,
@@ -53,6 +58,7 @@ def _values(
     known: Sequence[Interface],
 ) -> dict[str, str]:
     commands = (*verification, *order.acceptance_commands)
+    placed = [each.path for each in order.acceptance_files]
     return {
         "FILES": _render_files(order, shown, offer.format),
         "ID": order.id,
@@ -64,7 +70,7 @@ def _values(
         "WHICH": "this file" if len(order.allowed_files) == 1 else "these files",
         "ALLOWED": _render_allowed(order, shown),
         "FORBIDDEN": _render_forbidden(order.forbidden),
-        "COMMANDS": _bullets(commands),
+        "COMMANDS": _bullets(commands) + (f"\n\n{_PLACED}\n{_bullets(placed)}" if placed else ""),
         "FORMAT": render_format(offer.format, offer.forms),
     }
 
@@ -106,12 +112,21 @@ def _render_files(order: WorkOrder, shown: Sequence[ShownFile], asked: ReplyForm
     writable = frozenset(order.allowed_files)
     # The format `files` needs no hashes, so it shows none that could be copied wrongly.
     hashes = asked is ReplyFormat.JSON
-    parts = [_render_file(each, each.path in writable, hashes) for each in shown]
+    placed = frozenset(each.path for each in order.acceptance_files)
+    parts = [
+        _render_file(each, _role(each.path, writable, placed), hashes and each.path not in placed)
+        for each in shown
+    ]
     return "# Files as they are now\n\n" + "\n".join(parts) + "\n"
 
 
-def _render_file(file: ShownFile, writable: bool, with_hash: bool) -> str:
-    role = "" if writable else " (read only)"
+def _role(path: str, writable: frozenset[str], placed: frozenset[str]) -> str:
+    if path in placed:
+        return " (a test that your change has to pass, read only)"
+    return "" if path in writable else " (read only)"
+
+
+def _render_file(file: ShownFile, role: str, with_hash: bool) -> str:
     base = f"base_sha256: {file.state.sha256}\n" if with_hash else ""
     head = f"## {file.path}{role}\n{base}"
     if file.state.kind is FileKind.ABSENT:

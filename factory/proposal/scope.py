@@ -109,7 +109,8 @@ def _out_of_scope(order: WorkOrder, proposal: WriteProposal, files: Files) -> It
     for write in proposal.writes:
         folded = fold_path(write.path)
         problem = (
-            _path_violation(write.path, allowed)
+            _acceptance_violation(write.path, order)
+            or _path_violation(write.path, allowed)
             or _forbidden_violation(write.path, order.forbidden)
             or ("is proposed twice" if folded in seen else None)
             or ("is proposed as a file and as a folder" if folded in folders else None)
@@ -140,6 +141,12 @@ def _path_violation(path: str, allowed: frozenset[str]) -> str | None:
         return "is not in allowed_files"
     if any(len(name.encode()) > _MAX_NAME_BYTES for name in path.split("/")):
         return f"has a name of over {_MAX_NAME_BYTES} bytes, which file systems refuse"
+    return None
+
+
+def _acceptance_violation(path: str, order: WorkOrder) -> str | None:
+    if any(fold_path(each.path) == fold_path(path) for each in order.acceptance_files):
+        return "is a test of the plan, which is there already and which no reply may write"
     return None
 
 

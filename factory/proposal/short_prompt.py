@@ -20,7 +20,9 @@ _HOW_TO_REPLY = "Reply with the whole file in one fenced code block."
 
 def has_short_prompt(order: WorkOrder, shown: Sequence[ShownFile]) -> bool:
     """Return whether an order is simple enough: one short file to write, and no other to read."""
-    single = len(order.allowed_files) == 1 and set(order.context_files) <= set(order.allowed_files)
+    placed = {each.path for each in order.acceptance_files}
+    listed = set(order.context_files) <= {*order.allowed_files, *placed}
+    single = len(order.allowed_files) == 1 and listed
     return single and all(
         each.parts is None and len(each.text.splitlines()) <= WHOLE_UP_TO_LINES for each in shown
     )
@@ -68,6 +70,8 @@ def _told(
         parts += [f"This is {path}:", _fenced(text)]
     elif path not in order.intent:
         parts.append(f"The file is {path}, and it does not exist yet.")
+    for test in order.acceptance_files:
+        parts += [f"{test.path} is there, and has to pass:", _fenced(test.content)]
     if with_commands:
         commands = "\n".join(f"- {each}" for each in order.acceptance_commands)
         parts.append(f"These commands must succeed afterwards:\n{commands}")

@@ -25,6 +25,7 @@ from shared.files.strict_json import MAX_DOCUMENT_BYTES
 from shared.files.text_input import read_regular_file
 
 REJECTED_PATCH = "rejected.patch"
+PLACED_FILES = "placed_files.json"
 """The name of the file, in the folder of an attempt that failed, with what it changed."""
 LATEST = "latest"
 _RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
@@ -74,6 +75,8 @@ class AttemptOnRecord:
     passed: bool
     brief: FailureBrief | None
     proposal: WriteProposal | None
+    placed: WriteProposal | None
+    """The acceptance files of the plan that were put in place beside the proposal."""
     written: bool
     """Whether all files of the proposal were written."""
 
@@ -182,6 +185,7 @@ def _read_attempt(
         passed=brief is None and number == last and summary.get("verdict") == "PASS",
         brief=brief,
         proposal=_read_model(folder / "proposed_writes.json", WriteProposal),
+        placed=_read_model(folder / PLACED_FILES, WriteProposal),
         written=_read_object(folder / "write_result.json").get("write_ok") is True,
     )
 

@@ -53,6 +53,8 @@ def size_orders(orders: Sequence[LoadedOrder], sizes: Mapping[str, int]) -> tupl
         for path in loaded.order.allowed_files:
             likely.setdefault(path, NEW_FILE_BYTES)
             most[path] = MAX_CONTEXT_BYTES
+        for file in loaded.order.acceptance_files:
+            likely[file.path] = most[file.path] = len(file.content.encode())
     return tuple(found)
 
 
@@ -75,6 +77,9 @@ def _measure(loaded: LoadedOrder, likely: Mapping[str, int], most: Mapping[str, 
 def _prompt_bytes(loaded: LoadedOrder, sizes: Mapping[str, int]) -> int:
     """Return the size of the first prompt where the files that it shows have these sizes."""
     shown = [_stand_in(path, min(size, MAX_CONTEXT_BYTES)) for path, size in sizes.items()]
+    shown += [
+        _stand_in(each.path, len(each.content.encode())) for each in loaded.order.acceptance_files
+    ]
     prompt = render_prompt(loaded.order, shown, (), Offer(ReplyFormat.FILES), loaded.known)
     return len(prompt.encode())
 
@@ -86,4 +91,6 @@ def _stand_in(path: str, size: int) -> ShownFile:
 
 
 def _paths(order: WorkOrder) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*order.context_files, *order.allowed_files)))
+    placed = {each.path for each in order.acceptance_files}
+    paths = dict.fromkeys((*order.context_files, *order.allowed_files))
+    return tuple(path for path in paths if path not in placed)

@@ -43,7 +43,8 @@ def _trees(repo: Repo, target: TargetBranch) -> tuple[Path, ...]:
 
 
 def _written_by(orders: Iterable[LoadedOrder]) -> frozenset[str]:
-    return frozenset(path for each in orders for path in each.order.allowed_files)
+    placed = (file.path for each in orders for file in each.order.acceptance_files)
+    return frozenset((*(path for each in orders for path in each.order.allowed_files), *placed))
 
 
 def _not_landed(

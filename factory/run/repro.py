@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from factory.attempt.staging import stage_proposal, write_files
+from factory.attempt.staging import stage_files, write_files
 from factory.judging.verification import parse_check
 from factory.orders.command_settings import CommandSettings, command_settings
 from factory.orders.documents import WriteProposal
@@ -182,10 +182,11 @@ def _written(attempt: AttemptOnRecord) -> WriteProposal:
 
 def _put(bench: Workbench, proposal: WriteProposal, attempt: AttemptOnRecord) -> None:
     tree = bench.workspace.tree
-    for write in proposal.writes:
+    writes = (*proposal.writes, *(attempt.placed.writes if attempt.placed else ()))
+    for write in writes:
         if problem := _problem_with(write.path, write.base_sha256, tree):
             raise _cannot_apply(attempt, f"{printable(write.path)} {problem}")
-    refusals = write_files(tree, proposal) or stage_proposal(bench.workspace.git, proposal)[1]
+    refusals = write_files(tree, writes) or stage_files(bench.workspace.git, writes)[1]
     if refusals:
         raise _cannot_apply(attempt, refusals[0].message)
 

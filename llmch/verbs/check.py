@@ -67,7 +67,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from planner.repair.folder import rewrite_plan_folder
     from planner.repair.repair import Mended, mend
     from planner.repo.tracked import NO_TREE, open_tree
-    from shared.languages.python.checker.checker import TypeChecker
+    from shared.languages.capabilities.tools import Tools
 
     plan = read_plan_folder(args.dir)
     repo = repo_meant(args, console, "the plan is judged for an empty one")
@@ -75,11 +75,11 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     allowed = allowed_by(settings)
     tree = open_tree(repo, args.branch, settings.verify, console) if repo else NO_TREE
     files, verification = tree.files.paths, tree.verification
-    with TypeChecker() as checker:
+    with Tools() as tools:
 
         def report(plan: Plan) -> Report:
             return judge(
-                plan, files, tree.files, allowed=allowed, verification=verification, checker=checker
+                plan, files, tree.files, allowed=allowed, verification=verification, tools=tools
             )
 
         outcome = mend(plan, report) if args.fix else Mended(plan, report(plan))

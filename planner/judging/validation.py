@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import TypedDict
 
-from planner.plan.plan import Draft, Plan
+from planner.plan.plan import Plan
 from planner.plan.projection import project
 from planner.plan.target import NOTHING_MORE, Allowed, TargetRepo
 from planner.rules.catalogue import OWNERS, RULE_BY_CODE
 from planner.rules.model import PlanView, findings_of
-from planner.steps.acceptance_code import read_acceptance_code
-from planner.steps.declared import fold_history, read_interfaces
+from planner.steps.chain_code import read_codes, read_orders
 from planner.steps.findings import Finding
 from planner.steps.step import Step
-from shared.commands.commands import analyse_command
-from shared.languages.capabilities.commands import Command
-from shared.languages.python.checker.checker import TypeChecker
+from shared.languages.capabilities.tools import Tools
 from shared.projects.base import VerifyCommand
 from shared.rule_text import Severity
 
@@ -112,40 +110,28 @@ def judge(
     *,
     allowed: Allowed = NOTHING_MORE,
     verification: tuple[VerifyCommand, ...] = (),
-    checker: TypeChecker | None = None,
+    tools: Tools | None = None,
 ) -> Report:
     """Return the report of all rules on `plan`, for a repo that holds `repo_files`.
 
     Paths in `repo_files` are as git lists them, `sources` has the texts of those that rules read,
-    and `verification` has what verifies the repo (see `planner.plan.target`). A `checker` that is
-    given stays warm for the next plan. Without one, a checker is started where the plan needs it,
-    and ended afterwards. Never raises, whatever a model wrote. The report has at most the first
+    and `verification` has what verifies the repo (see `planner.plan.target`). The `tools` that are
+    given stay warm for the next plan. Without any, a type checker is started where the plan needs
+    it, and ended afterwards. Never raises, whatever a model wrote. The report has at most the first
     thousand findings of each code, since more would show nothing new.
     """
     target = TargetRepo(frozenset(repo_files), sources or {}, allowed, verification)
     chain = project(plan.drafts, target.files)
-    interfaces = read_interfaces(plan.drafts)
-    history = fold_history(plan.drafts, interfaces, target.files, target.sources)
+    orders = read_orders(plan.drafts)
+    codes = read_codes(orders, chain, target)
     steps = tuple(
-        Step(
-            draft,
-            _commands(draft),
-            declared,
-            read_acceptance_code(draft),
-            plan,
-            chain,
-            history,
-            target,
-        )
-        for draft, declared in zip(plan.drafts, interfaces, strict=True)
+        Step(draft, code, codes, plan, chain, target)
+        for draft, code in zip(plan.drafts, orders, strict=True)
     )
-    view = PlanView(plan, steps, chain, checker)
-    findings = [each for owner in OWNERS for each in findings_of(owner, view, _MAX_FINDINGS)]
+    with nullcontext(tools) if tools is not None else Tools() as ready:
+        view = PlanView(plan, steps, chain, codes, ready)
+        findings = [each for owner in OWNERS for each in findings_of(owner, view, _MAX_FINDINGS)]
     return Report(tuple(sorted(findings, key=_sort_key)))
-
-
-def _commands(draft: Draft) -> tuple[tuple[int, Command], ...]:
-    return tuple((index, analyse_command(text)) for index, text in draft.commands())
 
 
 def _sort_key(finding: Finding) -> tuple[int, str, tuple[tuple[bool, int, str], ...], str]:

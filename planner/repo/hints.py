@@ -25,21 +25,7 @@ from planner.repo.relevance import path_score, spec_stems
 from shared.files.paths import PathProblem, check_path
 from shared.files.tree_sources import TreeSources
 from shared.projects.base import Project
-
-# A plan nearly always depends on these files, so they come first where the repo has them.
-LANDMARKS = (
-    "scripts/verify.sh",
-    "pyproject.toml",
-    "README.md",
-    "requirements.txt",
-    "package.json",
-    "Makefile",
-    "go.mod",
-    "Cargo.toml",
-    "tsconfig.json",
-    "pom.xml",
-    "build.gradle",
-)
+from shared.projects.programs import LANDMARKS
 
 _HEADINGS: Final = 500  # characters set aside for the sentences around listing and outlines
 _MANIFEST_SHARE: Final = 4  # the manifests take at most a quarter of the room

@@ -62,7 +62,7 @@ def read_source_files(files: TreeSources, paths: Sequence[str]) -> list[SourceFi
 
 def score_definitions(file: SourceFile, wanted: frozenset[str]) -> int:
     """Return how much the names that the file defines share with the wanted stems."""
-    return definition_score(file.source, wanted, python=file.language.name == "Python")
+    return definition_score(file.source, wanted, file.language.definition)
 
 
 def outline_files(nearest: Sequence[str], files: Sequence[SourceFile], room: int) -> Outlines:
@@ -162,7 +162,6 @@ def fitting(lines: Sequence[str], room: int, *, stop: bool = False) -> list[str]
 
 
 def _section(language: Outliner, blocks: Sequence[str], left_out: int) -> str:
-    thing = "Python module" if language.name == "Python" else f"{language.name} file"
-    text = f"Public names of {counted(len(blocks), thing)}"
+    text = f"Public names of {counted(len(blocks), language.file_noun)}"
     text += f" ({left_out:,} left out)" if left_out else ""
     return f"{text}:\n\n" + fenced("\n\n".join(blocks), language.fence)

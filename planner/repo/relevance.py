@@ -19,12 +19,6 @@ MIN_STEM = 3
 
 _WORD = re.compile(r"[^\W\d_]+")
 _CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_PYTHON_DEFINITION = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
-# Bounded, or a long line of such words would be scanned again from each of them.
-_OTHER_DEFINITION = re.compile(
-    r"\b(?:function|class|interface|enum|struct|trait|type|const|fn|func)\b"
-    r"[ \t*]{1,10}(?:\([^()\n]{0,80}\)[ \t]{0,4})?(\w{1,80})"
-)
 
 # The longest come first, because only the first that fits is cut off.
 _ENDINGS = ("ions", "ies", "ing", "ion", "ers", "ors", "ed", "er", "es", "or", "e", "s", "y")
@@ -51,10 +45,9 @@ def path_score(path: str, wanted: frozenset[str]) -> int:
     return NAME_WEIGHT * len(in_name) + FOLDER_WEIGHT * len(in_folders - in_name)
 
 
-def definition_score(source: str, wanted: frozenset[str], *, python: bool = True) -> int:
-    """Return how much the names of classes and functions in `source` share with `wanted`."""
-    pattern = _PYTHON_DEFINITION if python else _OTHER_DEFINITION
-    names: Iterable[str] = set(pattern.findall(source))
+def definition_score(source: str, wanted: frozenset[str], definition: re.Pattern[str]) -> int:
+    """Return how much the names that `definition` finds in `source` share with `wanted`."""
+    names: Iterable[str] = set(definition.findall(source))
     return DEFINITION_WEIGHT * len(frozenset().union(*(_stems_of(each) for each in names)) & wanted)
 
 

@@ -84,8 +84,16 @@ def _unexpanded(command: Command) -> Weakness | None:
 def weak_commands(step: Step) -> Iterator[Finding]:
     """Yield a finding for each command that can hardly fail, at most one for each."""
     for index, command in step.commands:
-        if found := weakness(command):
+        if found := weakness(command) or _weak_by_then(step, command):
             yield step.finding(found.code, at("acceptance_commands", index), found.message)
+
+
+def _weak_by_then(step: Step, command: Command) -> Weakness | None:
+    """Return why a command proves little with the files that are there by then."""
+    if command.problem or command.operator:
+        return None
+    found = (each.weakness(step.draft.position, command) for each in step.codes)
+    return next((each for each in found if each is not None), None)
 
 
 _GOOD: Final = r"""{"acceptance_commands": [

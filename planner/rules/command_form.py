@@ -8,6 +8,7 @@ from planner.rules.model import Rule, each_step
 from planner.steps.findings import Finding
 from planner.steps.step import Step
 from shared.languages.capabilities.commands import CodeProblem, CodeRun
+from shared.languages.fault_words import code_cannot_be_judged
 from shared.work_order.field_path import FieldPath, at
 
 
@@ -35,10 +36,10 @@ E003 = Rule(
 
 
 def uncompilable_code(step: Step) -> Iterator[Finding]:
-    for field, problem in _code_problems(step):
+    for field, run, problem in _code_problems(step):
         if problem.is_syntax:
             where = f" (line {problem.line})" if problem.line > 1 else ""
-            message = f"the code after `-c` does not compile: {problem.message}{where}"
+            message = f"the code after `{run.option}` does not compile: {problem.message}{where}"
             yield step.finding("E006", field, message)
 
 
@@ -77,9 +78,9 @@ E007 = Rule(
 
 
 def unjudgeable_code(step: Step) -> Iterator[Finding]:
-    for field, problem in _code_problems(step):
+    for field, run, problem in _code_problems(step):
         if not problem.is_syntax:
-            message = f"the code after `-c` cannot be judged: {problem.message}"
+            message = code_cannot_be_judged(problem.message, run.option)
             yield step.finding("E215", field, message)
 
 
@@ -93,7 +94,7 @@ E215 = Rule(
 )
 
 
-def _code_problems(step: Step) -> Iterator[tuple[FieldPath, CodeProblem]]:
+def _code_problems(step: Step) -> Iterator[tuple[FieldPath, CodeRun, CodeProblem]]:
     """Yield the field and the problem of code that does not compile.
 
     Code that an operator cut off, because it had no quotes, is left out: the operator is the fault.
@@ -103,4 +104,4 @@ def _code_problems(step: Step) -> Iterator[tuple[FieldPath, CodeProblem]]:
         if not isinstance(run, CodeRun) or run.code.problem is None:
             continue
         if run.quoted or command.operator is None:
-            yield at("acceptance_commands", index), run.code.problem
+            yield at("acceptance_commands", index), run, run.code.problem

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from planner.plan.plan import Plan
 from planner.plan.projection import Projection
 from planner.steps.findings import Finding
 from planner.steps.step import Step
-from shared.languages.python.checker.checker import TypeChecker
+from shared.languages.capabilities.chain import ChainCode, Fault
+from shared.languages.capabilities.tools import Tools
 from shared.rule_text import RuleText
 from shared.work_order.schemas import WorkOrder
 
@@ -19,14 +20,19 @@ from shared.work_order.schemas import WorkOrder
 class PlanView:
     """Hold a whole plan as the rules see it.
 
-    A `checker` that is given stays warm for the next plan. Without one, the pass that needs a
-    checker starts one and ends it.
+    `codes` answer for each language that concerns the plan, by means of `tools`.
     """
 
     plan: Plan
     steps: tuple[Step, ...]
     chain: Projection
-    checker: TypeChecker | None = None
+    codes: tuple[ChainCode, ...] = ()
+    tools: Tools = field(default_factory=Tools)
+
+    def finding(self, fault: Fault) -> Finding:
+        """Return a language's fault as a finding about its order, or about the plan."""
+        label = self.plan.drafts[fault.position - 1].label if fault.position else ""
+        return Finding(fault.code, fault.position, label, fault.at, fault.message)
 
 
 Check = Callable[[PlanView], Iterator[Finding]]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
 
-from planner.rules.placed_command import PlacedCommand, Unmet, path_inside, unprovided
-from shared.rule_text import quoted
+from planner.rules.placed_command import PlacedCommand
+from shared.files.paths import path_inside
+from shared.languages.capabilities.chain import Need
+from shared.languages.fault_words import missing_path, provided_later, unprovided
+from shared.languages.registry import language_named
+from shared.projects.programs import BUILDERS, GENERATED_FOLDERS
 
-_BUILDS: Final = frozenset({"make", "cmake", "gcc", "cc", "g++", "clang", "cargo", "go", "npm"})
-# Tools put files into these folders, and git ignores them, so a listing does not show them.
-_GENERATED: Final = frozenset({"node_modules", "vendor", "target", "build", "dist", "venv"})
 
-
-def unmet_script(placed: PlacedCommand, written: str) -> Iterator[Unmet]:
+def unmet_script(placed: PlacedCommand, written: str) -> Iterator[Need]:
     """Yield the script that a command runs and that is not there by then, if it is missing."""
     path = path_inside(written)
     if not path or _has_script(path, placed, placed.after):
@@ -25,23 +24,26 @@ def unmet_script(placed: PlacedCommand, written: str) -> Iterator[Unmet]:
 
 
 def _has_script(path: str, placed: PlacedCommand, after: int) -> bool:
-    return placed.file_is_there(path, after) or placed.file_is_there(f"{path}/__main__.py", after)
+    language = language_named(placed.command.language)
+    reader = language.commands if language is not None else None
+    paths = reader.script_paths(path) if reader is not None else (path,)
+    return any(placed.file_is_there(each, after) for each in paths)
 
 
 def _may_be_made(path: str, placed: PlacedCommand) -> bool:
     """Say whether a tool, or an earlier command that builds or names it, may make the file."""
     return (
         path.startswith(".")
-        or path.split("/", 1)[0] in _GENERATED
+        or path.split("/", 1)[0] in GENERATED_FOLDERS
         or any(
-            each.program in _BUILDS or path in each.text
+            each.program in BUILDERS or path in each.text
             for index, each in placed.step.commands
             if index < placed.index
         )
     )
 
 
-def unmet_paths(placed: PlacedCommand, paths: Sequence[str]) -> Iterator[Unmet]:
+def unmet_paths(placed: PlacedCommand, paths: Sequence[str]) -> Iterator[Need]:
     """Yield those of `paths` that a command names and that are not there by then."""
     if placed.command.operator:
         return  # then some of the arguments are not paths
@@ -57,9 +59,8 @@ def _has_path(path: str, placed: PlacedCommand, after: int) -> bool:
 
 def _late_or_never(
     verb: str, path: str, placed: PlacedCommand, has: Callable[[str, PlacedCommand, int], bool]
-) -> Unmet:
+) -> Need:
     later = placed.first_with(lambda after: has(path, placed, after))
     if later is not None:
-        source = placed.step.source(later)
-        return Unmet("E217", path, f"{verb} {quoted(path)}, which only {source} provides")
-    return Unmet("E241", path, f"{verb} {quoted(path)}, which does not exist by then")
+        return provided_later(verb, path, placed.step.source(later))
+    return missing_path(verb, path)

@@ -10,16 +10,22 @@ from planner.rules.command_form import unjudgeable_code
 from planner.rules.model import Pass, PlanView, each_step
 from planner.rules.needs import unmet_needs
 from planner.steps.findings import Finding
-from planner.typecheck.judgement import judge_types
 
 
 def _needed_and_used(view: PlanView) -> Iterator[Finding]:
     yield from unmet_needs(view.steps)
     yield from each_step(unjudgeable_code)(view)
-    yield from judge_types(view.steps, view.checker)
+    for code in view.codes:
+        yield from map(view.finding, code.use_faults(view.tools))
+
+
+def _interfaces(view: PlanView) -> Iterator[Finding]:
+    for code in view.codes:
+        yield from map(view.finding, code.interface_faults())
 
 
 PASSES: Final = (
+    Pass(("E201", "E203", "E204", "W223"), _interfaces),
     Pass(("W230", "W231", "W232", "W233"), each_step(weak_commands)),
     # A module or name that only a later order brings is E217, whether the search for modules or the
     # type checker misses it.

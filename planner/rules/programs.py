@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Final
@@ -13,33 +12,16 @@ from planner.steps.findings import Finding
 from planner.steps.step import Step
 from shared.commands.commands import SHELLS, analyse_command
 from shared.languages.capabilities.commands import Command, ScriptRun
+from shared.languages.registry import language_named
 from shared.projects.base import VerifyCommand
+from shared.projects.programs import PROGRAMS_BY_FILE
 from shared.rule_text import quoted
 from shared.work_order.field_path import at
 
-_PYTHON = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
 _ALWAYS: Final = frozenset(
-    {"pytest", "bash", "sh", "test", "grep", "diff", "cmp", "cat", "ls", "head", "tail", "wc"}
+    {"bash", "sh", "test", "grep", "diff", "cmp", "cat", "ls", "head", "tail", "wc"}
     | {"sort", "env", "true", "false"}
 )
-# Toolchains, by the file that shows that the project is built with them.
-_BY_FILE: Final[Mapping[str, re.Pattern[str]]] = {
-    program: re.compile(pattern)
-    for programs, pattern in {
-        "node npm npx pnpm yarn bun": r"package\.json",
-        "cargo": r"Cargo\.toml",
-        "go gofmt": r"go\.mod",
-        "make": r"Makefile",
-        "mvn": r"pom\.xml",
-        "gradle": r"build\.gradle.*",
-        "dotnet": r".*\.(?:csproj|sln)",
-        "ruby bundle rake": r"Gemfile",
-        "php composer": r"composer\.json",
-        "cmake ctest": r"CMakeLists\.txt",
-        "cc gcc g++ clang": r".*\.(?:c|cc|cpp|cxx)",
-    }.items()
-    for program in programs.split()
-}
 
 
 def unknown_programs(view: PlanView) -> Iterator[Finding]:
@@ -60,7 +42,7 @@ def _toolchains(chain: Projection) -> Mapping[str, int]:
     """Return, for each toolchain's programs, the position from which its file exists."""
     first: dict[str, int] = {}
     for name, position in _first_of_each_name(chain).items():
-        for program, marker in _BY_FILE.items():
+        for program, marker in PROGRAMS_BY_FILE.items():
             if marker.fullmatch(name):
                 first[program] = min(position, first.get(program, position))
     return first
@@ -77,13 +59,16 @@ def _first_of_each_name(chain: Projection) -> Mapping[str, int]:
 
 def _is_allowed(command: Command, step: Step, toolchains: Callable[[], Mapping[str, int]]) -> bool:
     program, position = command.program, step.draft.position
-    if program in _ALWAYS or program in step.target.allowed.programs or _PYTHON.fullmatch(program):
+    if program in _ALWAYS or program in step.target.allowed.programs:
+        return True
+    language = language_named(command.language)
+    if language and language.commands and language.commands.is_always_there(program):
         return True
     if isinstance(command.run, ScriptRun) and program not in SHELLS:
         return True  # a file of the repo; another rule checks whether it exists
     if program in _verifying_programs(step.target.verification):
         return True
-    if program not in _BY_FILE:
+    if program not in PROGRAMS_BY_FILE:
         return False
     blind = step.chain.blind_from
     if blind is not None and blind <= position:

@@ -6,16 +6,18 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from planner.rules.model import PlanView, Rule, each_order
 from planner.steps.findings import Finding
 from planner.steps.step import Step
 from shared.files.paths import glob_characters
-from shared.languages.python.files import has_names_to_declare, is_test_file
+from shared.languages.registry import language_of
 from shared.rule_text import quoted
 from shared.work_order.field_path import at
 from shared.work_order.schemas import WorkOrder
 
+_TEST_FOLDERS: Final = frozenset({"test", "tests"})
 _WORD = re.compile(r"\w+")
 
 
@@ -88,13 +90,36 @@ def unused_modules(view: PlanView) -> Iterator[Finding]:
         mine = [
             (index, path)
             for index, path in enumerate(order.allowed_files)
-            if has_names_to_declare(path) and _creates(step, path)
+            if _has_names(path) and _creates(step, path)
         ]
         if mine and not any(uses.of(path, step.draft.position) for _, path in mine):
             # Where one file of an order is used, that file may use the others.
             for index, path in mine:
                 message = f"{quoted(path)} is created here and used by no command and no order"
                 yield step.finding("W245", at("allowed_files", index), message)
+
+
+def _has_names(path: str) -> bool:
+    """Say whether the file is code that other files use by its names."""
+    language = language_of(path)
+    plans = language.plans if language is not None else None
+    return plans is not None and plans.has_names_to_declare(path)
+
+
+def _module_name(path: str) -> str:
+    """Return the word by which other texts mention the file."""
+    language = language_of(path)
+    plans = language.plans if language is not None else None
+    return plans.module_name(path) if plans is not None else posixpath.basename(path)
+
+
+def _is_test(path: str) -> bool:
+    """Say whether the file holds tests, or what only tests use."""
+    language = language_of(path)
+    if language is not None and language.plans is not None:
+        return language.plans.is_test_file(path)
+    folder, name = posixpath.split(path)
+    return name.startswith("test_") or not _TEST_FOLDERS.isdisjoint(folder.split("/"))
 
 
 def _creates(step: Step, path: str) -> bool:
@@ -117,7 +142,7 @@ class _Uses:
 
     def of(self, path: str, position: int) -> bool:
         """Say whether a module that the order at `position` creates is used."""
-        name = posixpath.basename(path).removesuffix(".py")
+        name = _module_name(path)
         return (
             path in self.required
             or self.own.get(name, 0) >= position
@@ -131,7 +156,7 @@ def _uses(view: PlanView) -> _Uses:
     for step in view.steps:  # later orders overwrite earlier ones
         order = step.draft.order
         assert order is not None, "the caller has checked this"
-        tests = [path for path in order.allowed_files if is_test_file(path)]
+        tests = [path for path in order.allowed_files if _is_test(path)]
         placed = (each.content for each in order.acceptance_files)
         own.update(_at(step.draft.position, (*order.acceptance_commands, *tests, *placed)))
         prose = (order.title, order.intent, order.notes or "")

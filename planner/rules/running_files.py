@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Final
 
 from planner.rules.acceptance import weakness
 from shared.commands.commands import SHELLS
 from shared.commands.test_runs import runs_tests
 from shared.languages.capabilities.commands import Command, ProgramRun, ScriptRun
+from shared.languages.registry import language_named, language_of
 
 _WORD = re.compile(r"[\w./-]+")
 # Programs that do nothing but what their arguments say; any other may run what it finds.
 _PLAIN: Final = frozenset(
     {"test", "grep", "diff", "cmp", "cat", "ls", "head", "tail", "wc", "sort", "true", "false"}
 )
-_CONFTEST: Final = "conftest.py"
 
 
 def run_files(commands: Sequence[Command], texts: Mapping[str, str]) -> frozenset[str]:
@@ -40,14 +40,16 @@ def run_files(commands: Sequence[Command], texts: Mapping[str, str]) -> frozense
 
 def _runs(command: Command, path: str) -> bool:
     """Say whether the command may run the file at `path`."""
+    if command.problem or command.operator:
+        return True  # it will be another command, which another rule asks for
     whole = runs_tests(command.text)
     if whole is False or weakness(command) is not None or _only_checks_syntax(command):
         return False
     words = {_normal(each) for each in _WORD.findall(command.text)}
-    if words & _names(path) or _stem(path) in map(_normal, command.argv[1:]):
+    if _names_it(words, path) or _stem(path) in map(_normal, command.argv[1:]):
         return True
     if whole:
-        named = [each for each in _paths_in(command) if each != "."]
+        named = [each for each in _paths_in(command) if each not in ("", ".")]
         return not named or any(path.startswith(f"{each}/") for each in named)
     return isinstance(command.run, ProgramRun) and command.program not in _PLAIN
 
@@ -59,25 +61,30 @@ def _only_checks_syntax(command: Command) -> bool:
 
 def _paths_in(command: Command) -> Iterator[str]:
     """Yield the words of a command that look like paths, after its program."""
-    for word in command.argv[1:]:
-        if not word.startswith("-") and ("/" in word or "." in word):
+    language = language_named(command.language)
+    given = language.commands.needed_paths(command) if language and language.commands else ()
+    for word in given or command.argv[1:]:
+        if given or (not word.startswith("-") and ("/" in word or "." in word)):
             yield _normal(word.partition("::")[0].removesuffix("/..."))
 
 
 def _uses(user: str, text: str, path: str) -> bool:
     """Say whether the file `user` may import or read the file at `path`."""
-    folder, name = posixpath.split(path)
-    if name == _CONFTEST:
+    language = language_of(path)
+    if language and language.commands and language.commands.is_loaded_unasked(path):
+        folder = posixpath.dirname(path)
         return f"{user}/".startswith(f"{folder}/" if folder else "")
     words = {_normal(each) for each in _WORD.findall(text)}
-    return bool(words & {*_names(path), _stem(path)})
+    return _stem(path) in words or _names_it(words, path)
 
 
-def _names(path: str) -> set[str]:
-    """Return how a command may name the file: as a path, by its name, or as a module."""
-    dotted = posixpath.splitext(path)[0].replace("/", ".")
-    module = {dotted} if "." in dotted else set()  # a single word may mean anything
-    return {path, posixpath.basename(path), *module}
+def _names_it(words: Set[str], path: str) -> bool:
+    """Say whether one of the words names the file: as a path, by its name, or as a module."""
+    if words & {path, posixpath.basename(path)}:
+        return True
+    module = posixpath.splitext(path)[0].replace("/", ".")
+    # A name without a dot may mean anything.
+    return "." in module and any(f"{each}.".startswith(f"{module}.") for each in words)
 
 
 def _stem(path: str) -> str:

@@ -10,12 +10,12 @@ from functools import cache
 from shared.commands.commands import SHELLS, analyse_command
 from shared.languages.capabilities.commands import Command, ProgramRun, ScriptRun, ShellCodeRun
 from shared.projects.base import VerifyCommand
+from shared.projects.programs import PACKAGE_TOOLS
 from shared.work_order.schemas import VERIFY_SCRIPT
 
 _BETWEEN_COMMANDS = re.compile(r"[;&|\n]+")
 _FILE_NAME = posixpath.basename(VERIFY_SCRIPT)
 _MAX_PIECES = 100
-_PACKAGE_TOOLS = frozenset({"npm", "pnpm", "yarn", "bun"})
 _SOURCING = frozenset({".", "source"})
 
 
@@ -26,7 +26,7 @@ def runs_verify_script(command: Command) -> bool:
     """
     match command.run:
         case ScriptRun(path, flags):
-            direct = command.program not in SHELLS and not command.program.startswith("python")
+            direct = command.program not in SHELLS and not command.language
             by_shell = command.program in SHELLS and not any(map(_is_noexec, flags))
             return (direct or by_shell) and _is_verify_script(path)
         case ShellCodeRun(text):
@@ -47,7 +47,7 @@ def runs_all_of(command: Command, verification: Sequence[VerifyCommand]) -> str:
 def _spellings(command: VerifyCommand) -> tuple[tuple[str, ...], ...]:
     words = [analyse_command(each).argv for each in (command.text, command.defined) if each]
     tool, *script = words[0] or ("",)
-    if tool in _PACKAGE_TOOLS and script == ["test"]:
+    if tool in PACKAGE_TOOLS and script == ["test"]:
         words += [(tool, "t"), (tool, "run", "test")]  # the same script by its other names
     return tuple(each for each in words if each)
 

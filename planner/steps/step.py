@@ -1,4 +1,4 @@
-"""Defines a step: one order in its place in the plan, as rules and type checks see it."""
+"""Defines a step: one order in its place in the plan, as rules see it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from planner.plan.plan import Draft, Plan
 from planner.plan.projection import Projection
 from planner.plan.target import TargetRepo
-from planner.steps.acceptance_code import AcceptanceCode
-from planner.steps.declared import DeclaredInterface
 from planner.steps.findings import Finding
+from shared.languages.capabilities.chain import ChainCode, OrderCode
 from shared.languages.capabilities.commands import Command
-from shared.languages.python.views.views import ModuleHistory
 from shared.work_order.field_path import FieldPath
 
 
@@ -19,18 +17,21 @@ from shared.work_order.field_path import FieldPath
 class Step:
     """Hold one order in its place: its draft, the parts that could be read, and its surroundings.
 
-    `chain` has the files and `history` the Python at every point of the chain. `target` is the
-    repo.
+    `code` is what languages are shown of the order, and `codes` what answers for each language that
+    concerns the plan. `chain` has the files at every point of the chain. `target` is the repo.
     """
 
     draft: Draft
-    commands: tuple[tuple[int, Command], ...]
-    interfaces: tuple[DeclaredInterface, ...]
-    acceptance_code: tuple[AcceptanceCode, ...]
+    code: OrderCode
+    codes: tuple[ChainCode, ...]
     plan: Plan
     chain: Projection
-    history: ModuleHistory
     target: TargetRepo
+
+    @property
+    def commands(self) -> tuple[tuple[int, Command], ...]:
+        """Return the acceptance commands with their indices."""
+        return self.code.commands
 
     def finding(self, code: str, at: FieldPath, message: str) -> Finding:
         """Return a finding about a field of this order."""

@@ -102,3 +102,11 @@ def _folds_into_git(component: str) -> bool:
         name = _IGNORABLE.sub("", name)
     stem = name.split(":", 1)[0].rstrip(". ")
     return stem.casefold() in _GIT_NAMES
+
+
+def path_inside(path: str) -> str:
+    """Return the normal form of a path within the repo, and the empty string for any other path."""
+    try:
+        return check_path(path)
+    except PathProblem:
+        return ""

@@ -16,6 +16,7 @@ from shared.languages.capabilities.conformance import Conformance
 from shared.languages.capabilities.edits import Edits
 from shared.languages.capabilities.notes import Notes
 from shared.languages.capabilities.outlines import Outliner
+from shared.languages.capabilities.packages import Packages
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +25,8 @@ class Language:
 
     `more_suffixes` are those of source files without an outline, dots included. `commands` reads
     what the language's tools run, and `plans` judges code that is only planned. `conformance`
-    compares code with contracts, `edits` replaces definitions by their names, and `notes` points
-    out what a person would.
+    compares code with contracts, `edits` replaces definitions by their names, `notes` points out
+    what a person would, and `packages` knows what manifests declare.
 
     A class that implements a capability imports what it needs inside its methods: a program that
     meets no file of the language loads nothing of it.
@@ -38,6 +39,7 @@ class Language:
     conformance: Conformance | None = None
     edits: Edits | None = None
     notes: Notes | None = None
+    packages: Packages | None = None
 
     @property
     def name(self) -> str:

@@ -17,6 +17,7 @@ from shared.languages.python.checker.checker import TypeChecker
 from tests.bench.measure import Samples, interleave, run_child, seconds_of
 from tests.bench.rows import Aim, Row, Section
 from tests.bench.setting import Bench
+from tests.warm_checker import tools_with
 
 _ORDERS: Final = 10
 _COMMANDS: Final = 5  # of each order
@@ -64,7 +65,8 @@ def _row(name: str, taken: Samples, aim: float, floor: Samples, floor_name: str)
 
 def _judge(seed: int, checker: TypeChecker | None) -> Report:
     """Judge a plan that no checker has seen: its commands hold the `seed`."""
-    report = judge(parse_plan({"work_orders": _orders(seed)}), checker=checker)
+    tools = tools_with(checker) if checker is not None else None
+    report = judge(parse_plan({"work_orders": _orders(seed)}), tools=tools)
     assert report.findings == (), report.render()
     return report
 

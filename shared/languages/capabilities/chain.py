@@ -115,10 +115,17 @@ class Chain:
 
         Orders never remove a file, so `holds` is expected to stay true from then on.
         """
-        positions = range(after + 1, len(self.orders) + 1)
-        if not positions or not holds(positions[-1]):
-            return None
-        return positions[bisect_left(positions, True, key=holds)]
+        return first_with(range(after + 1, len(self.orders) + 1), holds)
+
+
+def first_with(positions: range, holds: Callable[[int], bool]) -> int | None:
+    """Return the first of `positions` at which `holds` is true; `None` where it never is.
+
+    Once true, `holds` has to stay true.
+    """
+    if not positions or not holds(positions[-1]):
+        return None
+    return positions[bisect_left(positions, True, key=holds)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +203,6 @@ class Plans(Protocol):
 
     def module_name(self, path: str) -> str:
         """Return the word by which other texts mention the file at `path`."""
-
-    def reads(self, path: str) -> bool:
-        """Return whether judging needs the text of a file that the repository has at `path`."""
 
     def read_chain(self, chain: Chain) -> ChainCode:
         """Return what answers for this language on `chain`. Reading is cheap; answers may not be.

@@ -167,11 +167,20 @@ class CommandReader(Protocol):
         They are test files, for example. The file of a `ScriptRun` is known without asking.
         """
 
+    def script_paths(self, path: str) -> tuple[str, ...]:
+        """Return the files of which one has to be there where the script `path` is run."""
+
     def read_paths(self, command: Command) -> Iterator[str]:
         """Yield the files that the code of a command may read, by its text alone.
 
         Too many paths do no harm. The words of the command are known without asking.
         """
+
+    def module_paths(self, module: str) -> Iterator[str]:
+        """Yield the paths that a module may have, by the name under which code imports it."""
+
+    def is_loaded_unasked(self, path: str) -> bool:
+        """Return whether a test runner loads the file at `path` for the tests in its folder."""
 
     def weakness(self, command: Command) -> Weakness | None:
         """Return why a command can hardly fail; `None` where its text shows no reason.

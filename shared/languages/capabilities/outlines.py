@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import re
+from typing import Final, Protocol
+
+# Bounded, or a long line of such words would be scanned again from each of them.
+DEFINITION: Final = re.compile(
+    r"\b(?:function|class|interface|enum|struct|trait|type|const|fn|func)\b"
+    r"[ \t*]{1,10}(?:\([^()\n]{0,80}\)[ \t]{0,4})?(\w{1,80})"
+)
+"""Matches a definition in most languages whose declarations begin with a word."""
 
 
 class Outliner(Protocol):
@@ -23,6 +31,14 @@ class Outliner(Protocol):
     @property
     def comment(self) -> str:
         """Return the characters that begin a comment of one line."""
+
+    @property
+    def file_noun(self) -> str:
+        """Return what a file of the language is called, in the singular."""
+
+    @property
+    def definition(self) -> re.Pattern[str]:
+        """Return a pattern whose first group is the name in a definition, wherever it stands."""
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
         """Return a line for each name that a file offers to other files, without its code.

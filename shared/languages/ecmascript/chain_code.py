@@ -48,9 +48,13 @@ _CONFIGS = (".config.", "rc.")  # files that tools read, and no code imports
 
 @dataclass(frozen=True)
 class EcmaChain:
-    """Answer for the files of the suffixes `owned`, and for commands where `reads_commands`."""
+    """Answer for the files of the suffixes `owned`, and for commands where `reads_commands`.
+
+    `name` is the language's name.
+    """
 
     chain: Chain
+    name: str
     owned: tuple[str, ...]
     reads_commands: bool
 
@@ -141,10 +145,10 @@ class EcmaChain:
         try:
             yield from self._use_faults(tools)
         except ToolMissing as missing:
-            message = f"JavaScript and TypeScript were not judged: {missing}"
+            message = f"the {self.name} of the plan was not judged: {missing}"
             yield Fault("W224", 0, at(), message)
         except CheckerFailed as failed:
-            message = f"JavaScript and TypeScript were not judged: {failed.message}"
+            message = f"the {self.name} of the plan was not judged: {failed.message}"
             yield Fault("E299", 0, at(), message)
 
     def _use_faults(self, tools: Tools) -> Iterator[Fault]:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shared.languages.capabilities.chain import Chain, ChainCode
-from shared.languages.ecmascript.files import SUFFIXES, is_code, suffix_of
-
-# What decides which modules, packages and tests there are, beside the code itself.
-_READ_TOO = ("package.json", "package-lock.json", "tsconfig.json", "jsconfig.json", "yarn.lock")
-_READ_ENDINGS = (".json", "pnpm-lock.yaml", "bun.lock")
+from shared.languages.ecmascript.files import SUFFIXES, suffix_of
 
 
 @dataclass(frozen=True, slots=True)
 class EcmaPlans:
     """Implement `Plans` for the files of `suffixes`. One language reads the commands for both."""
 
+    name: str
     suffixes: tuple[str, ...]
     reads_commands: bool
 
@@ -41,14 +38,9 @@ class EcmaPlans:
         name = path.rpartition("/")[2]
         return name.removesuffix(suffix_of(name))
 
-    def reads(self, path: str) -> bool:
-        """Return whether the file is code of either language, or says which packages there are."""
-        name = path.rpartition("/")[2]
-        return is_code(path) or name in _READ_TOO or name.endswith(_READ_ENDINGS)
-
     def read_chain(self, chain: Chain) -> ChainCode:
         """Return what answers for the files of `suffixes` on `chain`."""
         from shared.languages.ecmascript.chain_code import EcmaChain
 
         assert set(self.suffixes) <= set(SUFFIXES), "the suffixes are those of these languages"
-        return EcmaChain(chain, self.suffixes, self.reads_commands)
+        return EcmaChain(chain, self.name, self.suffixes, self.reads_commands)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from shared.languages.base import Language
+from shared.languages.capabilities.outlines import DEFINITION
+from shared.languages.locked_packages import LockedPackages
+
+_REFUSED = re.compile(r"missing go\.sum entry|module lookup disabled by GOPROXY=off")
 
 
 class GoOutlines:
@@ -14,6 +19,8 @@ class GoOutlines:
     outlined: Final = (".go",)
     fence: Final = "go"
     comment: Final = "//"
+    file_noun: Final = "Go file"
+    definition: Final = DEFINITION
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
         """Return what the file exports; nothing of a file of tests."""
@@ -22,4 +29,4 @@ class GoOutlines:
         return () if path.endswith("_test.go") else public_names(text)
 
 
-GO: Final = Language(GoOutlines())
+GO: Final = Language(GoOutlines(), packages=LockedPackages("go.mod", _REFUSED))

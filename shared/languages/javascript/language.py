@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from shared.languages.base import Language
+from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.ecmascript.commands.reader import NodeCommands
 from shared.languages.ecmascript.plans import EcmaPlans
+from shared.languages.javascript.packages import NodePackages
 
 
 class JavaScriptOutlines:
@@ -16,6 +18,8 @@ class JavaScriptOutlines:
     outlined: Final = (".js", ".mjs", ".cjs", ".jsx")
     fence: Final = "javascript"
     comment: Final = "//"
+    file_noun: Final = "JavaScript file"
+    definition: Final = DEFINITION
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
         """Return what the file exports; nothing of code that a tool has made small."""
@@ -27,5 +31,6 @@ class JavaScriptOutlines:
 JAVASCRIPT: Final = Language(
     JavaScriptOutlines(),
     commands=NodeCommands(),
-    plans=EcmaPlans(JavaScriptOutlines.outlined, reads_commands=True),
+    plans=EcmaPlans(JavaScriptOutlines.name, JavaScriptOutlines.outlined, reads_commands=True),
+    packages=NodePackages(),
 )

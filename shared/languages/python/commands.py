@@ -118,17 +118,17 @@ def read_paths(command: Command) -> Iterator[str]:
     match command.run:
         case CodeRun(code):
             for each in code.imports:
-                yield from _paths_of_module(each.module)
+                yield from module_paths(each.module)
                 for name in each.names:
-                    yield from _paths_of_module(f"{each.module}.{name}")
+                    yield from module_paths(f"{each.module}.{name}")
         case ModuleRun(module):
-            yield from _paths_of_module(module)
-            yield from _paths_of_module(f"{module}.__main__")
+            yield from module_paths(module)
+            yield from module_paths(f"{module}.__main__")
         case _:
             return
 
 
-def _paths_of_module(module: str) -> Iterator[str]:
+def module_paths(module: str) -> Iterator[str]:
     """Yield the paths that a module and the packages around it may have."""
     parts = module.split(".")
     for end in range(1, len(parts) + 1):

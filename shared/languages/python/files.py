@@ -7,6 +7,8 @@ import posixpath
 import re
 from typing import Final
 
+NAME: Final = "Python"
+
 ROOTS: Final = ("", "src/")
 """The folders in which imports are looked up: the root of the repo, and that of a `src` layout."""
 

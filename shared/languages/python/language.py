@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from shared.languages.base import Language
+from shared.languages.capabilities.chain import Chain, ChainCode
 from shared.languages.capabilities.checking import CheckerProcess
 from shared.languages.capabilities.commands import Arguments, Command, Run, Weakness
 from shared.languages.capabilities.conformance import ContractViolation
@@ -14,10 +16,11 @@ from shared.languages.capabilities.edits import OutlineEntry
 from shared.languages.capabilities.notes import Unwritten
 from shared.languages.capabilities.tools import Tools
 from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
+from shared.languages.python.files import NAME, has_names_to_declare, is_test_file
 from shared.work_order.schemas import Interface, WorkOrder
 
-NAME: Final = "Python"
 _INTERPRETER = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
+_DEFINITION = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 _PYTEST: Final = frozenset({"pytest", "py.test"})
 
 
@@ -28,6 +31,8 @@ class PythonOutlines:
     outlined: Final = (".py",)
     fence: Final = "python"
     comment: Final = "#"
+    file_noun: Final = "Python module"
+    definition: Final = _DEFINITION
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
         """Return the public names of a module, and what a package passes on."""
@@ -162,11 +167,25 @@ class PythonCommands:
 
         return needed_paths(command)
 
+    def script_paths(self, path: str) -> tuple[str, ...]:
+        """Return the script, and the module that an interpreter runs of a folder."""
+        return path, f"{path}/__main__.py"
+
     def read_paths(self, command: Command) -> Iterator[str]:
         """Yield the files of the modules that a command imports or runs."""
         from shared.languages.python.commands import read_paths
 
         return read_paths(command)
+
+    def module_paths(self, module: str) -> Iterator[str]:
+        """Yield the paths that a module and the packages around it may have."""
+        from shared.languages.python.commands import module_paths
+
+        return module_paths(module)
+
+    def is_loaded_unasked(self, path: str) -> bool:
+        """Return whether pytest loads the file by itself."""
+        return posixpath.basename(path) == "conftest.py"
 
     def weakness(self, command: Command) -> Weakness | None:
         """Return why code, or a run of pytest, can hardly fail."""
@@ -175,11 +194,71 @@ class PythonCommands:
         return weakness(command)
 
 
+class PythonPackages:
+    """Implement `Packages` for distributions of Python."""
+
+    def declares(self, path: str) -> bool:
+        """Return whether the file is a `pyproject.toml` or a list of requirements."""
+        from shared.languages.python.requirements import declares_requirements
+
+        return declares_requirements(path)
+
+    def declared(self, text: str) -> frozenset[str]:
+        """Return the normal names of the distributions that a file declares."""
+        from shared.languages.python.requirements import required_names
+
+        return required_names(text)
+
+    def normal_name(self, name: str) -> str:
+        """Return a distribution's name in its normal form."""
+        from shared.languages.python.requirements import normal_name
+
+        return normal_name(name)
+
+    def provides(self, names: Collection[str], module: str) -> bool:
+        """Return whether one of these distributions has the module, judged by its name."""
+        from shared.languages.python.requirements import provides_module
+
+        return provides_module(names, module)
+
+    def not_installed(self, text: str, output: str) -> tuple[str, ...]:
+        """Return the modules of declared distributions that Python did not find."""
+        from shared.languages.python.requirements import modules_not_found
+
+        return modules_not_found(text, output)
+
+
+class PythonPlans:
+    """Implement `Plans` for Python."""
+
+    contracted: Final = (".py", ".pyi")
+
+    def has_names_to_declare(self, path: str) -> bool:
+        """Return whether other modules import the names of this one."""
+        return has_names_to_declare(path)
+
+    def is_test_file(self, path: str) -> bool:
+        """Return whether a module holds tests, or code that only tests use."""
+        return is_test_file(path)
+
+    def module_name(self, path: str) -> str:
+        """Return the last part of the module's name."""
+        return posixpath.basename(path).removesuffix(".py")
+
+    def read_chain(self, chain: Chain) -> ChainCode:
+        """Return what answers for the Python of `chain`."""
+        from shared.languages.python.planned.chain import PythonChain
+
+        return PythonChain(chain)
+
+
 PYTHON: Final = Language(
     PythonOutlines(),
     more_suffixes=(".pyi",),
     commands=PythonCommands(),
+    plans=PythonPlans(),
     conformance=PythonConformance(),
     edits=PythonEdits(),
     notes=PythonNotes(),
+    packages=PythonPackages(),
 )

@@ -11,6 +11,7 @@ from typing import Final
 _PROJECT: Final = "pyproject.toml"
 _REQUIREMENTS = re.compile(r"(?:.*/)?requirements[^/]*\.txt|requirements/[^/]+\.txt")
 _NAME = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
+_MISSING = re.compile(r"No module named '?(\w+)")
 _SEPARATORS = re.compile(r"[-_.]+")
 
 # Packages whose modules have another name. The most used ones are enough: a module that is
@@ -67,6 +68,13 @@ def required_names(text: str) -> frozenset[str]:
             line for line in text.splitlines() if not line.lstrip().startswith(("#", "-"))
         )
     return frozenset(normal_name(found[1]) for line in lines if (found := _NAME.match(line)))
+
+
+def modules_not_found(text: str, output: str) -> tuple[str, ...]:
+    """Return the modules that a command's `output` misses and that the file `text` declares."""
+    names = required_names(text)
+    missed = dict.fromkeys(_MISSING.findall(output))
+    return tuple(f"The module {each!r}" for each in missed if provides_module(names, each))
 
 
 def _requirements_of(project: Mapping[str, object]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from shared.languages.base import Language
+from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.ecmascript.plans import EcmaPlans
 
 
@@ -15,6 +16,8 @@ class TypeScriptOutlines:
     outlined: Final = (".ts", ".mts", ".cts", ".tsx")
     fence: Final = "typescript"
     comment: Final = "//"
+    file_noun: Final = "TypeScript file"
+    definition: Final = DEFINITION
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
         """Return what the file exports or declares."""
@@ -25,5 +28,5 @@ class TypeScriptOutlines:
 
 TYPESCRIPT: Final = Language(
     TypeScriptOutlines(),
-    plans=EcmaPlans(TypeScriptOutlines.outlined, reads_commands=False),
+    plans=EcmaPlans(TypeScriptOutlines.name, TypeScriptOutlines.outlined, reads_commands=False),
 )

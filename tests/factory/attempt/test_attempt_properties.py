@@ -132,7 +132,7 @@ def test_no_proposal_changes_a_byte_outside_its_allowed_files(
             for path, content in writes
         ),
     )
-    refused = check_proposal(work_order, proposal, {}, tree) or write_files(tree, proposal)
+    refused = check_proposal(work_order, proposal, {}, tree) or write_files(tree, proposal.writes)
     after = everything(sprung.root)
     changed = {path for path in before | after if before.get(path) != after.get(path)}
     permitted = {f"run/tree/{path}" for path in allowed} if not refused else set()

@@ -17,6 +17,7 @@ from shared.languages.python.checker.checker import TypeChecker
 from shared.work_order.schemas import WorkOrder
 from tests.planner.planning import judge_text
 from tests.planner.plans import absent, exists, order, plan, requiring
+from tests.warm_checker import tools_with
 
 FAULTY = plan(
     order(1, preconditions=exists("b.py"), acceptance_commands=["a | b", "python x.py"]),
@@ -144,11 +145,11 @@ def test_whatever_a_model_writes_is_judged_without_an_error(
 ) -> None:
     repo = ["scripts/verify.sh", "a.py"] if has_script else []
     subject = skip_bootstrap(parse_plan(document), repo)
-    report = judge(subject, repo, checker=checker)
+    report = judge(subject, repo, tools=tools_with(checker))
     exempted_orders(subject, repo)
     json.dumps(report.to_json())
     assert all(RULE_BY_CODE[each.code].severity == each.severity for each in report.findings)
-    assert judge(subject, set(repo), checker=checker) == report
+    assert judge(subject, set(repo), tools=tools_with(checker)) == report
     if report.ok:
         assert subject.drafts
         assert all(draft.order for draft in subject.drafts)

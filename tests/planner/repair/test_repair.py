@@ -15,6 +15,7 @@ from shared.events.plans import PlanJudged, PlanRepaired
 from shared.languages.python.checker.checker import TypeChecker
 from tests.planner.planning import Planner
 from tests.planner.plans import absent, creating, exists, order, plan
+from tests.warm_checker import tools_with
 
 VERIFY = "bash scripts/verify.sh"
 
@@ -82,7 +83,7 @@ def test_an_interface_follows_its_file(checker: TypeChecker) -> None:
     interface = {"path": "src\\a.py", "stub": "def one() -> int: ..."}
     command = 'python -c "from src.a import one; assert one() == 1"'
     windows = creating(1, "src\\a.py", interfaces=[interface], acceptance_commands=[command])
-    result = mend(parse_plan(plan(windows)), lambda each: judge(each, checker=checker))
+    result = mend(parse_plan(plan(windows)), lambda each: judge(each, tools=tools_with(checker)))
     assert [(each.code, str(each.at)) for each in result.fixes] == [
         ("E005", "allowed_files[0]"),
         ("E005", "postconditions[0].path"),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from planner.repo.hints import RepoHints, read_repo_hints
 from planner.repo.relevance import definition_score, path_score, spec_stems
 from shared.files.repo_sources import RepoSources
+from shared.languages.python.language import PYTHON
 
 AMPLE = 100_000
 
@@ -319,7 +320,7 @@ def test_common_words_and_names_bring_nothing_near() -> None:
 
 def test_definitions_count_once_each() -> None:
     source = "class Maze:\n    def solve(self): ...\n\nasync def solve_maze(): ...\n# def guess\n"
-    assert definition_score(source, spec_stems("solve maze guess")) == 4
+    assert definition_score(source, spec_stems("solve maze guess"), PYTHON.outliner.definition) == 4
 
 
 def test_words_of_other_scripts_count_too() -> None:

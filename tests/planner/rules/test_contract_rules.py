@@ -16,6 +16,7 @@ from shared.languages.python.checker.checker import TypeChecker
 from tests.planner import tricky_commands
 from tests.planner.labelled_commands import CONTRACTS, SOURCES, VALID, WRONG, project
 from tests.planner.plans import QUALITY, creating, order, plan
+from tests.warm_checker import tools_with
 
 # What is imported and not there: on purpose, in some labelled commands.
 ELSEWHERE = {"W101", "W221"}
@@ -49,7 +50,7 @@ def found(
     document: Any, checker: TypeChecker, sources: Mapping[str, str] | None = None
 ) -> list[Finding]:
     files = SOURCES if sources is None else sources
-    report = judge(parse_plan(document), files, files, checker=checker)
+    report = judge(parse_plan(document), files, files, tools=tools_with(checker))
     return [each for each in report.findings if each.code not in QUALITY | ELSEWHERE]
 
 

@@ -13,6 +13,7 @@ from planner.steps.findings import Finding
 from shared.languages.python.checker.checker import TypeChecker
 from tests.planner.doctest_corpus import ALL, PACKAGE, SMALL, commands_of, source_of, stub_of
 from tests.planner.plans import creating, order, plan
+from tests.warm_checker import tools_with
 
 # All modules take half a minute: set the variable to judge them too.
 MODULES = ALL if os.environ.get("LLMCH_TEST_CORPUS") == "all" else SMALL
@@ -30,7 +31,7 @@ def test_the_standard_librarys_own_examples_raise_no_alarm(
         document = plan(
             creating(1, path, interfaces=[interface]), order(2, acceptance_commands=commands)
         )
-        report = judge(parse_plan(document), checker=checker)
+        report = judge(parse_plan(document), tools=tools_with(checker))
         return (each for each in report.findings if each.position == 2)
 
     number, alarms = false_alarms(judged)
@@ -47,7 +48,7 @@ def test_nor_do_they_on_the_librarys_untyped_sources(
     def judged(module: str, commands: list[str]) -> Iterator[Finding]:
         files = {f"{PACKAGE}/__init__.py": "", f"{PACKAGE}/{module}.py": source_of(module)}
         document = plan(order(1, acceptance_commands=commands))
-        return iter(judge(parse_plan(document), files, files, checker=checker).findings)
+        return iter(judge(parse_plan(document), files, files, tools=tools_with(checker)).findings)
 
     number, alarms = false_alarms(judged)
     tell(capsys, "with their sources in the repo", number, alarms)
@@ -69,7 +70,7 @@ def test_nor_do_they_where_a_stub_lies_over_the_source(
             order(1, allowed_files=[path], interfaces=[interface]),
             order(2, acceptance_commands=commands),
         )
-        report = judge(parse_plan(document), files, files, checker=checker)
+        report = judge(parse_plan(document), files, files, tools=tools_with(checker))
         return (each for each in report.findings if each.position == 2)
 
     number, alarms = false_alarms(judged)

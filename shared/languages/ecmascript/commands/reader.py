@@ -61,6 +61,22 @@ class NodeCommands:
         """Return nothing: `needs_of_command` knows what the patterns of a test runner match."""
         return ()
 
+    def script_paths(self, path: str) -> tuple[str, ...]:
+        """Return the file itself; a path without a suffix is looked up elsewhere."""
+        return (path,)
+
+    def module_paths(self, module: str) -> Iterator[str]:
+        """Yield the paths that an import of `module` from the root folder may mean."""
+        from shared.languages.ecmascript.files import ENDINGS
+
+        path = module.removeprefix("./")
+        yield path
+        yield from (f"{path}{ending}" for ending in ENDINGS)
+
+    def is_loaded_unasked(self, path: str) -> bool:
+        """Return false: runners load no file but tests and what their configuration names."""
+        return False
+
     def read_paths(self, command: Command) -> Iterator[str]:
         """Yield the strings in the code of a command that look like paths of files."""
         if isinstance(command.run, CodeRun):

@@ -322,7 +322,9 @@ def _misused(place: Place) -> Verdict | None:
     origins = place.question.origin_of(callee)
     if not origins:
         return _other(place)
-    certain = complaint.code in {2348, 6234} or any(" has no c" in each for each in complaint.details)
+    certain = complaint.code in {2348, 6234} or any(
+        " has no c" in each for each in complaint.details
+    )
     return Verdict("E214") if certain and _is_backed(place, origins) else DOUBT
 
 

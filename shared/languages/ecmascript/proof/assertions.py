@@ -27,7 +27,7 @@ _EXISTENCE = re.compile(
     r"(?:^|[.!(])(?:existsSync|accessSync|statSync|hasOwn|hasOwnProperty|isFile|isDirectory)\("
 )
 _TYPE_TEST = re.compile(
-    r"^!*\(?typeof [\w.$()]+ ?(?:===?|!==?) ?['\"](?:function|object|undefined)['\"]\)?$"
+    r"^!*\(?typeof [^=!]+ ?(?:===?|!==?) ?['\"](?:function|object|undefined)['\"]\)?$"
 )
 _CONSTANTS: Final = frozenset({"true", "false", "number", "string", "null", "undefined"})
 _MAX_ABOVE: Final = 40

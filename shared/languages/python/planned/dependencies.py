@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from planner.plan.projection import Projection
-from planner.plan.target import TargetRepo
+from shared.languages.capabilities.chain import Chain
 from shared.languages.python.requirements import (
     declares_requirements,
     normal_name,
@@ -56,16 +55,16 @@ class Dependencies:
         return not self.provides(module, after) and (self.complete or module in _WELL_KNOWN)
 
 
-def read_dependencies(target: TargetRepo, chain: Projection) -> Dependencies:
+def read_dependencies(chain: Chain) -> Dependencies:
     """Return the packages that are declared, and the first order that may write a declaration."""
-    files = sorted(path for path in target.files if declares_requirements(path))
-    declared = [target.sources[path] for path in files if path in target.sources]
-    names = {normal_name(each) for each in target.allowed.dependencies}
+    files = sorted(path for path in chain.listing if declares_requirements(path))
+    declared = [chain.sources[path] for path in files if path in chain.sources]
+    names = {normal_name(each) for each in chain.dependencies}
     for text in declared:
         names |= required_names(text)
     written = [
         position
-        for table in (chain.first, chain.possible)
+        for table in (chain.files.first, chain.files.possible)
         for path, position in table.items()
         if position > 0 and declares_requirements(path)
     ]

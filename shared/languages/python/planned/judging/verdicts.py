@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import ast
 
-from planner.typecheck.attributes import judge_attribute
-from planner.typecheck.calls import judge_call
-from planner.typecheck.scene import DOUBT, Place, Verdict
 from shared.languages.python.checker.complaints import (
     Beside,
     Complaint,
@@ -38,6 +35,9 @@ from shared.languages.python.checker.complaints import (
     WrongStore,
     WrongUnpacking,
 )
+from shared.languages.python.planned.judging.attributes import judge_attribute
+from shared.languages.python.planned.judging.calls import judge_call
+from shared.languages.python.planned.judging.scene import DOUBT, Place, Verdict
 from shared.languages.python.stubs.type_text import SCALARS
 
 _Misuse = (

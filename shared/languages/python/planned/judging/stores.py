@@ -11,8 +11,6 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from planner.typecheck.certainty import DATA_ATTRIBUTES
-from planner.typecheck.spots import Spot
 from shared.languages.python.checker.complaints import (
     Complaint,
     NoVariant,
@@ -22,6 +20,8 @@ from shared.languages.python.checker.complaints import (
     WrongReturn,
     WrongStore,
 )
+from shared.languages.python.planned.judging.certainty import DATA_ATTRIBUTES
+from shared.languages.python.planned.judging.spots import Spot
 from shared.languages.python.stubs.type_text import CONTAINERS, TypeText
 
 _ABSTRACT: Final = frozenset({"MutableMapping", "MutableSequence", "MutableSet"})

@@ -8,19 +8,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from planner.steps.findings import Finding, plan_finding
-from planner.steps.step import Step
-from planner.typecheck.backing import Names
-from planner.typecheck.code_facts import CodeFacts
-from planner.typecheck.diagnosis import Diagnosis, diagnose
-from planner.typecheck.scene import Scene
-from planner.typecheck.stores import stored_names
-from planner.typecheck.type_variables import without_type_variables
-from shared.languages.capabilities.checking import CheckerFailed, Diagnostic
+from shared.languages.capabilities.chain import Fault
+from shared.languages.capabilities.checking import Checker, CheckerFailed, Diagnostic
 from shared.languages.capabilities.commands import Code, CodeRun
+from shared.languages.capabilities.tools import Tools
+from shared.languages.fault_words import file_cannot_be_read, not_defined
 from shared.languages.python.checker.checker import FileBlocked, TypeChecker
 from shared.languages.python.checker.mypy_messages import read_complaint, stops_for_standard_name
 from shared.languages.python.code import parse_code
+from shared.languages.python.files import NAME
+from shared.languages.python.planned.judging.backing import Names
+from shared.languages.python.planned.judging.code_facts import CodeFacts
+from shared.languages.python.planned.judging.diagnosis import Diagnosis, diagnose
+from shared.languages.python.planned.judging.scene import Scene
+from shared.languages.python.planned.judging.stores import stored_names
+from shared.languages.python.planned.judging.type_variables import without_type_variables
+from shared.languages.python.planned.project import PlannedOrder, Project
 from shared.languages.python.stubs.stubs import depth_exceeds
 from shared.languages.python.views.modules import ANYTHING
 from shared.languages.python.views.views import View, reachable
@@ -46,7 +49,8 @@ class _Question:
     command.
     """
 
-    step: Step
+    project: Project
+    planned: PlannedOrder
     at: FieldPath
     name: str
     file: str
@@ -55,17 +59,21 @@ class _Question:
 
     @property
     def path(self) -> str:
-        return f"{_COMMANDS}{self.name}_{self.step.draft.position}.py"
+        return f"{_COMMANDS}{self.name}_{self.planned.position}.py"
 
     @property
     def subject(self) -> str:
         """Return how a message names the code as a whole."""
         return quoted(self.file) if self.file else "the code after `-c`"
 
-    def finding(self, code: str, message: str) -> Finding:
-        """Return a finding about a place in the code; that of a file is named with its path."""
+    def fault(self, code: str, message: str) -> Fault:
+        """Return a fault at a place in the code; that of a file is named with its path."""
         shown = f"{quoted(self.file)} {message}" if self.file else message
-        return self.step.finding(code, self.at, shown)
+        return self.whole(code, shown)
+
+    def whole(self, code: str, message: str) -> Fault:
+        """Return a fault of the code as a whole, or of the field that holds it."""
+        return Fault(code, self.planned.position, self.at, message)
 
     @property
     def imported(self) -> Iterator[str]:
@@ -81,73 +89,70 @@ class _Question:
                     pass
 
 
-def judge_types(steps: Sequence[Step], checker: TypeChecker | None) -> tuple[Finding, ...]:
-    """Return the findings on the Python in the plan's commands and acceptance files.
+def judge_types(project: Project, tools: Tools) -> Iterator[Fault]:
+    """Yield the faults of the Python in the plan's commands and acceptance files.
 
     Undefined names need no type checker, and neither does a command that imports no known module
-    of the project. The checker is only used where a command needs it. Without a `checker`, one is
-    made for this plan.
+    of the project. The checker is only used where a command needs it.
     """
-    findings: list[Finding] = []
     questions: list[_Question] = []
-    for step in steps:
-        for question in _questions(step):
+    for planned in project.orders:
+        for question in _questions(project, planned):
             if depth_exceeds(question.tree, _MAX_DEPTH):
                 message = f"{question.subject} cannot be judged: it is nested too deep"
-                findings.append(step.finding("E215", question.at, message))
+                yield question.whole("E215", message)
                 continue
             questions.append(question)
-            findings += _undefined(question)
+            yield from _undefined(question)
     views = [(each, _view(each)) for each in questions]
-    findings += _unreadable_files(view for _, view in views)
+    yield from _unreadable_files(view for _, view in views)
     asked = [(each, view) for each, view in views if view.is_known]
-    if not asked:
-        return tuple(findings)
-    if checker is not None:
-        return (*findings, *_ask_all(asked, checker))
-    with TypeChecker() as own:
-        return (*findings, *_ask_all(asked, own))
+    if asked:
+        yield from _ask_all(asked, tools.checker(NAME, TypeChecker))
 
 
-def _questions(step: Step) -> Iterator[_Question]:
+def _questions(project: Project, planned: PlannedOrder) -> Iterator[_Question]:
     """Yield the code of the order's commands and acceptance files, as far as it parses."""
+    tests = (
+        (at("acceptance_files", each.file.index, "content"), each.file, each.code)
+        for each in planned.tests
+    )
     codes = [
-        *((at("acceptance_commands", n), f"c{n}", "", code) for n, code in _codes(step)),
-        *((each.at, f"t{each.index}", each.path, each.code) for each in step.acceptance_code),
+        *((at("acceptance_commands", n), f"c{n}", "", code) for n, code in _codes(planned)),
+        *((field, f"t{file.index}", file.path, code) for field, file, code in tests),
     ]
     for field, name, file, code in codes:
         tree = parse_code(code.source)
         if isinstance(tree, ast.Module):
-            yield _Question(step, field, name, file, code.source, tree)
+            yield _Question(project, planned, field, name, file, code.source, tree)
 
 
-def _codes(step: Step) -> Iterator[tuple[int, Code]]:
+def _codes(planned: PlannedOrder) -> Iterator[tuple[int, Code]]:
     """Yield the code of each command whose code compiles and is not cut off by an operator."""
-    for index, command in step.commands:
+    for index, command in planned.order.commands:
         run = command.run
-        if step.draft.order is None or not isinstance(run, CodeRun) or run.code.problem is not None:
+        if not planned.order.valid or command.language != NAME or not isinstance(run, CodeRun):
             continue
-        if run.quoted or command.operator is None:
+        if run.code.problem is None and (run.quoted or command.operator is None):
             yield index, run.code
 
 
-def _undefined(question: _Question) -> Iterator[Finding]:
+def _undefined(question: _Question) -> Iterator[Fault]:
     facts = CodeFacts(question.source, question.tree)
     for name, line, column in facts.undefined_names():
-        place = f"line {line}, column {column}" if line > 1 else f"column {column}"
-        yield question.finding("E216", f"{place}: {quoted(name)} is not defined")
+        yield question.fault("E216", not_defined(name, line, column))
 
 
 def _view(question: _Question) -> View:
     """Return the part of the project that the code can reach."""
-    step = question.step
-    blind = step.chain.blind_from
-    if blind is not None and blind <= step.draft.position:
+    project, position = question.project, question.planned.position
+    blind = project.chain.files.blind_from
+    if blind is not None and blind <= position:
         return View({}, ())
-    return reachable(step.history, question.imported, step.draft.position)
+    return reachable(project.history, question.imported, position)
 
 
-def _unreadable_files(views: Iterable[View]) -> Iterator[Finding]:
+def _unreadable_files(views: Iterable[View]) -> Iterator[Fault]:
     reported: set[str] = set()
     for view in views:
         for module in view.modules.values():
@@ -156,29 +161,30 @@ def _unreadable_files(views: Iterable[View]) -> Iterator[Finding]:
                 yield _unreadable(module.path, module.problem.message)
 
 
-def _unreadable(path: str, reason: str) -> Finding:
-    return plan_finding("W224", at(), f"{quoted(path)} cannot be read: {reason}")
+def _unreadable(path: str, reason: str) -> Fault:
+    return Fault("W224", 0, at(), file_cannot_be_read(path, reason))
 
 
-def _ask_all(asked: Sequence[tuple[_Question, View]], checker: TypeChecker) -> Iterator[Finding]:
+def _ask_all(asked: Sequence[tuple[_Question, View]], checker: Checker) -> Iterator[Fault]:
     """Ask order by order, so that the checker's files change as the project will."""
     if len(asked) > _MAX_ASKED:
         message = f"over {_MAX_ASKED} commands use the project's Python: none of them was judged"
-        yield plan_finding("E299", at(), message)
+        yield Fault("E299", 0, at(), message)
         return
     groups: dict[tuple[int, tuple[str, ...]], list[tuple[_Question, View]]] = {}
     for question, view in asked:
-        groups.setdefault((question.step.draft.position, view.roots), []).append((question, view))
+        groups.setdefault((question.planned.position, view.roots), []).append((question, view))
     for group in groups.values():
         try:
             yield from _ask(group, checker)
         except CheckerFailed as failed:
             message = f"no command from here on was judged: {failed.message}"
-            yield group[0][0].step.finding("E299", at("acceptance_commands"), message)
+            position = group[0][0].planned.position
+            yield Fault("E299", position, at("acceptance_commands"), message)
             return
 
 
-def _ask(group: Sequence[tuple[_Question, View]], checker: TypeChecker) -> Iterator[Finding]:
+def _ask(group: Sequence[tuple[_Question, View]], checker: Checker) -> Iterator[Fault]:
     """Ask about the commands of one order; a file that stops the checker is reported and hidden."""
     roots = group[0][1].roots
     view = View({name: each for _, part in group for name, each in part.modules.items()}, roots)
@@ -188,12 +194,12 @@ def _ask(group: Sequence[tuple[_Question, View]], checker: TypeChecker) -> Itera
         try:
             diagnostics = checker.check(files, sorted(targets), roots)
         except FileBlocked as blocked:
-            finding = _take_out(blocked, files, targets, view)
-            if finding is None:
+            fault = _take_out(blocked, files, targets, view)
+            if fault is None:
                 raise
-            yield finding
+            yield fault
         else:
-            judged = list(_findings(diagnostics, targets, view))
+            judged = list(_faults(diagnostics, targets, view))
             yield from _confirmed(judged, files, view, checker)
             return
     raise CheckerFailed(f"{_MAX_BLOCKED} files stop the type checker, one after the other")
@@ -201,13 +207,13 @@ def _ask(group: Sequence[tuple[_Question, View]], checker: TypeChecker) -> Itera
 
 def _take_out(
     blocked: FileBlocked, files: dict[str, str], targets: dict[str, _Question], view: View
-) -> Finding | None:
-    """Hide the file that stops the checker, and return a finding; `None` if it cannot be hidden."""
+) -> Fault | None:
+    """Hide the file that stops the checker, and return a fault; `None` if it cannot be hidden."""
     question = targets.pop(blocked.path, None)
     if question is not None:
         del files[blocked.path]
         message = f"{question.subject} cannot be judged: {blocked.reason}"
-        return question.step.finding("E215", question.at, message)
+        return question.whole("E215", message)
     module = next((m for m in view.modules.values() if m.checked_path == blocked.path), None)
     if module is None or module.contract is not None or stops_for_standard_name(blocked.reason):
         return None
@@ -225,7 +231,7 @@ class _Judged:
     diagnosis: Diagnosis
 
 
-def _findings(
+def _faults(
     diagnostics: Sequence[Diagnostic], targets: Mapping[str, _Question], view: View
 ) -> Iterator[_Judged]:
     """Yield the diagnosed diagnostics of the commands, each fault once."""
@@ -253,9 +259,9 @@ def _confirmed(
     judged: Sequence[_Judged],
     files: Mapping[str, str],
     view: View,
-    checker: TypeChecker,
-) -> Iterator[Finding]:
-    """Yield a finding for each fault; an error that depends on an inferred type is a warning.
+    checker: Checker,
+) -> Iterator[Fault]:
+    """Yield a fault for each fault; an error that depends on an inferred type is a warning.
 
     The commands that may have such an error are checked a second time, with `Any` in the place of
     each type variable. An error that the second check does not repeat depends on an inferred type.
@@ -272,7 +278,7 @@ def _confirmed(
         diagnosis = each.diagnosis
         is_inferred = diagnosis.code in _INFERRED and _place(each.diagnostic) not in again
         code = "W222" if erased and is_inferred else diagnosis.code
-        yield each.question.finding(code, diagnosis.message)
+        yield each.question.fault(code, diagnosis.message)
 
 
 def _place(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
@@ -287,9 +293,9 @@ def _scene(question: _Question, names: Names, diagnostics: Sequence[Diagnostic])
         facts=facts,
         view=names.view,
         names=names,
-        history=question.step.history,
-        position=question.step.draft.position,
-        source=question.step.source,
+        history=question.project.history,
+        position=question.planned.position,
+        source=question.project.chain.source,
         derived=facts.derived(names.is_own),
         stored=facts.made_of(stored | facts.swapped_names()),
         set_attributes=facts.set_attributes(),

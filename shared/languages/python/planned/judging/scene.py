@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from planner.typecheck.backing import Names
-from planner.typecheck.certainty import Certainty
-from planner.typecheck.code_facts import CodeFacts
-from planner.typecheck.spots import Spot, mentions
+from shared.languages.fault_words import declared_by
+from shared.languages.python.planned.judging.backing import Names
+from shared.languages.python.planned.judging.certainty import Certainty
+from shared.languages.python.planned.judging.code_facts import CodeFacts
+from shared.languages.python.planned.judging.spots import Spot, mentions
 from shared.languages.python.views.views import ModuleHistory, View
 
 
@@ -79,6 +80,6 @@ class Place:
             history, path = self.scene.history, each.module.path
             by = history.declared_by(path, qualified, self.scene.position)
             if by is not None:
-                return f"declared by {self.scene.source(by)} in {path}"
+                return declared_by(self.scene.source(by), path)
             return f"in {path}"
         return ""

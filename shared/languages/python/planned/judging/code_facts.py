@@ -10,11 +10,17 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
-from planner.typecheck.bound_names import Imported, bound_names, imports, loads, value_bindings
-from planner.typecheck.spots import Spot, names_read
 from shared.languages.capabilities.checking import Diagnostic
 from shared.languages.python.checker.mypy_messages import checkers_column
 from shared.languages.python.node_names import last_part
+from shared.languages.python.planned.judging.bound_names import (
+    Imported,
+    bound_names,
+    imports,
+    loads,
+    value_bindings,
+)
+from shared.languages.python.planned.judging.spots import Spot, names_read
 from shared.languages.python.stubs.declarations import target_names
 
 # As context managers, these expect the code in them to raise or warn.

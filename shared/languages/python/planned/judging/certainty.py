@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import Final
 
-from planner.typecheck.backing import Names
+from shared.languages.python.planned.judging.backing import Names
 from shared.languages.python.stubs.type_text import BUILTINS, TypeText, surely_differ
 
 # Classes of the standard library: no value of another type is taken for one of these.

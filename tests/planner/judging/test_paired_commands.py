@@ -12,6 +12,7 @@ from tests.planner import everyday_commands
 from tests.planner.paired_commands import CONTRACTS, PAIRS, RIGHT, SOURCES
 from tests.planner.plans import creating, order, plan
 from tests.planner.rules.test_contract_rules import PART, by_command, python
+from tests.warm_checker import tools_with
 
 TYPE_CODES = ("E211", "E212", "E213", "E214", "E217", "E299")
 # Wrong as they are, nothing that the checker says of them is certain.
@@ -40,7 +41,7 @@ def errors_of(
             for number, part in enumerate(parts, 2)
         ),
     )
-    report = judge(parse_plan(document), SOURCES, SOURCES, checker=checker)
+    report = judge(parse_plan(document), SOURCES, SOURCES, tools=tools_with(checker))
     return by_command([each for each in report.findings if each.code in TYPE_CODES])
 
 
@@ -115,5 +116,5 @@ def test_an_overloaded_function_may_be_declared_anew(
         declaring(2, after, changes=["f"]),
         order(3, acceptance_commands=commands),
     )
-    report = judge(parse_plan(document), checker=checker)
+    report = judge(parse_plan(document), tools=tools_with(checker))
     assert [each for each in report.findings if each.code in TYPE_CODES] == []

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ast
 
-from planner.typecheck.type_variables import without_type_variables
+from shared.languages.python.planned.judging.type_variables import without_type_variables
 from shared.languages.python.views.modules import Module
 from shared.languages.python.views.views import View
 

@@ -6,10 +6,6 @@ import ast
 import builtins
 from typing import Final
 
-from planner.typecheck.backing import Backing
-from planner.typecheck.certainty import DATA_ATTRIBUTES
-from planner.typecheck.scene import DOUBT, Place, Verdict
-from planner.typecheck.spots import mentions
 from shared.languages.python.checker.complaints import (
     Callee,
     MadeAbstract,
@@ -18,6 +14,10 @@ from shared.languages.python.checker.complaints import (
     WrongArity,
     WrongElement,
 )
+from shared.languages.python.planned.judging.backing import Backing
+from shared.languages.python.planned.judging.certainty import DATA_ATTRIBUTES
+from shared.languages.python.planned.judging.scene import DOUBT, Place, Verdict
+from shared.languages.python.planned.judging.spots import mentions
 from shared.languages.python.stubs.type_text import SCALARS, TypeText, without_arguments
 
 CallComplaint = WrongArity | MadeAbstract | WrongArgument | WrongElement | NoVariant

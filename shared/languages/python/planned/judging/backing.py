@@ -10,8 +10,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
-from planner.typecheck.bound_names import Imported
 from shared.languages.python.node_names import base_names, decorator_names, name_behind
+from shared.languages.python.planned.judging.bound_names import Imported
 from shared.languages.python.stubs.declarations import Declaration
 from shared.languages.python.stubs.signatures import normal
 from shared.languages.python.stubs.type_text import BUILTINS, TypeText, parse_type

@@ -10,10 +10,8 @@ import ast
 from dataclasses import dataclass
 from typing import Final
 
-from planner.typecheck.scene import DOUBT, Place, Scene, Verdict
-from planner.typecheck.spots import Spot, mentions
-from planner.typecheck.verdicts import judge_complaint
 from shared.languages.capabilities.checking import Diagnostic
+from shared.languages.fault_words import at_place
 from shared.languages.python.checker.complaints import (
     Complaint,
     MadeAbstract,
@@ -23,6 +21,9 @@ from shared.languages.python.checker.complaints import (
     WrongElement,
 )
 from shared.languages.python.checker.mypy_messages import read_complaint
+from shared.languages.python.planned.judging.scene import DOUBT, Place, Scene, Verdict
+from shared.languages.python.planned.judging.spots import Spot, mentions
+from shared.languages.python.planned.judging.verdicts import judge_complaint
 
 # These complaints are about the call itself; the others are about one of its arguments.
 _OF_THE_CALL: Final = (WrongArity, MadeAbstract)
@@ -54,9 +55,7 @@ def diagnose(diagnostic: Diagnostic, scene: Scene) -> Diagnosis | None:
         found = _unless_replaced(found, complaint, spot, scene)
     if found is None:
         return None
-    place = f"line {spot.line}, column {spot.column}" if spot.line > 1 else f"column {spot.column}"
-    addition = f" ({found.addition})" if found.addition else ""
-    message = f"{place}: {diagnostic.message}{addition}"
+    message = at_place(diagnostic.message, spot.line, spot.column, found.addition)
     call = spot.call if isinstance(complaint, _OF_THE_CALL) else spot.call_with_argument
     return Diagnosis(found.code, _about(diagnostic, complaint, spot), message, call)
 

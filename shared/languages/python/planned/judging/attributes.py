@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from planner.typecheck.scene import DOUBT, Place, Verdict
+from shared.languages.fault_words import declared_only_by
 from shared.languages.python.checker.complaints import ModuleLacks, ValueLacks
+from shared.languages.python.planned.judging.scene import DOUBT, Place, Verdict
 from shared.languages.python.stubs.type_text import TypeText
 
 _PROTOCOL_ATTRIBUTE = re.compile(r"__(?:a?iter|a?next|a?enter|a?exit|len|getitem|call|contains)__")
@@ -37,7 +38,7 @@ class _AttributeJudge:
             return DOUBT
         later = self._later(module.path, attribute, f"{name}.{attribute}")
         if later:
-            return Verdict("E217", f"declared only by {later}")
+            return Verdict("E217", declared_only_by(later))
         if module.is_open:
             return DOUBT if module.contract is not None else None
         return Verdict("E211")
@@ -84,7 +85,7 @@ class _AttributeJudge:
         for each in self._place.names.owners(head):
             later = self._later(each.module.path, f"{head}.{attribute}")
             if later:
-                return Verdict("E217", f"declared only by {later}")
+                return Verdict("E217", declared_only_by(later))
             if each.module.is_open:
                 return DOUBT
         if not self._place.names.is_whole(head, attribute):

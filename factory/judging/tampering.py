@@ -1,0 +1,27 @@
+"""Says that a command changed a file which it may not change. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from factory.repo.path_names import name_paths
+from shared.work_order.schemas import WorkOrder
+
+
+def describe_tampering(changed: Sequence[str], order: WorkOrder) -> str:
+    """Return the account of a failure by commands that changed the files `changed`."""
+    placed = {each.path for each in order.acceptance_files}
+    tests = [path for path in changed if path in placed]
+    written = [path for path in changed if path not in placed]
+    accounts: list[str] = []
+    if written:
+        accounts.append(
+            f"a command changed {name_paths(written)} after it was written; what is committed "
+            "must be exactly what was proposed"
+        )
+    if tests:
+        accounts.append(
+            f"a command changed the plan's own test {name_paths(tests)}; it must stay byte for "
+            "byte as the work order has it"
+        )
+    return "\n".join(accounts)

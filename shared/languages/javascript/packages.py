@@ -1,0 +1,42 @@
+"""Reads which packages a `package.json` declares, and which of them Node did not find. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from typing import Final
+
+_MISSING = re.compile(r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)")
+_TABLES: Final = ("dependencies", "devDependencies", "optionalDependencies")
+
+
+class NodePackages:
+    """Implement `Packages` for packages of Node."""
+
+    def declares(self, path: str) -> bool:
+        """Return whether the file is a `package.json`, in whatever folder."""
+        return path.rpartition("/")[2] == "package.json"
+
+    def declared(self, text: str) -> frozenset[str]:
+        """Return the names of the packages that a `package.json` declares."""
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError):
+            return frozenset()
+        tables = [document.get(name) for name in _TABLES] if isinstance(document, dict) else []
+        return frozenset(name for each in tables if isinstance(each, dict) for name in each)
+
+    def normal_name(self, name: str) -> str:
+        """Return the name as it is: a package has one spelling."""
+        return name
+
+    def provides(self, names: Collection[str], module: str) -> bool:
+        """Return whether the package of that name is among `names`."""
+        return module in names
+
+    def not_installed(self, text: str, output: str) -> tuple[str, ...]:
+        """Return the declared packages that Node did not find."""
+        packages = self.declared(text)
+        missed = dict.fromkeys(_MISSING.findall(output))
+        return tuple(f"The Node package {each!r}" for each in missed if each in packages)

@@ -1,0 +1,1 @@
+"""Judges the Python of a plan before it exists."""

@@ -1,0 +1,215 @@
+"""Tests that the plan brings along decide, and nobody whom they judge can change them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from factory.orders.stages import Stage
+from shared.errors import InvalidInput
+from tests.fakes import proposal
+from tests.harness import Factory, Json, blob, commit_all, git, manifest, order, stages, writing
+
+STUB = "def score(guess: str, answer: str) -> str: ...\n"
+TEST = (
+    "from score import score\n\n\n"
+    "def test_letters_in_place() -> None:\n"
+    "    assert score('crane', 'crown') == 'GG-Y-'\n"
+)
+PATH = "tests/test_score_rules.py"
+RUN = f"python -m pytest -q {PATH}"
+OWN = "python -m pytest -q tests/test_own.py"
+
+RIGHT = (
+    "def score(guess: str, answer: str) -> str:\n"
+    "    return ''.join(\n"
+    "        'G' if a == b else 'Y' if a in answer else '-'\n"
+    "        for a, b in zip(guess, answer)\n"
+    "    )\n"
+)
+WRONG = "def score(guess: str, answer: str) -> str:\n    return 'GGGGG' if guess else ''\n"
+HOLLOW = "def score(guess: str, answer: str) -> str:\n    return ''\n"
+
+
+def own_test(value: str) -> str:
+    return (
+        "from score import score\n\n\n"
+        f"def test_score() -> None:\n    assert score('crane', 'crown') == {value!r}\n"
+    )
+
+
+def scoring(**changes: Any) -> Json:
+    """Return an order for `score.py` with a test of the executor and a test of the plan."""
+    fields: Json = {
+        "allowed_files": ["score.py", "tests/test_own.py"],
+        "interfaces": [{"path": "score.py", "stub": STUB}],
+        "acceptance_files": [{"path": PATH, "content": TEST}],
+        "acceptance_commands": [RUN, OWN],
+    }
+    return order(**fields | changes)
+
+
+def writing_both(code: str, value: str) -> Any:
+    return proposal({"score.py": code, "tests/test_own.py": own_test(value)})
+
+
+# What the tests of a plan are for
+
+
+@pytest.mark.parametrize(("code", "value"), [(WRONG, "GGGGG"), (HOLLOW, "")])
+def test_code_and_own_tests_that_agree_on_a_wrong_value_fail(
+    factory: Factory, code: str, value: str
+) -> None:
+    without = scoring(acceptance_files=[], acceptance_commands=[OWN])
+    assert factory.run(without, [writing_both(code, value)], max_attempts=1).verdict == "PASS"
+    summary = factory.run(scoring(), [writing_both(code, value)], max_attempts=1, branch="other")
+    assert (summary.verdict, summary.state) == ("FAIL", "failed")
+    assert summary.failure is not None and summary.failure.command == RUN
+    assert "GG-Y-" in summary.failure.excerpt
+
+
+def test_right_code_passes_and_the_test_is_committed_with_it(factory: Factory) -> None:
+    summary = factory.run(scoring(), [writing_both(RIGHT, "GG-Y-")])
+    assert summary.verdict == "PASS", summary.failure
+    assert (summary.flags, summary.warnings) == ((), ())
+    assert blob(factory.repo, "work", PATH).decode() == TEST
+    changed = git(factory.repo, "diff", "--name-only", "main", "work").splitlines()
+    assert changed == ["score.py", "tests/test_own.py", PATH]
+
+
+def test_the_model_is_shown_the_test_as_one_that_it_may_not_write(factory: Factory) -> None:
+    factory.run(scoring(), [writing_both(RIGHT, "GG-Y-")])
+    prompt = factory.prompt()
+    assert f"## {PATH} (a test that your change has to pass, read only)\n```" in prompt
+    assert TEST in prompt
+    assert f"a reply that writes one is refused:\n- {PATH}\n" in prompt
+
+
+def test_a_reply_that_writes_the_test_is_refused_with_words(factory: Factory) -> None:
+    softer = proposal({"score.py": WRONG, PATH: "def test_nothing():\n    assert 1 + 1 == 2\n"})
+    summary = factory.run(scoring(), [softer, writing_both(RIGHT, "GG-Y-")])
+    assert (summary.verdict, stages(summary)) == ("PASS", [Stage.WRITE_SCOPE_VIOLATION, ""])
+    brief = summary.attempt_records[0].failure_brief
+    assert brief is not None
+    assert "is a test of the plan" in brief.primary_error_excerpt
+    assert "is a test of the plan" in factory.prompt(1)
+    assert blob(factory.repo, "work", PATH).decode() == TEST
+
+
+def test_a_command_that_changes_the_test_fails_the_attempt(factory: Factory) -> None:
+    code = f"{RIGHT}\n\nimport pathlib\npathlib.Path({PATH!r}).write_text('')\n"
+    summary = factory.run(scoring(), [writing_both(code, "GG-Y-")], max_attempts=1)
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED]
+    assert summary.failure is not None
+    assert f"a command changed the plan's own test {PATH}" in summary.failure.excerpt
+    assert "byte for byte" in summary.failure.excerpt
+
+
+# Before anything is written
+
+
+def test_a_test_that_proves_something_is_red_before_and_on_empty_code(factory: Factory) -> None:
+    factory.run(scoring(), [writing_both(RIGHT, "GG-Y-")])
+    for folder in ("baseline", "hollow"):
+        results = factory.record(f"{folder}/acceptance_result.json")
+        ran = {" ".join(each["command"]): each["exit_code"] for each in results}
+        assert ran[RUN] == 2 if folder == "baseline" else 1, ran
+
+
+def test_a_test_that_proves_nothing_is_flagged(factory: Factory) -> None:
+    idle = "def test_nothing() -> None:\n    assert True\n"
+    empty = "from score import score\n\n\ndef test_it() -> None:\n    assert score('', '') == ''\n"
+    for content, codes in ((idle, ["W252", "W234"]), (empty, ["W234"])):
+        plan = scoring(
+            acceptance_files=[{"path": PATH, "content": content}], acceptance_commands=[RUN]
+        )
+        summary = factory.run(plan, [writing_both(RIGHT, "GG-Y-")], branch=f"b{len(codes)}")
+        assert [(each.code, each.command) for each in summary.flags] == [
+            (code, RUN) for code in codes
+        ]
+
+
+def test_verification_has_the_test_in_place(factory: Factory) -> None:
+    script = f"set -eu\ntest -f {PATH}\n"
+    commit_all(factory.repo, {"scripts/verify.sh": "true\n"})
+    plan = scoring(
+        allowed_files=["score.py", "tests/test_own.py", "scripts/verify.sh"],
+        acceptance_commands=[RUN],
+    )
+    files = {
+        "score.py": RIGHT, "tests/test_own.py": own_test("GG-Y-"), "scripts/verify.sh": script,
+    }  # fmt: skip
+    assert factory.run(plan, [proposal(files)]).verdict == "PASS"
+
+
+# Where the test stands
+
+
+def test_a_test_never_replaces_a_file_of_the_repo(factory: Factory) -> None:
+    before = commit_all(factory.repo, {PATH: "def test_mine(): pass\n"})
+    summary = factory.run(scoring(), [])
+    assert (summary.verdict, stages(summary)) == ("FAIL", [Stage.PREFLIGHT])
+    assert summary.failure is not None
+    assert "no earlier order of the plan placed it" in summary.failure.excerpt
+    assert git(factory.repo, "rev-parse", "main") == before
+
+
+def test_a_link_or_a_folder_in_the_place_of_the_test_ends_the_order(factory: Factory) -> None:
+    commit_all(factory.repo, {f"{PATH}/inner.txt": "x\n"})
+    summary = factory.run(scoring(), [])
+    assert stages(summary) == [Stage.PREFLIGHT]
+    assert summary.failure is not None and "is a folder" in summary.failure.excerpt
+
+
+def test_a_later_order_replaces_the_test_of_an_earlier_one(factory: Factory) -> None:
+    stricter = TEST + "\n\ndef test_none() -> None:\n    assert score('a', 'b') == '-'\n"
+    second = order(
+        2,
+        allowed_files=["score.py"],
+        context_files=["score.py"],
+        acceptance_files=[{"path": PATH, "content": stricter}],
+        acceptance_commands=[RUN],
+    )
+    plan = manifest([scoring(), second])
+    replies = {
+        "WO-01": [writing_both(RIGHT, "GG-Y-")],
+        "WO-02": [proposal({"score.py": RIGHT + "\n# seen\n"})],
+    }
+    summary = factory.run_all(plan, replies)
+    assert summary.verdict == "PASS", [each.failure for each in summary.orders]
+    assert blob(factory.repo, "work", PATH).decode() == stricter
+
+
+def test_an_order_whose_executor_could_change_the_test_is_not_read(factory: Factory) -> None:
+    plan = scoring(allowed_files=["score.py", PATH.replace("rules", "RULES")])
+    with pytest.raises(InvalidInput, match="in allowed_files too"):
+        factory.run(plan, [])
+
+
+def test_untracked_work_at_the_place_of_the_test_is_not_lost(factory: Factory) -> None:
+    target = factory.repo / PATH
+    target.parent.mkdir()
+    target.write_text("mine\n")
+    from shared.errors import PreflightRefused
+
+    with pytest.raises(PreflightRefused, match="test_score_rules"):
+        factory.run(scoring(), [])
+    assert target.read_text() == "mine\n"
+
+
+def test_an_order_waits_for_what_its_test_imports(factory: Factory) -> None:
+    """The second order lists nothing of the first; only its test names the module."""
+    user = order(
+        2,
+        allowed_files=["notes.txt"],
+        acceptance_files=[{"path": PATH, "content": TEST}],
+        acceptance_commands=[RUN],
+    )
+    first = writing("score.py", acceptance_commands=["test -f score.py"])
+    replies = {
+        "WO-01": [proposal({"score.py": RIGHT})],
+        "WO-02": [proposal({"notes.txt": "x\n"})],
+    }
+    summary = factory.run_all(manifest([first, user]), replies, jobs=2)
+    assert summary.verdict == "PASS", [each.failure for each in summary.orders]

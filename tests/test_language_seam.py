@@ -1,0 +1,157 @@
+"""Planner and factory know languages through the seam alone: no name, suffix or tool of one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import llmch
+from shared.languages.registry import LANGUAGES
+
+ROOT: Final = Path(llmch.__file__).parents[1]
+FLOORS: Final = ("planner", "factory")
+
+# Words by which code would know a language by itself, wherever they stand in a string.
+_SUFFIX = r"\.(?:pyi?|[cm]?[jt]s|[jt]sx|go|rs)\b"
+_NAME = r"\b(?:Python|TypeScript|JavaScript|Golang|Rust)\b"
+_TOOL = (
+    r"\b(?:python[23]?|pytest|mypy|pyproject|__init__|__main__|pip|unittest|compileall"
+    r"|node|npm|npx|pnpm|yarn|bun|tsc|jest|vitest|package\.json"
+    r"|gofmt|go\.mod|go\.sum|[Cc]argo|rustc)\b"
+)
+_WORD = re.compile(f"{_SUFFIX}|{_NAME}|{_TOOL}")
+_WHOLE: Final = frozenset({"go", "py", "js", "ts", "rs"})
+
+# What knows tools by their names, and why that is its matter (ADR 18).
+ALLOWED: Final[Mapping[str, str]] = {
+    "planner/__main__.py": "shows how the program is started",
+    "factory/__main__.py": "shows how the program is started",
+    "planner/repo/relevance.py": "lists words that say nothing about what a spec is about",
+    "factory/dependencies": "has one file or folder for each package manager",
+    "factory/sandbox": "knows the interpreters and toolchains of this machine",
+    "factory/workbench/toolset.py": "seeds the build cache of a toolchain",
+    "factory/health.py": "names the interpreter and the toolchains in the report of doctor",
+    "factory/judging/failure": "reads what tools print, one file for each",
+    "factory/judging/environment.py": "reads what tools print where something is missing",
+    "factory/judging/surroundings.py": "gathers what that reading needs",
+    "factory/judging/verification_key.py": "describes the interpreter that commands get",
+    "factory/run/baseline.py": "names the option --python",
+    "factory/run/commission.py": "records the option --python",
+    "factory/workbench/pool.py": "names the option --python",
+    "factory/batch/graph_rendering.py": "draws a graph, which has nodes",
+    "factory/proposal/block_header.py": "knows the words that models write at code fences",
+    "factory/proposal/files_format.py": "shows models an example of a reply",
+    "factory/proposal/instructions.py": "shows models an example of a reply",
+}
+# Of these, the ones that ask Python's folder directly.
+MAY_IMPORT: Final = frozenset(
+    {
+        "factory/dependencies",
+        "factory/judging/environment.py",
+        "factory/judging/failure",
+        "factory/judging/surroundings.py",
+    }
+)
+_EXAMPLES: Final = frozenset({"_GOOD", "_BAD", "_example"})
+
+
+def words_in(tree: ast.Module) -> Iterator[str]:
+    """Yield the words of languages in the strings of a module; docstrings and examples are left out.
+
+    The examples of a rule have to be in some language.
+    """
+    left_out = {id(each) for part in _texts_for_people(tree) for each in ast.walk(part)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found = _WORD.search(node.value)
+            if id(node) not in left_out and (found or node.value in _WHOLE):
+                yield f"line {node.lineno}: {found[0] if found else node.value}"
+
+
+def _texts_for_people(tree: ast.Module) -> Iterator[ast.AST]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant()):
+                yield node
+            case ast.Call(func=ast.Name(id="Rule" | "RuleText")):
+                yield node
+            case ast.Assign(targets=[ast.Name(id=name)]) if name in _EXAMPLES:
+                yield node
+            case ast.AnnAssign(target=ast.Name(id=name)) if name in _EXAMPLES:
+                yield node
+            case ast.FunctionDef(name=name) if name in _EXAMPLES:
+                yield node
+            case _:
+                pass
+
+
+def imports_in(tree: ast.Module) -> Iterator[str]:
+    """Yield the modules of single languages that a module imports, wherever in its code."""
+    folders = {each.outliner.__module__.rpartition(".")[0] for each in LANGUAGES}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            if any(f"{node.module}.".startswith(f"{each}.") for each in folders):
+                yield f"line {node.lineno}: {node.module}"
+
+
+def _modules(*floors: str) -> Iterator[tuple[str, ast.Module]]:
+    for floor in floors:
+        for path in sorted((ROOT / floor).rglob("*.py")):
+            yield str(path.relative_to(ROOT)), ast.parse(path.read_text("utf-8"))
+
+
+def _owner(path: str, listed: Mapping[str, str] | frozenset[str]) -> str:
+    """Return the entry that allows a file; empty where none does."""
+    return next((each for each in listed if f"{path}/".startswith(f"{each}/")), "")
+
+
+def test_no_planner_or_factory_code_names_a_language_a_suffix_or_a_tool() -> None:
+    named = [
+        f"{path} {word}"
+        for path, tree in _modules(*FLOORS)
+        if not _owner(path, ALLOWED)
+        for word in words_in(tree)
+    ]
+    assert named == [], "ask shared.languages.registry, which knows every language"
+
+
+def test_no_code_outside_the_seam_imports_the_folder_of_one_language() -> None:
+    importing = [
+        f"{path} {module}"
+        for path, tree in _modules(*FLOORS, "llmch")
+        if not _owner(path, MAY_IMPORT)
+        for module in imports_in(tree)
+    ]
+    assert importing == []
+
+
+def test_every_exception_is_needed() -> None:
+    found = {_owner(path, ALLOWED) for path, tree in _modules(*FLOORS) if any(words_in(tree))}
+    asking = {_owner(path, MAY_IMPORT) for path, tree in _modules(*FLOORS) if any(imports_in(tree))}
+    assert (found - {""}, asking - {""}) == (set(ALLOWED), set(MAY_IMPORT))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "path.endswith('.py')",
+        "program == 'go'",
+        "f'{stem}/__init__.py'",
+        "language.name == 'Python'",
+        "run(['cargo', 'test'])",
+    ],
+)
+def test_a_word_of_a_language_is_found(code: str) -> None:
+    assert list(words_in(ast.parse(code)))
+
+
+@pytest.mark.parametrize(
+    "code", ["'''Reads Python.'''", "Rule('E1', bad='python -c x')", "'gone'", "'a pytester'"]
+)
+def test_prose_and_examples_are_no_knowledge_of_a_language(code: str) -> None:
+    assert not list(words_in(ast.parse(code)))
