@@ -7,6 +7,7 @@ from typing import Final
 from shared.languages.base import Language
 from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.ecmascript.commands.reader import NodeCommands
+from shared.languages.ecmascript.conformance.contracts import EcmaConformance
 from shared.languages.ecmascript.plans import EcmaPlans
 from shared.languages.javascript.packages import NodePackages
 
@@ -31,6 +32,7 @@ class JavaScriptOutlines:
 JAVASCRIPT: Final = Language(
     JavaScriptOutlines(),
     commands=NodeCommands(),
+    conformance=EcmaConformance(JavaScriptOutlines.outlined),
     plans=EcmaPlans(JavaScriptOutlines.name, JavaScriptOutlines.outlined, reads_commands=True),
     packages=NodePackages(),
 )

@@ -6,6 +6,7 @@ from typing import Final
 
 from shared.languages.base import Language
 from shared.languages.capabilities.outlines import DEFINITION
+from shared.languages.ecmascript.conformance.contracts import EcmaConformance
 from shared.languages.ecmascript.plans import EcmaPlans
 
 
@@ -28,5 +29,6 @@ class TypeScriptOutlines:
 
 TYPESCRIPT: Final = Language(
     TypeScriptOutlines(),
+    conformance=EcmaConformance(TypeScriptOutlines.outlined),
     plans=EcmaPlans(TypeScriptOutlines.name, TypeScriptOutlines.outlined, reads_commands=False),
 )

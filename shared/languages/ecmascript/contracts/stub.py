@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MAX_STUB: Final = 256 * 1024  # bytes, as for the stubs of a whole plan
 DEFAULT: Final = "default"
 _CLASSES: Final = frozenset({"class_declaration", "abstract_class_declaration", "class"})
-_WITH_MEMBERS: Final = frozenset({*_CLASSES, "interface_declaration"})
+WITH_MEMBERS: Final = frozenset({*_CLASSES, "interface_declaration"})
 _WRAPPERS: Final = frozenset({"export_statement", "ambient_declaration"})
 _UNSAID: Final = frozenset(
     {"export", "declare", "default", "public", ";", ",", "comment", "async", "function", "const",
@@ -84,8 +84,8 @@ def parse_stub(path: str, text: str) -> Stub | StubFault:
         declared[each.name] = replace(known or each, forms=forms)
     classes = {
         text_of(node.child_by_field_name("name")): _has_heritage(node)
-        for node, _ in _statements(root)
-        if node.type in _WITH_MEMBERS
+        for node, _ in statements(root)
+        if node.type in WITH_MEMBERS
     }
     exports = any(each.type == "export_statement" for each in root.named_children)
     return Stub(path, text, declared, classes, frozenset(_imported(root)), exports)
@@ -111,9 +111,11 @@ def _imported(root: Node) -> Iterator[str]:
                         yield text_of(alias)
 
 
-def _statements(root: Node) -> Iterator[tuple[Node, bool]]:
+def statements(root: Node) -> Iterator[tuple[Node, bool]]:
     """Yield the declarations at the top, each with whether it is the default export."""
     for each in root.named_children:
+        if each.type == "comment":
+            continue
         node, is_default = each, False
         while node.type in _WRAPPERS:
             is_default |= any(part.type == "default" for part in node.children)
@@ -127,7 +129,7 @@ def _statements(root: Node) -> Iterator[tuple[Node, bool]]:
 
 
 def _declarations(root: Node) -> Iterator[Declaration]:
-    for node, is_default in _statements(root):
+    for node, is_default in statements(root):
         if node.type in {"lexical_declaration", "variable_declaration"}:
             for each in node.named_children:
                 if each.type == "variable_declarator":
@@ -135,10 +137,10 @@ def _declarations(root: Node) -> Iterator[Declaration]:
             continue
         name = text_of(node.child_by_field_name("name"))
         if is_default:
-            yield _declaration(DEFAULT, node, has_body=not name or node.type not in _WITH_MEMBERS)
+            yield _declaration(DEFAULT, node, has_body=not name or node.type not in WITH_MEMBERS)
         if not name:
             continue
-        members = node.type in _WITH_MEMBERS
+        members = node.type in WITH_MEMBERS
         yield _declaration(name, node, has_body=not members)
         if members:
             yield from _members(name, node.child_by_field_name("body"))

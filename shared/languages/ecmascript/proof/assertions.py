@@ -30,7 +30,6 @@ _TYPE_TEST = re.compile(
     r"^!*\(?typeof [^=!]+ ?(?:===?|!==?) ?['\"](?:function|object|undefined)['\"]\)?$"
 )
 _CONSTANTS: Final = frozenset({"true", "false", "number", "string", "null", "undefined"})
-_MAX_ABOVE: Final = 40
 
 
 def weakness_of_code(root: Node) -> Weakness | None:
@@ -45,12 +44,11 @@ def weakness_of_code(root: Node) -> Weakness | None:
         if called <= _PRINTS | _LOADS:
             return Weakness("W230", "only imports or prints")
         return Weakness("W231", "calls without asserting anything of the result")
-    if all(_is_swallowed(each) for each in (*failing, *asserting)):
+    if _all_swallowed(root):
         return Weakness("W232", "swallows the failure of its own assertions")
     if failing or not asserting:
         return None
-    outermost = [each for each in asserting if not _is_inside(each, asserting)]
-    return weakness_of_assertions(outermost)
+    return weakness_of_assertions(_outermost(asserting))
 
 
 def weakness_of_assertions(assertions: list[Node]) -> Weakness | None:
@@ -64,8 +62,7 @@ def weakness_of_assertions(assertions: list[Node]) -> Weakness | None:
 
 def assertions_in(root: Node) -> list[Node]:
     """Return the outermost calls below a node that may fail where a result is wrong."""
-    found = [each for each in walk(root) if each.type == "call_expression" and _asserts(each)]
-    return [each for each in found if not _is_inside(each, found)]
+    return _outermost([e for e in walk(root) if e.type == "call_expression" and _asserts(e)])
 
 
 def can_fail(root: Node) -> bool:
@@ -95,26 +92,35 @@ def _called(node: Node) -> str:
     return _REQUIRED_ASSERT.sub("assert", text_of(node.child_by_field_name(field)))
 
 
-def _is_inside(node: Node, others: list[Node]) -> bool:
-    ids = {each.id for each in others}
-    above = node.parent
-    while above is not None:
-        if above.id in ids:
-            return True
-        above = above.parent
-    return False
+def _outermost(nodes: list[Node]) -> list[Node]:
+    """Return those nodes that are not within another one; `nodes` are in the order of the text."""
+    found: list[Node] = []
+    for each in nodes:
+        if not found or each.start_byte >= found[-1].end_byte:
+            found.append(each)
+    return found
 
 
-def _is_swallowed(node: Node) -> bool:
-    """Say whether a `catch` around the node drops its failure."""
-    inner, above = node, node.parent
-    while above is not None:
-        if above.type == "try_statement":
-            body, handler = (above.child_by_field_name(name) for name in ("body", "handler"))
-            if body is not None and body.id == inner.id and handler is not None:
-                return not any(_can_fail(each) or _asserts(each) for each in walk(handler))
-        inner, above = above, above.parent
-    return False
+def _all_swallowed(root: Node) -> bool:
+    """Say whether a `catch` drops the failure of every place that can fail."""
+    waiting = [(root, False)]
+    while waiting:
+        node, is_caught = waiting.pop()
+        if not is_caught and (_can_fail(node) or _asserts(node)):
+            return False
+        body = _caught_body(node)
+        waiting += [(each, is_caught or each.id == body) for each in node.children]
+    return True
+
+
+def _caught_body(node: Node) -> int | None:
+    """Return the block whose failures a `try` drops, by its id."""
+    if node.type != "try_statement":
+        return None
+    body, handler = (node.child_by_field_name(name) for name in ("body", "handler"))
+    if body is None or handler is None or can_fail(handler):
+        return None
+    return body.id
 
 
 def _given(call: Node) -> list[Node]:

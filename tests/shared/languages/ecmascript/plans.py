@@ -55,7 +55,9 @@ class Runner:
 def chain(orders: Sequence[Mapping[str, Any]], repo: Mapping[str, str] | None = None) -> Chain:
     """Return the chain of these orders, whose files are projected as the planner does."""
     sources = dict(repo or {})
-    written: list[Any] = [{"id": f"WO-{n:02d}", **_with_files(each)} for n, each in enumerate(orders, 1)]
+    written: list[Any] = [
+        {"id": f"WO-{n:02d}", **_with_files(each)} for n, each in enumerate(orders, 1)
+    ]
     drafts = parse_plan({"work_orders": written}).drafts
     read = []
     for draft, raw in zip(drafts, written, strict=True):

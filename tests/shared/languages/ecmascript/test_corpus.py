@@ -5,6 +5,7 @@ All cases of a project stand in one order, so that the compiler is asked once fo
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -117,9 +118,9 @@ def test_recall_and_false_alarms_are_printed(capsys: pytest.CaptureFixture[str])
     )
     alarms = sum(e.code.startswith("E") for n in range(len(right)) for e in _faults("right", n))
     with capsys.disabled():
-        print(
+        sys.stdout.write(
             f"\nJavaScript and TypeScript: {caught} of {len(wrong)} wrong cases found, "
-            f"{alarms} false errors in {len(right)} right cases"
+            f"{alarms} false errors in {len(right)} right cases\n"
         )
 
     assert caught >= 0.95 * len(wrong)
