@@ -12,6 +12,7 @@ from planner.run import PlanResult, run_plan
 from shared.events.event import Emit
 from shared.events.messages import Noted
 from shared.files.atomic_io import make_folder, write_json
+from shared.languages.capabilities.tools import ToolRunner
 from shared.llm.stack import ModelSource
 from shared.plan_folder.names import MANIFEST_NAME
 from shared.work_order.hashing import canonical_json, sha256_bytes
@@ -29,7 +30,13 @@ class BuildPlan:
     result: PlanResult | None = None
 
 
-def plan_once(options: PlanOptions, common_dir: Path, source: ModelSource, emit: Emit) -> BuildPlan:
+def plan_once(
+    options: PlanOptions,
+    common_dir: Path,
+    source: ModelSource,
+    emit: Emit,
+    runner: ToolRunner | None = None,
+) -> BuildPlan:
     """Return the plan for these inputs: the one this repo was built from before, else a new one.
 
     `common_dir` is the repo's git folder, which keeps the list of plans. `plan_identity` says
@@ -40,7 +47,7 @@ def plan_once(options: PlanOptions, common_dir: Path, source: ModelSource, emit:
     if known is not None:
         emit(Noted(f"continuing with the plan in {known}"))
         return BuildPlan(known)
-    result = run_plan(options, source, emit)
+    result = run_plan(options, source, emit, runner)
     if result.output_dir is not None:
         make_folder(_path(common_dir).parent)
         plans = {**_read(_path(common_dir)), identity: str(result.output_dir)}

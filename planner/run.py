@@ -28,7 +28,7 @@ from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events.event import Emit
 from shared.events.plans import PlanEnded, PlanStarted
 from shared.files.atomic_io import make_folder
-from shared.languages.capabilities.tools import Tools
+from shared.languages.capabilities.tools import ToolRunner, Tools
 from shared.llm.client import LlmClient
 from shared.llm.cost.usage import Tally, usage_counted, usage_document
 from shared.llm.stack import ModelSource, open_model
@@ -54,7 +54,9 @@ class PlanResult:
     """The error that ends the command where the model's last reply could not even be judged."""
 
 
-def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResult:
+def run_plan(
+    options: PlanOptions, source: ModelSource, emit: Emit, runner: ToolRunner | None = None
+) -> PlanResult:
     """Compile the spec and return the outcome.
 
     Raises `InvalidInput` before any model call where an input or the export cannot be used, and
@@ -69,7 +71,7 @@ def run_plan(options: PlanOptions, source: ModelSource, emit: Emit) -> PlanResul
         open_model(source, folder.path, recording.emit) as model,
     ):
         recording.emit(PlanStarted(str(options.spec), folder.run_id, options.max_attempts))
-        attempts = _compile(options, inputs, model.client, recording)
+        attempts = _compile(options, inputs, model.client, recording, runner)
         outcome = chosen(attempts)
         assert outcome is not None, "at least one attempt is made"
         manifest = _manifest(outcome, inputs, folder.run_id)
@@ -109,12 +111,16 @@ def plan_document(result: PlanResult) -> dict[str, Any]:
 
 
 def _compile(
-    options: PlanOptions, inputs: CompileInputs, client: LlmClient, recording: Recording
+    options: PlanOptions,
+    inputs: CompileInputs,
+    client: LlmClient,
+    recording: Recording,
+    runner: ToolRunner | None,
 ) -> Sequence[Judged]:
     """Return all attempts. The run's folder records how they ended, also where an error did."""
     folder = recording.folder.path
     record = CompileRecord(make_folder(folder / "compile"), recording.emit)
-    with summarised(folder, settings_document(options)) as attempts, Tools() as tools:
+    with summarised(folder, settings_document(options)) as attempts, Tools(runner) as tools:
 
         def judge_plan(plan: Plan) -> Report:
             repo = inputs.repo

@@ -61,9 +61,9 @@ _EXAMPLES: Final = frozenset({"_GOOD", "_BAD", "_example"})
 
 
 def words_in(tree: ast.Module) -> Iterator[str]:
-    """Yield the words of languages in the strings of a module; docstrings and examples are left out.
+    """Yield the words of languages in the strings of a module.
 
-    The examples of a rule have to be in some language.
+    Docstrings are left out, and so are the examples of rules, which have to be in some language.
     """
     left_out = {id(each) for part in _texts_for_people(tree) for each in ast.walk(part)}
     for node in ast.walk(tree):
@@ -94,9 +94,9 @@ def imports_in(tree: ast.Module) -> Iterator[str]:
     """Yield the modules of single languages that a module imports, wherever in its code."""
     folders = {each.outliner.__module__.rpartition(".")[0] for each in LANGUAGES}
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module is not None:
-            if any(f"{node.module}.".startswith(f"{each}.") for each in folders):
-                yield f"line {node.lineno}: {node.module}"
+        module = node.module if isinstance(node, ast.ImportFrom) else None
+        if any(f"{module}.".startswith(f"{each}.") for each in folders):
+            yield f"line {getattr(node, 'lineno', 0)}: {module}"
 
 
 def _modules(*floors: str) -> Iterator[tuple[str, ast.Module]]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
+from factory.workbench.tool_runner import SandboxRunner
 from shared.languages.capabilities.checking import CheckerFailed, CheckerProcess, Diagnostic
 from shared.languages.capabilities.conformance import Conformance
 from shared.languages.capabilities.tools import Tools
 from shared.languages.registry import language_of
+from shared.settings.sandbox import SandboxSettings
 
 _LOOK_EVERY_SECONDS: Final = 0.05
 
@@ -60,9 +63,12 @@ class WarmChecker:
             self._lock.release()
 
 
-def warm_tools() -> Tools:
-    """Return what judges the code of all languages, for several threads. Nothing starts yet."""
-    return Tools(keep=WarmChecker)
+def warm_tools(settings: SandboxSettings, checkout: Path) -> Tools:
+    """Return what judges the code of all languages, for several threads. Nothing starts yet.
+
+    Tools run in the sandbox of `settings`, and none is taken from the folder `checkout`.
+    """
+    return Tools(SandboxRunner(settings, checkout), keep=WarmChecker)
 
 
 def warm_up(tools: Tools, paths: Iterable[str]) -> None:

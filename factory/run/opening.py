@@ -30,7 +30,7 @@ def open_session(parts: RunParts, target: TargetBranch, terms: CommitTerms) -> I
     _import_ahead()
     options, repo, folder, emit = parts.options, parts.repo, parts.folder, parts.emit
     pool = WorkbenchPool(options, repo, parts.journal, folder.run_id, emit)
-    tools, known = warm_tools(), KnownCommits()
+    tools, known = warm_tools(options.settings.sandbox, repo.tree), KnownCommits()
     try:
         pool.prepare(target.tip)
         yield Session(

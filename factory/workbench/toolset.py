@@ -63,6 +63,18 @@ def toolchains_for(
     return with_named(find_toolchains(checkout, text_of), settings.path)
 
 
+def seed_of_tests(program: str, toolchains: Toolchains) -> Path | None:
+    """Return what the cache of `program` begins with where it compiles tests; `None` if nothing."""
+    go = shutil.which("go", path=toolchains.search_path(SYSTEM_PATH)) if program == "go" else None
+    if go is None:
+        return None
+    try:
+        path = toolchains.search_path(SYSTEM_PATH)
+        return go_seed(Path(go), path, frozenset({"testing"}), seeds_root())
+    except (CommandFailed, OSError):
+        return None  # the first question then takes longer
+
+
 def _no_text(path: str) -> None:
     return None
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from shared.errors import InvalidInput, ModelUnavailable
 from shared.events.event import Emit
 from shared.events.messages import Warned
+from shared.languages.capabilities.tools import ToolRunner
 from shared.llm.client import LlmClient, Role
 from shared.llm.cost.bounds import Budget
 from shared.llm.cost.budget import ModelTables
@@ -133,3 +134,14 @@ def live_source(
         budget=Budget(settings.max_tokens, settings.max_cost),
         tables=ModelTables(settings.prices, settings.windows),
     )
+
+
+def tool_runner(settings: Settings, repo: Path | None) -> ToolRunner:
+    """Return what runs the compilers that judge a plan, in the sandbox of the settings.
+
+    Nothing is opened before the first question. `repo` is the checkout, from which no tool is
+    taken.
+    """
+    from factory.workbench.tool_runner import SandboxRunner
+
+    return SandboxRunner(settings.sandbox, repo)

@@ -42,6 +42,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         planning_source,
         reviews_plan,
         settings_for,
+        tool_runner,
     )
     from planner.known_plans import known_plan, plan_once
     from planner.spec.read import read_spec
@@ -63,6 +64,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         place.common_dir,
         replace(planner_source, purse=purse),
         console,
+        tool_runner(settings, args.repo),
     )
     if plan.folder is None:
         assert plan.result is not None, "a plan that is not on file was just asked for"

@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Judge the plan. The exit code is 0 where no error is left, and 2 where one is."""
-    from llmch.entry.wiring import settings_for
+    from llmch.entry.wiring import settings_for, tool_runner
     from planner.cli import allowed_by
     from planner.judging.validation import judge
     from planner.plan.folder import read_plan_folder
@@ -75,7 +75,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     allowed = allowed_by(settings)
     tree = open_tree(repo, args.branch, settings.verify, console) if repo else NO_TREE
     files, verification = tree.files.paths, tree.verification
-    with Tools() as tools:
+    with Tools(tool_runner(settings, repo)) as tools:
 
         def report(plan: Plan) -> Report:
             return judge(

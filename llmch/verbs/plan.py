@@ -24,7 +24,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Compile the spec. The exit code is 0 for a valid plan, and 2 where E-codes are left."""
     from factory.run.plan_forecast import forecast_plan
-    from llmch.entry.wiring import inputs_first, planning_source, reviews_plan, settings_for
+    from llmch.entry.wiring import (
+        inputs_first,
+        planning_source,
+        reviews_plan,
+        settings_for,
+        tool_runner,
+    )
     from planner.run import run_plan
     from planner.spec.read import read_spec
 
@@ -33,7 +39,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     review = reviews_plan(args)
     with inputs_first(lambda: read_spec(args.spec)):
         source = planning_source(args, settings, review=review)
-    result = run_plan(plan_options(args, settings, repo, review=review), source, console)
+    options, runner = plan_options(args, settings, repo, review=review), tool_runner(settings, repo)
+    result = run_plan(options, source, console, runner)
     if args.print_summary:
         summary = (result.run_dir / "compile_summary.json").read_text("utf-8").rstrip()
         console.say(Paragraph((summary,)))

@@ -100,14 +100,17 @@ W222 = Rule(
 
 W224 = Rule(
     "W224",
-    "file of the repo that cannot be read as Python",
-    why="The file's declarations are unknown, so commands that use the file are not judged.",
+    "code that could not be judged",
+    why=(
+        "What a file of the repo declares is unknown where the file cannot be read, and nothing "
+        "is known of code whose compiler is missing. What uses such code is not judged."
+    ),
     bad=r"""{"repo": {"old.py": "def broken(:"},
  "acceptance_commands": ["python -c \"from old import broken; assert broken() == 1\""]}""",
     good=r"""{"repo": {"old.py": "def fixed(): return 1"},
  "acceptance_commands": ["python -c \"from old import fixed; assert fixed() == 1\""]}""",
     remedy=(
-        "Fix the file's syntax; the plan itself may be fine. Files are read in the syntax of "
-        "Python 3.11, whatever runs them."
+        "Fix the file's syntax, or install what the message names; the plan itself may be fine. "
+        "Files of Python are read in the syntax of Python 3.11, whatever runs them."
     ),
 )

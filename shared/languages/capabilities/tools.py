@@ -30,10 +30,13 @@ class ToolRunner(Protocol):
     def run(self, files: Mapping[str, str], argv: Sequence[str], *, seconds: float) -> ToolResult:
         """Run `argv` in a folder that holds `files`, texts by path, and return how it ended.
 
-        The tool has no network. It may read and write the folder, which is gone afterwards, and a
-        build cache that lasts as long as the runner. Raises `ToolMissing` where the program of
-        `argv` is not installed.
+        The tool has no network. It may write to the folder; only the folder `target` in it, and the
+        tool's own build cache, last as long as the runner. Raises `ToolMissing` where the program
+        of `argv` is not installed, or cannot be run.
         """
+
+    def close(self) -> None:
+        """Remove what the runs left."""
 
 
 def _as_it_is(open_checker: Callable[[], CheckerProcess]) -> CheckerProcess:
@@ -90,9 +93,11 @@ class Tools:
         return language in self._checkers and self._checkers[language].is_running
 
     def close(self) -> None:
-        """End all checkers for good."""
+        """End all checkers and the runner for good."""
         with self._lock:
             self._closed = True
             checkers = tuple(self._checkers.values())
         for each in checkers:
             each.close()
+        if self.runner is not None:
+            self.runner.close()
