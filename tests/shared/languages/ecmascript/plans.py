@@ -51,6 +51,9 @@ class Runner:
                 raise ToolMissing(str(error)) from None
         return ToolResult(done.returncode, done.stdout, done.stderr)
 
+    def close(self) -> None:
+        """Do nothing: each run removes its folder."""
+
 
 def chain(orders: Sequence[Mapping[str, Any]], repo: Mapping[str, str] | None = None) -> Chain:
     """Return the chain of these orders, whose files are projected as the planner does."""
