@@ -115,7 +115,7 @@ def _follows(name: str, stub: Stub, faulty: Collection[str]) -> bool:
     shown = declared.shown if declared is not None else ""
     for other in faulty:
         of, _, part = other.partition(".")
-        if part and other != name and re.search(rf"\b{of}\b", shown):
+        if part and name not in {other, of} and re.search(rf"\b{of}\b", shown):
             mentioned = stub.declared.get(other)
             if mentioned is not None and not re.search(rf"\b{of}\b", mentioned.shown):
                 return True
