@@ -31,7 +31,7 @@ from shared.languages.ecmascript.files import (
 from shared.languages.ecmascript.judging.judge import judge_questions, undefined_in_stubs
 from shared.languages.ecmascript.judging.pinned import PinnedCompiler
 from shared.languages.ecmascript.needs import needs_of_runs, needs_of_text
-from shared.languages.ecmascript.proof.commands import weakness_of_runs
+from shared.languages.ecmascript.weakness import weakness_of_runs
 from shared.languages.ecmascript.syntax import find_fault, tree_of
 from shared.languages.fault_words import (
     at_place,

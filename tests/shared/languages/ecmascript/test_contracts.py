@@ -113,7 +113,7 @@ def test_a_later_stub_passes_on_what_earlier_stubs_and_sources_have() -> None:
 
     assert len(found) == 2
     assert "E211 line 5, column 27: Property 'three' does not exist on type 'A'." in found[0]
-    assert found[1].startswith("E212 line 5, column 47: Expected 1 arguments, but got 2.")
+    assert found[1].startswith("E212 line 5, column 45: Expected 1 arguments, but got 2.")
 
 
 @needs_tsc
