@@ -36,6 +36,8 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "although `allowed_files` has them",
         "acceptance_commands": "lists commands that must exit with 0 after the order; "
         "no shell runs them",
+        "acceptance_files": "brings tests that the planner wrote: they are put in place before the "
+        "commands run, shown to the model, compared afterwards, and committed with the order",
         "regression": "repeats the acceptance commands that are meant to pass before the order too",
         "context_files": "lists files that the model is shown, beside those it may write",
         "depends_on": "lists earlier orders that this one needs, "
@@ -60,6 +62,12 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
     "Interface": {
         "path": "names a Python file of `allowed_files`",
         "stub": "holds the text of a `.pyi` file: the names that the order adds or changes",
+    },
+    "AcceptanceFile": {
+        "path": "names a new file that the order may not write, or an acceptance file of an "
+        "earlier order, which is replaced",
+        "content": "holds the whole text: UTF-8 with LF line ends, 16 KB at most; a command of "
+        "the order has to run it",
     },
     "Provenance": {
         "planner_run_id": "names the run of `llmch plan`",

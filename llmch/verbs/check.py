@@ -20,24 +20,37 @@ if TYPE_CHECKING:
     from planner.judging.validation import Report
     from planner.plan.plan import Plan
     from planner.repair.repair import Mended
+    from shared.work_order.coverage import CoveredRequirement
 
 
 @dataclass(frozen=True, slots=True)
 class CheckDocument:
-    """Represent the answer of `check`: the report on a plan, and the fixes made."""
+    """Represent the answer of `check`: the report on a plan, the fixes, and the requirements."""
 
     outcome: Mended
 
     def to_json(self) -> object:
-        """Return the report and the fixes as plain values."""
+        """Return the report, the fixes and the requirements as plain values."""
         fixes = [each.to_json() for each in self.outcome.fixes]
-        return {**self.outcome.report.to_json(), "fixes": fixes}
+        asserted = [{"id": each.id, "asserted_by": each.asserted_by} for each in self.requirements]
+        report = self.outcome.report.to_json()
+        return {**report, "fixes": fixes, "requirements": asserted}
+
+    @property
+    def requirements(self) -> tuple[CoveredRequirement, ...]:
+        """Return the plan's requirements, each with the orders that carry it out."""
+        from planner.judging.requirement_coverage import coverage_of_plan
+
+        return coverage_of_plan(self.outcome.plan)
 
     def blocks(self) -> Iterator[Block]:
-        """Return the fixes, the findings and the verdict."""
+        """Return the fixes, the findings, what asserts each requirement, and the verdict."""
+        from llmch.answers.coverage import render_assertions
+
         report, fixes = self.outcome.report, self.outcome.fixes
         yield Remark(tuple(f"fixed {each.render()}" for each in fixes))
         yield from rule_findings(report)
+        yield Remark(render_assertions(self.requirements))
         counts = [
             count(len(self.outcome.plan.drafts), "work order"),
             count(len(report.errors), "error"),

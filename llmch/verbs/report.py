@@ -36,11 +36,13 @@ class CoverageDocument:
 
     def blocks(self) -> Iterator[Block]:
         """Return each requirement with its orders, and the number of covered ones."""
-        from llmch.answers.coverage import render_coverage
+        from llmch.answers.coverage import render_asserted, render_coverage
 
         yield Paragraph(tuple(render_coverage(self.rows)))
         covered = sum(1 for each in self.rows if each.orders)
         text = f"{covered} of {count(len(self.rows), 'requirement')} covered"
+        if any(each.asserted_by for each in self.rows):
+            text += f", {render_asserted(self.rows)}"
         yield Remark((text if self.rows else _NONE,))
 
 
@@ -56,14 +58,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Print the report. The exit code is 0, even where requirements are not covered."""
     from factory.record.requirement_commits import coverage_of_repo, landed_commits
-    from planner.plan.requirement_coverage import coverage_of_plan, no_commits
+    from planner.judging.requirement_coverage import coverage_of_folder, no_commits
     from planner.repo.tracked import open_repo
     from shared.plan_folder.names import holds_plan
 
     if holds_plan(args.coverage):
         repo = repo_meant(args, console, "no commits are shown")
         commits_of = landed_commits(open_repo(repo)).of if repo else no_commits
-        rows = coverage_of_plan(args.coverage, commits_of)
+        rows = coverage_of_folder(args.coverage, commits_of)
     else:
         rows = coverage_of_repo(open_repo(args.coverage))
     return Outcome(CoverageDocument(rows))

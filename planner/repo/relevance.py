@@ -7,7 +7,6 @@ where not all of them fit.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 
 # The weight of a shared stem in the file's own name, in its definitions, and in its folders.
@@ -47,7 +46,7 @@ def path_score(path: str, wanted: frozenset[str]) -> int:
 
 def definition_score(source: str, wanted: frozenset[str], definition: re.Pattern[str]) -> int:
     """Return how much the names that `definition` finds in `source` share with `wanted`."""
-    names: Iterable[str] = set(definition.findall(source))
+    names = {found[1] for found in definition.finditer(source)}
     return DEFINITION_WEIGHT * len(frozenset().union(*(_stems_of(each) for each in names)) & wanted)
 
 

@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Asserted(StrEnum):
+    """Name what of an order asserts a requirement: a test of the plan, a command, or nothing."""
+
+    TEST = "test"
+    COMMAND = "command"
+    NOTHING = "nothing"
+
+    def describe(self) -> str:
+        """Return what can follow the id of a requirement or of an order."""
+        match self:
+            case Asserted.TEST:
+                return "asserted by a test of the plan"
+            case Asserted.COMMAND:
+                return "asserted by a command"
+            case Asserted.NOTHING:
+                return "mentioned only: no test of the plan and no command asserts it"
 
 
 @dataclass(frozen=True, slots=True)
 class CoveringOrder:
-    """Describe an order that carries out a requirement: its acceptance commands and its commits."""
+    """Describe an order that carries out a requirement: its acceptance commands and its commits.
+
+    `asserted_by` is `None` where the order itself is not known, but only its commits.
+    """
 
     id: str
     title: str
     commands: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
+    asserted_by: Asserted | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +46,9 @@ class CoveredRequirement:
     text: str = ""
     line: int | None = None
     orders: tuple[CoveringOrder, ...] = ()
+
+    @property
+    def asserted_by(self) -> Asserted | None:
+        """Return the strongest assertion of any order; `None` where no order of it is known."""
+        known = {each.asserted_by for each in self.orders}
+        return next((each for each in Asserted if each in known), None)

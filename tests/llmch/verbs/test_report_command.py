@@ -57,6 +57,34 @@ def test_a_landed_order_is_found_by_its_trailer(
     assert f"commit {tip[:10]}" in alone.out
 
 
+def test_a_requirement_that_nothing_asserts_is_told_from_one_that_a_test_asserts(
+    say: Say, tmp_path: Path
+) -> None:
+    test = {"path": "test_hello.py", "content": "def test_hello():\n    assert 1 == 1\n"}
+    orders = [
+        order(1, covers=["R1"]),
+        order(2, covers=["R2"], acceptance_files=[test], acceptance_commands=["pytest -q"]),
+        order(3, covers=["R1", "R3"], acceptance_commands=["grep -q hello hello.txt"]),
+    ]
+    folder = write_plan(tmp_path / "plan", {**manifest(orders), "requirements": REQUIREMENTS})
+    rows = say("report", "--coverage", folder, "--json").document["requirements"]
+    assert [(each["id"], each["asserted_by"]) for each in rows] == [
+        ("R1", "command"), ("R2", "test"), ("R3", "command"),
+    ]  # fmt: skip
+    assert [each["asserted_by"] for each in rows[0]["orders"]] == ["nothing", "command"]
+    shown = say("report", "--coverage", folder).out
+    assert "        mentioned only: no test of the plan and no command asserts it\n" in shown
+    assert "1 asserted by a test of the plan, 2 by a command, 0 mentioned only" in shown
+    checked = say("check", folder)
+    assert "R1: asserted by a command (WO-01, WO-03)" in checked.out + checked.err
+    assert "R2: asserted by a test of the plan (WO-02)" in checked.out + checked.err
+    assert say("check", folder, "--json").document["requirements"] == [
+        {"id": "R1", "asserted_by": "command"},
+        {"id": "R2", "asserted_by": "test"},
+        {"id": "R3", "asserted_by": "command"},
+    ]
+
+
 def test_another_plans_order_of_the_same_id_does_not_count(
     say: Say, plan_folder: Path, factory: Factory
 ) -> None:

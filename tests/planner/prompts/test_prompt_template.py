@@ -296,6 +296,8 @@ def test_the_commands_of_the_example_pass_on_code_that_does_what_it_says(tmp_pat
         for path in order["allowed_files"]:
             (tmp_path / path).parent.mkdir(exist_ok=True)
             (tmp_path / path).write_text(EXAMPLE_FILES[path])
+        for file in order["acceptance_files"]:
+            (tmp_path / file["path"]).write_text(file["content"])
         for command in ["bash scripts/verify.sh", *order["acceptance_commands"]]:
             done = subprocess.run(
                 shlex.split(command), cwd=tmp_path, env=environment, capture_output=True, text=True

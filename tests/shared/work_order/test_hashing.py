@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shared.work_order.hashing import (
     EMPTY_SHA256,
@@ -12,7 +15,13 @@ from shared.work_order.hashing import (
     order_key,
     sha256_bytes,
 )
-from shared.work_order.schemas import Interface, Provenance, WorkOrder
+from shared.work_order.schemas import (
+    AcceptanceFile,
+    Interface,
+    Provenance,
+    WorkOrder,
+    parse_document,
+)
 
 ORDER = WorkOrder(
     id="WO-01",
@@ -65,6 +74,44 @@ def test_interfaces_are_work_and_an_order_without_them_keeps_its_key() -> None:
     declaring = Interface(path="a.py", stub="x: int")
     assert order_key(ORDER.model_copy(update={"interfaces": (declaring,)})) != key
     assert order_key(ORDER.model_copy(update={"changes": ("x",)})) != key
+
+
+PARSED = st.builds(
+    WorkOrder,
+    id=st.just("WO-01"),
+    title=st.text(max_size=10),
+    intent=st.text(max_size=10),
+    allowed_files=st.just(("a.py",)),
+    forbidden=st.just(()),
+    context_files=st.just(()),
+    acceptance_commands=st.lists(st.text(max_size=10), min_size=1, max_size=3).map(tuple),
+    regression=st.lists(st.text(max_size=5), max_size=2).map(tuple),
+    changes=st.lists(st.text(max_size=5), max_size=2).map(tuple),
+    notes=st.none() | st.text(max_size=10),
+)
+
+
+@given(PARSED)
+def test_an_order_without_tests_of_the_plan_has_the_key_that_it_had_before(
+    order: WorkOrder,
+) -> None:
+    """The document is as a version without the field would write it: the key is not there."""
+    document = order.model_dump(mode="json", exclude={"provenance", "verify_exempt"})
+    assert "acceptance_files" not in document
+    before = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert order_key(order) == hashlib.sha256(before.encode()).hexdigest()
+    empty = parse_document(WorkOrder, {**document, "acceptance_files": []})
+    assert order_key(empty) == order_key(order)
+
+
+@given(PARSED, st.text("abc\n", min_size=1).filter(str.strip))
+def test_the_tests_of_the_plan_are_work(order: WorkOrder, text: str) -> None:
+    def with_test(content: str) -> WorkOrder:
+        file = AcceptanceFile(path="test_a.py", content=content)
+        return order.model_copy(update={"acceptance_files": (file,)})
+
+    keys = {order_key(order), order_key(with_test(text)), order_key(with_test(f"{text}#"))}
+    assert len(keys) == 3
 
 
 def test_two_runs_with_equal_content_have_the_same_manifest_hash() -> None:

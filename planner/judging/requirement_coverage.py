@@ -1,10 +1,11 @@
-"""Finds the orders of a plan that carry out each requirement."""
+"""Finds the orders of a plan that carry out each requirement, and what asserts it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
+from planner.judging.asserting import asserted_by
 from planner.plan.folder import read_plan_folder
 from planner.plan.plan import Plan
 from shared.errors import InvalidInput
@@ -17,35 +18,47 @@ def no_commits(order: WorkOrder) -> tuple[str, ...]:
     return ()
 
 
-def coverage_of_plan(
+def coverage_of_folder(
     folder: Path, commits_of: Callable[[WorkOrder], tuple[str, ...]] = no_commits
 ) -> tuple[CoveredRequirement, ...]:
-    """Return the requirements of the plan in `folder`, first those that its manifest lists.
+    """Return the requirements of the plan in `folder`, as `coverage_of_plan` does.
 
-    `commits_of` returns the commits that landed an order. Raises `InvalidInput` where there is no
-    plan, or where a part of the plan cannot be read.
+    Raises `InvalidInput` where there is no plan, or where a part of the plan cannot be read.
     """
     plan = read_plan_folder(folder)
     if plan.problems or any(draft.order is None for draft in plan.drafts):
         raise InvalidInput(
             f"the plan in {folder} cannot be read", f"`llmch check {folder}` says why"
         )
+    return coverage_of_plan(plan, commits_of)
+
+
+def coverage_of_plan(
+    plan: Plan, commits_of: Callable[[WorkOrder], tuple[str, ...]] = no_commits
+) -> tuple[CoveredRequirement, ...]:
+    """Return the requirements of a plan, first those that it lists.
+
+    `commits_of` returns the commits that landed an order. Orders that cannot be read are left out.
+    """
+    orders = [draft.order for draft in plan.drafts if draft.order is not None]
     listed = {each.id: each for each in plan.requirements}
-    named = {name: None for order in _orders(plan) for name in order.covers}
+    named = {name: None for order in orders for name in order.covers}
     return tuple(
         CoveredRequirement(
             name,
             listed[name].text if name in listed else "",
             listed[name].line if name in listed else None,
             tuple(
-                CoveringOrder(order.id, order.title, order.acceptance_commands, commits_of(order))
-                for order in _orders(plan)
+                CoveringOrder(
+                    order.id,
+                    order.title,
+                    order.acceptance_commands,
+                    commits_of(order),
+                    asserted_by(order, name, orders[:place]),
+                )
+                for place, order in enumerate(orders)
                 if name in order.covers
             ),
         )
         for name in dict.fromkeys([*listed, *named])
     )
-
-
-def _orders(plan: Plan) -> Iterator[WorkOrder]:
-    return (draft.order for draft in plan.drafts if draft.order is not None)

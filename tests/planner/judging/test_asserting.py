@@ -1,0 +1,78 @@
+"""What asserts a requirement: a test that the plan brings, a command by itself, or nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner.judging.asserting import asserted_by
+from shared.work_order.coverage import Asserted
+from shared.work_order.schemas import WorkOrder, parse_document
+from tests.planner.plans import order
+
+CODE = "python -c \"from score import score; assert score('a') == 1\""
+RUN = "python -m pytest -q tests/test_score.py"
+
+
+def covering(*commands: str, tests: tuple[str, ...] = (), **fields: Any) -> WorkOrder:
+    files = [
+        {"path": f"tests/test_score{number or ''}.py", "content": text}
+        for number, text in enumerate(tests)
+    ]
+    more = {"covers": ["R1", "R-2"], "acceptance_files": files, **fields}
+    return parse_document(WorkOrder, order(acceptance_commands=[*commands], **more))
+
+
+TEST = "def test_score():\n    assert score('a') == 1\n"
+
+
+def test_a_test_of_the_plan_that_a_command_runs_asserts() -> None:
+    assert asserted_by(covering(RUN, tests=(TEST,)), "R1") is Asserted.TEST
+    assert asserted_by(covering(CODE, tests=(TEST,)), "R1") is Asserted.COMMAND
+
+
+def test_tests_that_the_executor_writes_assert_nothing() -> None:
+    assert asserted_by(covering(RUN), "R1") is Asserted.NOTHING
+    assert asserted_by(covering("pytest -q"), "R1") is Asserted.NOTHING
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        (CODE, Asserted.COMMAND),
+        ("grep -q hello hello.txt", Asserted.COMMAND),
+        ("diff wanted.txt out.txt", Asserted.COMMAND),
+        ("bash -c 'test $(cat x) = 1'", Asserted.COMMAND),
+        ("python -c 'import score'", Asserted.NOTHING),
+        ("test -f score.py", Asserted.NOTHING),
+        ("python score.py", Asserted.NOTHING),
+        ("python -m compileall -q .", Asserted.NOTHING),
+        ("cargo build", Asserted.NOTHING),
+        ("npm test", Asserted.NOTHING),
+        ("grep -q a b | cat", Asserted.NOTHING),
+        ("'", Asserted.NOTHING),
+    ],
+)
+def test_a_command_asserts_where_it_compares_something(command: str, wanted: Asserted) -> None:
+    assert asserted_by(covering(command), "R1") is wanted
+
+
+def test_a_test_that_names_requirements_asserts_these_alone() -> None:
+    named = covering(RUN, CODE, tests=(f"# R1\n{TEST}",))
+    assert asserted_by(named, "R1") is Asserted.TEST
+    assert asserted_by(named, "R-2") is Asserted.NOTHING
+    by_function = covering(RUN, tests=("def test_r_2_score():\n    assert score('a') == 1\n",))
+    assert asserted_by(by_function, "R-2") is Asserted.TEST
+    assert asserted_by(by_function, "R1") is Asserted.NOTHING
+    longer = covering(RUN, tests=(f"# R11\n{TEST}",))
+    assert asserted_by(longer, "R1") is Asserted.TEST, "another id is no id of the order"
+
+
+def test_a_test_of_an_earlier_order_that_is_run_again_asserts() -> None:
+    first = covering(RUN, tests=(TEST,))
+    assert asserted_by(covering(RUN), "R1", [first]) is Asserted.TEST
+
+
+def test_the_strongest_assertion_comes_first() -> None:
+    assert list(Asserted) == [Asserted.TEST, Asserted.COMMAND, Asserted.NOTHING]
