@@ -9,7 +9,7 @@ from typing import Final
 
 from shared.languages.capabilities.chain import Need
 from shared.languages.ecmascript.builtin_modules import is_builtin
-from shared.languages.ecmascript.commands.read import read_command
+from shared.languages.ecmascript.commands.read import PACKAGES, read_command
 from shared.languages.ecmascript.commands.runs import (
     CodeRun,
     CommandRuns,
@@ -38,6 +38,7 @@ from shared.languages.fault_words import (
     missing_path,
     provided_later,
     undeclared_package,
+    unprovided,
 )
 from shared.rule_text import quoted
 
@@ -104,6 +105,12 @@ def needs_of_runs(
         yield from _needs_of_import(history, position, "", Import(each, 1))
     for run in runs.runs:
         yield from _needs_of_run(history, position, run, depth)
+
+
+def needs_of_installed(history: History, position: int, path: str, program: str) -> Iterator[Need]:
+    """Yield a program in `node_modules` that no declared package has, as far as names show."""
+    if not _is_declared(history.at(position), "", PACKAGES.get(program, program)):
+        yield unprovided("runs", path)
 
 
 def _needs_of_run(history: History, position: int, run: Run, depth: int) -> Iterator[Need]:

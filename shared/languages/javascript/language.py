@@ -8,6 +8,7 @@ from shared.languages.base import Language
 from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.ecmascript.reader import NodeCommands
 from shared.languages.ecmascript.conformance.contracts import EcmaConformance
+from shared.languages.ecmascript.notes import EcmaNotes
 from shared.languages.ecmascript.plans import EcmaPlans
 from shared.languages.javascript.packages import NodePackages
 
@@ -32,6 +33,7 @@ class JavaScriptOutlines:
 JAVASCRIPT: Final = Language(
     JavaScriptOutlines(),
     commands=NodeCommands(),
+    notes=EcmaNotes(),
     conformance=EcmaConformance(JavaScriptOutlines.outlined),
     plans=EcmaPlans(JavaScriptOutlines.name, JavaScriptOutlines.outlined, reads_commands=True),
     packages=NodePackages(),

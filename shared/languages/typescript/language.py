@@ -7,6 +7,7 @@ from typing import Final
 from shared.languages.base import Language
 from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.ecmascript.conformance.contracts import EcmaConformance
+from shared.languages.ecmascript.notes import EcmaNotes
 from shared.languages.ecmascript.plans import EcmaPlans
 
 
@@ -29,6 +30,7 @@ class TypeScriptOutlines:
 
 TYPESCRIPT: Final = Language(
     TypeScriptOutlines(),
+    notes=EcmaNotes(),
     conformance=EcmaConformance(TypeScriptOutlines.outlined),
     plans=EcmaPlans(TypeScriptOutlines.name, TypeScriptOutlines.outlined, reads_commands=False),
 )

@@ -122,9 +122,9 @@ def _judged(
     line, column = complaint.line, complaint.column
     message = " ".join((complaint.message, *complaint.details[:1]))
     if complaint.is_about_syntax:
-        if complaint.code in _ACCEPTED:
-            return None
-        return Judged(question.path, "syntax", line, column, complaint.message)
+        # The reader of syntax, which needs no compiler, has accepted the text.
+        certain = complaint.code not in _ACCEPTED
+        return Judged(question.path, "E215", line, column, complaint.message) if certain else None
     node = question.node_at(line, column)
     if node is None:
         return None
