@@ -16,6 +16,7 @@ from factory.orders.documents import AskedAgain
 from factory.orders.retry import MAX_QUESTIONS, ask_again, first_asking
 from factory.orders.stages import Stage
 from factory.proposal.doubts import Doubt, DoubtKind
+from factory.proposal.short_prompt import has_short_prompt
 from shared.events.attempts import ModelAskedAgain
 from shared.llm.client import Completion, ReplyFailed, Request
 
@@ -31,7 +32,9 @@ def ask(state: FactoryState, context: FactoryContext, attempt: Attempt, first: C
     only a doubt is against is returned after all where no better one comes.
     """
     models, complete = context.options.models, first
-    dialogue = Dialogue(context, state, first_asking(models, state["past"], attempt.number))
+    is_short = has_short_prompt(context.order, attempt.shown)
+    asking = first_asking(models, state["past"], attempt.number, is_short=is_short)
+    dialogue = Dialogue(context, state, asking)
     doubtful: Attempt | None = None
     while True:
         try:

@@ -104,8 +104,9 @@ class Dialogue:
         offer = self._offer(attempt)
         if self._is_to_be_short(attempt, offer):
             told = not is_small(self.asking.model)
+            earlier = () if self.asking.afresh else past
             prompt = render_short_prompt(
-                order, attempt.shown, known, past, note, with_commands=told
+                order, attempt.shown, known, earlier, note, with_commands=told
             )
             return Question(self.asking, Offer(ReplyFormat.FILES), prompt)
         commands = tuple(check.text for check in self.context.verification.checks())

@@ -1,9 +1,10 @@
 """Decides how a model is asked again after a failure, and when asking has no more use. Pure.
 
 What is decided here depends on the order's own attempts alone, so that a recorded run replays. The
-figures come from measurements with small models, and from published ones: below about 3 billion
-parameters a retry mends almost nothing, and a larger model does; from 14 billion on it mends a
-quarter to a half. An equal prompt at temperature 0 brings an equal reply.
+figures come from measurements with small models, and from published ones. Below about 3 billion
+parameters a retry that is told of the failure fixes almost nothing; another sample of the first
+prompt fixes more (docs/local-models.md), and so does a larger model. From 14 billion on, a retry
+that is told fixes a quarter to a half. An equal prompt at temperature 0 brings an equal reply.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ MAX_QUESTIONS: Final = 2
 _WARMER: Final = (0.4, 0.8)
 """The temperatures after the first and after each further step."""
 
+_SAMPLED_AT: Final = (0.8, 1.0)
+"""The temperatures at which a small model is asked its first prompt again."""
+
 _MIDDLE_UP_TO = 14.0  # billions of parameters
 
 _JUDGED = frozenset({Stage.VERIFY_FAILED, Stage.ACCEPTANCE_FAILED, Stage.CONTRACT_VIOLATED})
@@ -30,21 +34,34 @@ _JUDGED = frozenset({Stage.VERIFY_FAILED, Stage.ACCEPTANCE_FAILED, Stage.CONTRAC
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Hold whom to ask and how: the rung of the ladder, its model, and the temperature."""
+    """Hold whom to ask and how: the rung of the ladder, its model, and the temperature.
+
+    `afresh` says that the prompt is to say nothing of earlier attempts.
+    """
 
     rung: int
     model: str
     temperature: float | None
+    afresh: bool = False
 
 
-def first_asking(models: ModelChoice, past: Sequence[PastAttempt], attempt: int) -> Asking:
+def first_asking(
+    models: ModelChoice, past: Sequence[PastAttempt], attempt: int, *, is_short: bool = False
+) -> Asking:
     """Return how an attempt asks for the first time, after the attempts in `past`.
 
-    A model whose code was judged and failed is asked at a higher temperature next time.
+    A model whose code was judged and failed is asked at a higher temperature next time. `is_short`
+    says that the order has a short prompt: a small model is then asked that prompt afresh.
     """
     rung = _rung(models, past, attempt)
+    model = models.ladder[rung].model
     failures = sum(each.rung == rung and each.brief.stage in _JUDGED for each in past)
-    return Asking(rung, models.ladder[rung].model, warmer(models.temperature, failures))
+    sampled = is_short and is_small(model) and 0 < failures <= len(_SAMPLED_AT)
+    # The server's own temperature may be 0, where an equal prompt brings an equal reply.
+    if sampled and models.temperature is not None:
+        warm = max(models.temperature, _SAMPLED_AT[failures - 1])
+        return Asking(rung, model, warm, afresh=True)
+    return Asking(rung, model, warmer(models.temperature, failures))
 
 
 def ask_again(models: ModelChoice, asking: Asking, questions: int, repeated: bool) -> Asking:

@@ -80,6 +80,17 @@ def test_the_last_question_is_the_short_one(factory: Factory) -> None:
     assert short.endswith("Reply with the whole file in one fenced code block.\n")
 
 
+def test_a_small_model_is_asked_afresh_before_it_is_told_what_failed(factory: Factory) -> None:
+    models = ModelChoice(parse_ladder("a-1.5b"), 5, reply_format=ReplyFormat.FILES)
+    replies: list[Reply] = [f"```\n{text}\n```\n" for text in ("bad", "worse", "worst", "hello")]
+    summary = factory.run(PICKY, replies, models=models)
+    assert stages(summary) == [*[Stage.ACCEPTANCE_FAILED] * 3, ""]
+    first, second, third, fourth = factory.model.requests
+    assert first.prompt == second.prompt == third.prompt
+    assert [each.temperature for each in factory.model.requests] == [0, 0.8, 1.0, 0.8]
+    assert "What came of your earlier replies" in fourth.prompt
+
+
 def test_no_prompt_is_sent_twice_at_temperature_0(factory: Factory) -> None:
     replies: list[Reply] = ["", "", "", BAD, BAD, BAD, BAD]
     factory.run(PICKY, replies, max_attempts=9)

@@ -16,13 +16,15 @@ def failed(stage: Stage, number: int = 1, rung: int = 0) -> PastAttempt:
     return PastAttempt(number, rung, None, FailureBrief(stage=stage, primary_error_excerpt="x"))
 
 
-def walk(ladder: str, stages: list[Stage], attempts: int = 9) -> list[Asking]:
+def walk(
+    ladder: str, stages: list[Stage], attempts: int = 9, *, is_short: bool = False
+) -> list[Asking]:
     """Return how each attempt asks first, when the attempts before it failed at these stages."""
     models = ModelChoice(parse_ladder(ladder), attempts)
     past: list[PastAttempt] = []
     found: list[Asking] = []
     for number, stage in enumerate([*stages, Stage.EXCEPTION], 1):
-        asking = first_asking(models, past, number)
+        asking = first_asking(models, past, number, is_short=is_short)
         found.append(asking)
         past.append(failed(stage, number, asking.rung))
     return found
@@ -45,6 +47,37 @@ def test_a_temperature_is_never_lowered(start: float, steps: int, warm: float) -
 
 def test_the_servers_own_temperature_stays() -> None:
     assert warmer(None, 2) is None
+
+
+def test_a_small_model_is_asked_its_short_prompt_afresh_before_it_is_told_of_failures() -> None:
+    askings = walk("a-1.5b", [Stage.ACCEPTANCE_FAILED] * 3, is_short=True)
+    assert [(each.afresh, each.temperature) for each in askings] == [
+        (False, 0),
+        (True, 0.8),
+        (True, 1.0),
+        (False, 0.8),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "is_short", "temperature"),
+    [("a-7b", True, 0.0), ("unknown", True, 0.0), ("a-1.5b", False, 0.0), ("a-1.5b", True, None)],
+)
+def test_all_others_are_told_of_the_failure(
+    model: str, is_short: bool, temperature: float | None
+) -> None:
+    models = ModelChoice(parse_ladder(model), 5, temperature=temperature)
+    past = [failed(Stage.ACCEPTANCE_FAILED)]
+    assert not first_asking(models, past, 2, is_short=is_short).afresh
+
+
+def test_a_sample_is_never_cooler_than_the_user_wants_it() -> None:
+    models = ModelChoice(parse_ladder("a-1.5b"), 5, temperature=0.9)
+    askings = [
+        first_asking(models, [failed(Stage.VERIFY_FAILED)] * count, count + 1, is_short=True)
+        for count in (1, 2)
+    ]
+    assert [each.temperature for each in askings] == [0.9, 1.0]
 
 
 @pytest.mark.parametrize(
