@@ -31,12 +31,11 @@ from shared.languages.ecmascript.files import (
 from shared.languages.ecmascript.judging.judge import judge_questions, undefined_in_stubs
 from shared.languages.ecmascript.judging.pinned import PinnedCompiler
 from shared.languages.ecmascript.needs import (
-    needs_of_installed,
     needs_of_runs,
     needs_of_text,
 )
-from shared.languages.ecmascript.weakness import weakness_of_runs
 from shared.languages.ecmascript.syntax import find_fault, tree_of
+from shared.languages.ecmascript.weakness import weakness_of_runs
 from shared.languages.fault_words import (
     at_place,
     file_cannot_be_read,
@@ -120,10 +119,9 @@ class EcmaChain:
     def needs_of_command(self, position: int, command: Command) -> Iterator[Need]:
         """Yield modules, packages, scripts and test files that are not there by then."""
         runs = self._runs(command)
-        first = command.argv[0] if command.argv else ""
-        if runs is not None and first.startswith("node_modules/"):
-            yield from needs_of_installed(self._history, position, first, command.program)
-        if runs is not None and not isinstance(command.run, ScriptRun):
+        # The planner itself looks for a script that the command names.
+        is_looked_for = isinstance(command.run, ScriptRun) and is_code(command.run.path)
+        if runs is not None and not is_looked_for:
             yield from needs_of_runs(self._history, position, runs)
 
     def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from shared.languages.capabilities.chain import Need
 from shared.languages.ecmascript.builtin_modules import is_builtin
-from shared.languages.ecmascript.commands.read import PACKAGES, read_command
+from shared.languages.ecmascript.commands.read import read_command
 from shared.languages.ecmascript.commands.runs import (
     CodeRun,
     CommandRuns,
@@ -38,7 +38,6 @@ from shared.languages.fault_words import (
     missing_path,
     provided_later,
     undeclared_package,
-    unprovided,
 )
 from shared.rule_text import quoted
 
@@ -107,12 +106,6 @@ def needs_of_runs(
         yield from _needs_of_run(history, position, run, depth)
 
 
-def needs_of_installed(history: History, position: int, path: str, program: str) -> Iterator[Need]:
-    """Yield a program in `node_modules` that no declared package has, as far as names show."""
-    if not _is_declared(history.at(position), "", PACKAGES.get(program, program)):
-        yield unprovided("runs", path)
-
-
 def _needs_of_run(history: History, position: int, run: Run, depth: int) -> Iterator[Need]:
     match run:
         case CodeRun(text=text):
@@ -174,12 +167,8 @@ def _needs_of_tests(history: History, position: int, run: TestRun) -> Iterator[N
 
 def _needs_of_script(history: History, position: int, run: ScriptRun, depth: int) -> Iterator[Need]:
     moment = history.at(position)
-    if moment.is_blind:
-        return
-    if not moment.has_file(MANIFEST):
-        if not run.may_lack:
-            yield from _path("reads", MANIFEST, history, position)
-        return
+    if moment.is_blind or not moment.has_file(MANIFEST):
+        return  # without a manifest, the program is not to be had (E240)
     manifest = read_manifest(MANIFEST, moment.text(MANIFEST))
     if manifest is None:
         return

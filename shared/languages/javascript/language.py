@@ -6,10 +6,10 @@ from typing import Final
 
 from shared.languages.base import Language
 from shared.languages.capabilities.outlines import DEFINITION
-from shared.languages.ecmascript.reader import NodeCommands
 from shared.languages.ecmascript.conformance.contracts import EcmaConformance
 from shared.languages.ecmascript.notes import EcmaNotes
 from shared.languages.ecmascript.plans import EcmaPlans
+from shared.languages.ecmascript.reader import NodeCommands
 from shared.languages.javascript.packages import NodePackages
 
 

@@ -25,7 +25,7 @@ PROGRAMS: Final = frozenset(
     {*_NODES, *_TYPED_NODES, *_MANAGERS, *READERS, "npx", "pnpx", "bunx", "deno"}
 )
 # The package that has a program, where their names differ.
-PACKAGES: Final = {
+_PACKAGES: Final = {
     "tsc": "typescript", "_mocha": "mocha", "playwright": "@playwright/test", "ng": "@angular/cli",
     "vue-tsc": "vue-tsc", "swc": "@swc/cli", "babel": "@babel/cli", "biome": "@biomejs/biome",
     "react-scripts": "react-scripts", "tsd": "tsd", "svelte-check": "svelte-check",
@@ -83,7 +83,7 @@ def _launched(words: Sequence[str], depth: int) -> CommandRuns:
     program, _, _ = split.positional[0].rpartition("@")
     program = program or split.positional[0]
     inner = _read((program, *split.positional[1:]), depth - 1)
-    packages = split.values("-p", "--package") or (PACKAGES.get(program, program),)
+    packages = split.values("-p", "--package") or (_PACKAGES.get(program, program),)
     named = tuple(each.rpartition("@")[0] or each for each in packages)
     if inner is None:
         shows = split.positional[1:] in {("--version",), ("--help",), ("-v",), ("-h",)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -23,6 +24,8 @@ _UNSAID: Final = frozenset(
      "let", "var"}
 )  # fmt: skip
 _PARAMETERS: Final = frozenset({"required_parameter", "optional_parameter"})
+# A model may wrap the stub as it would in a chat; the lines keep their numbers.
+_FENCE = re.compile(r"\A```\w*(?=\n)|\n```\s*\Z")
 _MAX_SHOWN: Final = 120  # characters of a declaration in a message
 
 
@@ -70,6 +73,7 @@ def parse_stub(path: str, text: str) -> Stub | StubFault:
     """Return the declarations of the stub of the file at `path`, or why it cannot be read."""
     if len(text) > MAX_STUB:
         return StubFault(f"it has over {MAX_STUB} bytes")
+    text = _FENCE.sub(lambda found: "//" if found.start() == 0 else "", text)
     root = tree_of(declaration_path(path), text)
     if root is None:
         return StubFault("it cannot be read")
