@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from shared.errors import LlmchError
 from shared.git.client import Git
+from shared.tools.pinned import TOOLS, build_here, installed_program
 
 # The first git with `merge-tree --write-tree`, which merges orders that were made side by side.
 _MERGING_GIT = (2, 38)
@@ -67,3 +69,19 @@ def check_folder(name: str, folder: Path, other: str) -> Checkup:
     if free < _ROOM_BYTES:
         return Checkup(name, Health.LIMITED, detail, "free some space")
     return Checkup(name, Health.WELL, detail)
+
+
+def check_tools() -> Iterator[Checkup]:
+    """Yield for each program that can be fetched whether it is there, and which version."""
+    for tool in TOOLS.values():
+        program = installed_program(tool)
+        if program is not None:
+            detail = f"{tool.name} {tool.version} judges plans in TypeScript and JavaScript"
+            yield Checkup("tools", Health.WELL, f"{detail} ({program}, {tool.licence})")
+        elif build_here(tool) is None:
+            detail = f"there is no {tool.name} for this machine: such plans are not judged by types"
+            yield Checkup("tools", Health.WELL, detail)
+        else:
+            detail = f"no {tool.name}: plans in TypeScript and JavaScript are not judged by types"
+            remedy = f"`llmch doctor --fetch {tool.name}` fetches version {tool.version}"
+            yield Checkup("tools", Health.WELL, f"{detail}; {remedy}")

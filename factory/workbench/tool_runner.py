@@ -11,7 +11,7 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from shared.errors import LlmchError
 from shared.files.paths import path_inside
 from shared.languages.capabilities.tools import ToolMissing, ToolResult
 from shared.settings.sandbox import SandboxNet
+from shared.tools.pinned import tools_root
 
 if TYPE_CHECKING:
     from factory.sandbox import Policy, Sandbox
@@ -91,7 +92,10 @@ class SandboxRunner:
         from factory.sandbox import Policy
         from factory.workbench.toolset import seed_of_tests, toolchains_for
 
-        toolchains = toolchains_for(None, self._checkout, self._settings)
+        settings = self._settings
+        if Path(program).is_relative_to(tools_root()):  # fetched, and shown to no other command
+            settings = replace(settings, path=(*settings.path, Path(program).parent))
+        toolchains = toolchains_for(None, self._checkout, settings)
         return Policy(
             workspace=files,
             git_dir=None,

@@ -59,6 +59,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `doctor`."""
     parser.add_argument("--repo", type=Path, metavar="DIR", help="also look at this git repo (.)")
     parser.add_argument("--online", action="store_true", help="also ask the model server")
+    parser.add_argument(
+        "--fetch",
+        metavar="TOOL",
+        choices=("tsc",),
+        help="first fetch a tool that judges plans: tsc, the TypeScript compiler",
+    )
     add_record_arguments(parser)
 
 
@@ -68,6 +74,11 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     repo = args.repo or _repo_here()
     settings = settings_for(args, console, repo=repo)
+    if args.fetch:
+        from shared.tools.fetch import fetch
+        from shared.tools.pinned import TOOLS
+
+        fetch(TOOLS[args.fetch])
     document = DoctorDocument(tuple(_examine(settings, repo, online=args.online)))
     return Outcome(document, ExitCode.OK if document.ok else ExitCode.FAILED)
 
@@ -75,13 +86,14 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator[Checkup]:
     """Yield the checkups in a fixed order. The machine is not changed."""
     from factory import health as factory_health
-    from shared.health import Checkup, Health, check_folder, check_git
+    from shared.health import Checkup, Health, check_folder, check_git, check_tools
     from shared.llm.wire.health import check_model
 
     yield check_git()
     yield factory_health.check_interpreter(settings.python, repo)
     yield from factory_health.check_sandboxes()
     yield from factory_health.check_toolchains(settings.sandbox, repo)
+    yield from check_tools()
     for name, role in _roles(settings).items():
         yield check_model(name, role.model, role.base_url, online=online)
     yield check_folder("records", settings.artifacts_dir, "--artifacts-dir")

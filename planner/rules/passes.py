@@ -16,21 +16,17 @@ def _needed_and_used(view: PlanView) -> Iterator[Finding]:
     yield from unmet_needs(view.steps)
     yield from each_step(unjudgeable_code)(view)
     for code in view.codes:
+        yield from map(view.finding, code.interface_faults())
         yield from map(view.finding, code.use_faults(view.tools))
 
 
-def _interfaces(view: PlanView) -> Iterator[Finding]:
-    for code in view.codes:
-        yield from map(view.finding, code.interface_faults())
-
-
 PASSES: Final = (
-    Pass(("E201", "E203", "E204", "W223"), _interfaces),
     Pass(("W230", "W231", "W232", "W233"), each_step(weak_commands)),
     # A module or name that only a later order brings is E217, whether the search for modules or the
-    # type checker misses it.
+    # type checker misses it. An undefined name in an interface may take a compiler to find.
     Pass(
         (
+            *("E201", "E203", "E204", "W223"),
             *("E210", "E211", "E212", "E213", "E214", "E215", "E216", "E217"),
             *("E241", "E242", "E299", "W101", "W221", "W222", "W224"),
         ),

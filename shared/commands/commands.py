@@ -104,13 +104,15 @@ def _after_env(argv: Sequence[str]) -> tuple[int, tuple[tuple[str, str], ...]]:
 
 def _run(program: str, words: Words, start: int, language: CommandReader | None) -> Run:
     argv = words.texts
+    arguments, path = argv[start + 1 :], argv[start]
+    is_of_repo = "/" in path and not path.startswith("/")
     if language is not None:
-        return language.read_run(program, Arguments(argv[start + 1 :], words.quoted[start + 1 :]))
+        run = language.read_run(program, Arguments(arguments, words.quoted[start + 1 :]))
+        if not (is_of_repo and isinstance(run, ProgramRun)):
+            return run
     if program in SHELLS:
         return _shell_run(argv, start + 1)
-    arguments = argv[start + 1 :]
-    path = argv[start]
-    if "/" in path and not path.startswith("/"):
+    if is_of_repo:
         return ScriptRun(path, (), arguments)
     return ProgramRun(arguments)
 

@@ -1,4 +1,4 @@
-"""Puts JavaScript among the languages of which an outline is shown."""
+"""Puts JavaScript behind the protocol of languages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from typing import Final
 
 from shared.languages.base import Language
 from shared.languages.capabilities.outlines import DEFINITION
+from shared.languages.ecmascript.conformance.contracts import EcmaConformance
+from shared.languages.ecmascript.notes import EcmaNotes
+from shared.languages.ecmascript.plans import EcmaPlans
+from shared.languages.ecmascript.reader import NodeCommands
 from shared.languages.javascript.packages import NodePackages
 
 
@@ -26,4 +30,11 @@ class JavaScriptOutlines:
         return () if path.endswith(".min.js") else public_names(text)
 
 
-JAVASCRIPT: Final = Language(JavaScriptOutlines(), packages=NodePackages())
+JAVASCRIPT: Final = Language(
+    JavaScriptOutlines(),
+    commands=NodeCommands(),
+    notes=EcmaNotes(),
+    conformance=EcmaConformance(JavaScriptOutlines.outlined),
+    plans=EcmaPlans(JavaScriptOutlines.name, JavaScriptOutlines.outlined, reads_commands=True),
+    packages=NodePackages(),
+)

@@ -1,4 +1,4 @@
-"""Puts TypeScript among the languages of which an outline is shown."""
+"""Puts TypeScript behind the protocol of languages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import Final
 
 from shared.languages.base import Language
 from shared.languages.capabilities.outlines import DEFINITION
+from shared.languages.ecmascript.conformance.contracts import EcmaConformance
+from shared.languages.ecmascript.notes import EcmaNotes
+from shared.languages.ecmascript.plans import EcmaPlans
 
 
 class TypeScriptOutlines:
@@ -25,4 +28,9 @@ class TypeScriptOutlines:
         return public_names(text, with_tags=path.endswith(".tsx"))
 
 
-TYPESCRIPT: Final = Language(TypeScriptOutlines())
+TYPESCRIPT: Final = Language(
+    TypeScriptOutlines(),
+    notes=EcmaNotes(),
+    conformance=EcmaConformance(TypeScriptOutlines.outlined),
+    plans=EcmaPlans(TypeScriptOutlines.name, TypeScriptOutlines.outlined, reads_commands=False),
+)

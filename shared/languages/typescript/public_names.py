@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.languages.javascript.exports import exports
+from shared.languages.ecmascript.exports import exports
 from shared.languages.syntax_tree import lines_or_none, parse
 
 

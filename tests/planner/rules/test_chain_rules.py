@@ -209,7 +209,8 @@ def test_it_may_stay_where_it_is_only_meant_to_keep_passing() -> None:
 
 @pytest.mark.parametrize("command", ["npm test -- cart.test.js", "node --test cart.test.js"])
 def test_a_part_of_the_verification_is_an_acceptance_command(command: str) -> None:
-    assert findings(plan(order(acceptance_commands=[command])), **VERIFIED) == []
+    document = plan(creating(1, "cart.test.js", acceptance_commands=[command]))
+    assert findings(document, **VERIFIED) == []
 
 
 # E106

@@ -51,12 +51,12 @@ def test_an_interface_belongs_to_a_python_file_that_the_order_writes(path: str) 
     "stub", ["export function f(a: string): void;", "def f(x: Missing): ...", "type T = [string]"]
 )
 def test_a_stub_for_another_language_is_one_finding(stub: str) -> None:
-    document = plan(creating(1, "a.ts", interfaces=[{"path": "a.ts", "stub": stub}] * 2))
+    document = plan(creating(1, "a.rb", interfaces=[{"path": "a.rb", "stub": stub}] * 2))
     assert findings(document) == [
         "E202 WO-01 interfaces[0].path",
         "E202 WO-01 interfaces[1].path",
     ]
-    globbed = plan(order(allowed_files=["*.ts"], interfaces=[{"path": "*.ts", "stub": stub}]))
+    globbed = plan(order(allowed_files=["*.rb"], interfaces=[{"path": "*.rb", "stub": stub}]))
     assert findings(globbed) == ["E004 WO-01 allowed_files[0]"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.javascript.declarations import (
+from shared.languages.ecmascript.declarations import (
     declaration,
     declared_names,
     initial_value,

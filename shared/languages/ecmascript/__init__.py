@@ -1,0 +1,1 @@
+"""Holds what JavaScript and TypeScript have in common: modules, packages, commands, contracts."""

@@ -1,0 +1,220 @@
+"""Answers the planner's questions about the JavaScript and TypeScript of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from shared.languages.capabilities.chain import (
+    AcceptanceText,
+    Chain,
+    Fault,
+    Need,
+    OrderCode,
+)
+from shared.languages.capabilities.checking import CheckerFailed
+from shared.languages.capabilities.commands import Command, ScriptRun, Weakness
+from shared.languages.capabilities.tools import ToolMissing, Tools
+from shared.languages.ecmascript.commands.read import read_command
+from shared.languages.ecmascript.commands.runs import CodeRun, CommandRuns
+from shared.languages.ecmascript.contracts.conflicts import conflicts, is_meant
+from shared.languages.ecmascript.contracts.history import History
+from shared.languages.ecmascript.contracts.stub import Stub, StubFault
+from shared.languages.ecmascript.files import (
+    is_code,
+    is_declaration,
+    is_test_file,
+    question_path,
+    suffix_of,
+)
+from shared.languages.ecmascript.judging.judge import judge_questions, undefined_in_stubs
+from shared.languages.ecmascript.judging.pinned import PinnedCompiler
+from shared.languages.ecmascript.needs import (
+    needs_of_runs,
+    needs_of_text,
+)
+from shared.languages.ecmascript.syntax import find_fault, tree_of
+from shared.languages.ecmascript.weakness import weakness_of_runs
+from shared.languages.fault_words import (
+    at_place,
+    file_cannot_be_read,
+    has_no_interface,
+    stub_contradicts,
+    stub_does_not_parse,
+    stub_uses_undefined,
+)
+from shared.work_order.field_path import FieldPath, at
+
+_CONFIGS = (".config.", "rc.")  # files that tools read, and no code imports
+
+
+@dataclass(frozen=True)
+class EcmaChain:
+    """Answer for the files of the suffixes `owned`, and for commands where `reads_commands`.
+
+    `name` is the language's name.
+    """
+
+    chain: Chain
+    name: str
+    owned: tuple[str, ...]
+    reads_commands: bool
+
+    @cached_property
+    def _history(self) -> History:
+        return History(self.chain)
+
+    def interface_faults(self) -> Iterator[Fault]:
+        """Yield stubs that do not parse or contradict each other, and files without any."""
+        for position, declared, stub in self._history.stubs:
+            if suffix_of(declared.path) in self.owned:
+                field = at("interfaces", declared.index, "stub")
+                if isinstance(stub, StubFault):
+                    message = stub_does_not_parse(
+                        declared.path, stub.message, stub.line, stub.excerpt
+                    )
+                    yield Fault("E201", position, field, message)
+                else:
+                    yield from self._contradictions(position, field, stub)
+        for order in self.chain.orders:
+            yield from self._undeclared(order)
+
+    def _contradictions(self, position: int, field: FieldPath, stub: Stub) -> Iterator[Fault]:
+        changes = self.chain.orders[position - 1].changes
+        reported: set[str] = set()
+        for layer in reversed(self._history.layers(stub.path, position)):
+            if layer.stub is stub or layer.position > position:
+                continue
+            if layer.position == position and not self._is_before(layer.stub, stub, position):
+                continue
+            for found in conflicts(layer.stub, stub):
+                if found.name in reported or is_meant(found.name, stub.path, changes):
+                    continue
+                reported.add(found.name)
+                same = layer.position == position
+                source = "this order" if same else self._history.label(layer.position)
+                message = stub_contradicts(
+                    stub.path, found.name, found.line, source, found.before, found.after
+                )
+                yield Fault("E204", position, field, message)
+
+    def _is_before(self, first: Stub, second: Stub, position: int) -> bool:
+        own = [stub for at_position, _, stub in self._history.stubs if at_position == position]
+        places = {id(each): index for index, each in enumerate(own)}
+        return places[id(first)] < places[id(second)]
+
+    def _undeclared(self, order: OrderCode) -> Iterator[Fault]:
+        if not order.valid:
+            return
+        declared = {each.path for each in order.interfaces}
+        for index, path in enumerate(order.allowed_files):
+            if path in declared or suffix_of(path) not in self.owned:
+                continue
+            if has_names_to_declare(path) and path not in self.chain.sources:
+                declared.add(path)
+                field = at("allowed_files", index)
+                yield Fault("W223", order.position, field, has_no_interface(path))
+
+    def needs_of_command(self, position: int, command: Command) -> Iterator[Need]:
+        """Yield modules, packages, scripts and test files that are not there by then."""
+        runs = self._runs(command)
+        # The planner itself looks for a script that the command names.
+        is_looked_for = isinstance(command.run, ScriptRun) and is_code(command.run.path)
+        if runs is not None and not is_looked_for:
+            yield from needs_of_runs(self._history, position, runs)
+
+    def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
+        """Yield the modules and packages that a test file imports and that are not there."""
+        if suffix_of(file.path) in self.owned:
+            yield from needs_of_text(self._history, position, file.path, file.text)
+
+    def weakness(self, position: int, command: Command) -> Weakness | None:
+        """Return why a command can hardly fail, by its script and the tests that it chooses."""
+        runs = self._runs(command)
+        if runs is None or command.problem or command.operator:
+            return None
+        return weakness_of_runs(self._history, position, runs)
+
+    def _runs(self, command: Command) -> CommandRuns | None:
+        if not self.reads_commands or command.problem or not command.program:
+            return None
+        words = list(command.argv)
+        names = [each.rpartition("/")[2] for each in words]
+        if command.program not in names:
+            return None
+        return read_command(words[names.index(command.program) :])
+
+    def use_faults(self, tools: Tools) -> Iterator[Fault]:
+        """Yield how commands and test files use code otherwise than it is declared."""
+        try:
+            yield from self._use_faults(tools)
+        except ToolMissing as missing:
+            message = f"the {self.name} of the plan was not judged: {missing}"
+            yield Fault("W224", 0, at(), message)
+        except CheckerFailed as failed:
+            message = f"the {self.name} of the plan was not judged: {failed.message}"
+            yield Fault("E299", 0, at(), message)
+
+    def _use_faults(self, tools: Tools) -> Iterator[Fault]:
+        unread: set[str] = set()
+        for order in self.chain.orders:
+            questions = self._questions(order)
+            stubs = {
+                field: stub
+                for position, each, stub in self._history.stubs
+                if position == order.position
+                and isinstance(stub, Stub)
+                and suffix_of(each.path) in self.owned
+                for field in (each.index,)
+            }
+            if (
+                not order.valid
+                or not (questions or stubs)
+                or self._history.at(order.position).is_blind
+            ):
+                continue
+            compiler = PinnedCompiler(tools.runner)
+            for index, name, line in undefined_in_stubs(
+                self._history, order.position, stubs, compiler
+            ):
+                message = stub_uses_undefined(stubs[index].path, name, line)
+                field_path = at("interfaces", index, "stub")
+                yield Fault("E203", order.position, field_path, message)
+            texts = {path: text for path, (_, text) in questions.items()}
+            judged = judge_questions(self._history, order.position, texts, compiler)
+            for path in sorted(judged.unread - unread):
+                unread.add(path)
+                yield Fault("W224", 0, at(), file_cannot_be_read(path, "it does not parse"))
+            for fault in judged.faults:
+                field_path, _ = questions[fault.path]
+                message = at_place(fault.message, fault.line, fault.column)
+                yield Fault(fault.code, order.position, field_path, message)
+
+    def _questions(self, order: OrderCode) -> Mapping[str, tuple[FieldPath, str]]:
+        """Return the texts to judge with their fields, by the path that each is judged under."""
+        found: dict[str, tuple[FieldPath, str]] = {}
+        for each in order.acceptance_files:
+            if suffix_of(each.path) in self.owned and _parses(each.path, each.text):
+                found[each.path] = (at("acceptance_files", each.index, "content"), each.text)
+        for index, command in order.commands:
+            runs = self._runs(command)
+            for run in runs.runs if runs is not None else ():
+                if isinstance(run, CodeRun) and not command.operator:
+                    path = question_path(typed=run.is_typed)
+                    path = path.replace("command", f"command{index}")
+                    if _parses(path, run.text):
+                        found[path] = (at("acceptance_commands", index), run.text)
+        return found
+
+
+def _parses(path: str, text: str) -> bool:
+    root = tree_of(path, text)
+    return root is not None and find_fault(root) is None
+
+
+def has_names_to_declare(path: str) -> bool:
+    """Return whether other files use the file at `path` by its names: code that is no test."""
+    name = path.rpartition("/")[2]
+    is_config = any(each in name for each in _CONFIGS)
+    return is_code(path) and not (is_declaration(path) or is_test_file(path) or is_config)

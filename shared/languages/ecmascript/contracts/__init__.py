@@ -1,0 +1,1 @@
+"""Reads interfaces that are written as declarations of TypeScript."""

@@ -1,0 +1,1 @@
+"""Judges whether tests and commands of JavaScript and TypeScript can prove anything."""

@@ -1,0 +1,200 @@
+"""Code is compared with what is declared of it, and a skeleton keeps it without doing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from shared.languages.capabilities.checking import CheckerFailed
+from shared.languages.capabilities.tools import Tools
+from shared.languages.ecmascript.conformance.conformance import check_conformance
+from shared.languages.ecmascript.conformance.skeleton import build_skeleton
+from shared.work_order.schemas import Interface
+from tests.shared.languages.ecmascript.plans import Runner, needs_tsc
+
+TYPED = """export type Mark = 'hit' | 'miss';
+export interface Options { limit?: number }
+export declare const LIMIT: number;
+export declare function score(guess: string, answer: string): number;
+export declare function load(path: string): Promise<string[]>;
+export declare function find<T>(items: T[], test: (item: T) => boolean): T | undefined;
+export declare class Game {
+  constructor(answer: string, options?: Options);
+  readonly answer: string;
+  get left(): number;
+  play(guess: string): Mark[];
+  static random(words: string[]): Game;
+}
+export default function main(argv: string[]): number;
+"""
+GAME = """export type Mark = 'hit' | 'miss';
+export interface Options { limit?: number; more?: boolean }
+export const LIMIT = 6;
+export const score = (guess: string, answer: string, weight = 1): number =>
+  guess === answer ? weight : 0;
+export async function load(path: string) { return [path]; }
+export function find<T>(items: T[], test: (item: T) => boolean) { return items.find(test); }
+export class Game {
+  private n = 0;
+  #x = 1;
+  constructor(public answer: string, private options: Options = {}) {}
+  get left() { return 6 - this.n; }
+  play(guess: string): Mark[] { this.n++; return ['hit']; }
+  static random(words: string[]) { return new Game(words[0]); }
+}
+export default function main(argv: string[]): number { return argv.length; }
+"""
+PLAIN = """export class Stack {
+  constructor(limit?: number);
+  push(value: number): number;
+  get size(): number;
+}
+export function sum(numbers: number[]): number;
+export function two(a: string, b: string): string;
+"""
+STACK = """export class Stack {
+  constructor(limit) { this.limit = limit; this.items = []; }
+  push(value) { this.items.push(value); return this.items.length; }
+  get size() { return this.items.length; }
+}
+export function sum(numbers) { return numbers.reduce((a, b) => a + b, 0); }
+export const two = (a, b) => a + b;
+"""
+
+
+def _names(stub: str, text: str, path: str) -> list[str]:
+    found = check_conformance([Interface(path=path, stub=stub)], {path: text}, Tools(Runner()))
+    return [each.name for each in found]
+
+
+@needs_tsc
+@pytest.mark.parametrize(
+    ("path", "stub", "text"),
+    [("src/game.ts", TYPED, GAME), ("lib/stack.js", PLAIN, STACK)],
+    ids=["TypeScript", "JavaScript"],
+)
+def test_code_that_keeps_its_contract_has_no_violation(path: str, stub: str, text: str) -> None:
+    assert _names(stub, text, path) == []
+
+
+@needs_tsc
+@pytest.mark.parametrize(
+    ("before", "after", "name"),
+    [
+        ("LIMIT = 6", "LIMIT = '6'", "LIMIT"),
+        ("export const score", "const score", "score"),
+        ("weight = 1", "weight: number", "score"),
+        (": number =>\n  guess === answer ? weight : 0", ": string => guess", "score"),
+        ("async function load(path: string) {", "function load(path: string) {", "load"),
+        ("get left()", "left()", "Game.left"),
+        ("play(guess: string)", "guess(guess: string)", "Game.play"),
+        ("play(guess: string): Mark[]", "play(guess: number): Mark[]", "Game.play"),
+        ("static random", "random", "Game.random"),
+        ("public answer", "private answer", "Game.answer"),
+        ("export default ", "", "default"),
+        ("export type", "type", "Mark"),
+    ],
+)
+def test_one_broken_promise_is_one_violation(before: str, after: str, name: str) -> None:
+    assert before in GAME
+
+    assert _names(TYPED, GAME.replace(before, after), "src/game.ts") == [name]
+
+
+@needs_tsc
+@pytest.mark.parametrize(
+    ("before", "after", "name"),
+    [
+        ("get size()", "size()", "Stack.size"),
+        ("push(value) {", "add(value) {", "Stack.push"),
+        ("export function sum(numbers)", "export function sum()", "sum"),
+        ("export function sum(numbers)", "export function sum(numbers, more)", "sum"),
+        ("return numbers.reduce((a, b) => a + b, 0)", "return 'x'", "sum"),
+        ("export class", "class", "Stack"),
+    ],
+)
+def test_a_script_breaks_its_contract_likewise(before: str, after: str, name: str) -> None:
+    assert before in STACK
+
+    assert _names(PLAIN, STACK.replace(before, after), "lib/stack.js") == [name]
+
+
+@needs_tsc
+def test_a_module_of_common_js_is_compared_too() -> None:
+    stub = "export function join(parts: string[], by: string): string;"
+    code = "function join(parts, by) { return parts.join(by); }\nmodule.exports = { join };"
+
+    assert _names(stub, code, "a.cjs") == []
+    assert _names(stub, code.replace("{ join }", "{ joined: join }"), "a.cjs") == ["join"]
+
+
+@pytest.mark.parametrize(
+    ("sources", "message"),
+    [
+        ({}, "is declared but was not written"),
+        ({"a.ts": "export function f( {"}, "does not parse: line 1"),
+    ],
+)
+def test_a_file_that_is_missing_or_broken_needs_no_compiler(
+    sources: Mapping[str, str], message: str
+) -> None:
+    interface = Interface(path="a.ts", stub="export function f(): void;")
+
+    (found,) = check_conformance([interface], sources, Tools())
+
+    assert found.name == ""
+    assert message in found.message
+
+
+def test_without_a_compiler_nothing_is_judged() -> None:
+    interface = Interface(path="a.ts", stub="export function f(): void;")
+
+    with pytest.raises(CheckerFailed):
+        check_conformance([interface], {"a.ts": "export function f() {}"}, Tools())
+
+
+@needs_tsc
+@pytest.mark.parametrize(
+    ("path", "stub", "sources"),
+    [
+        ("src/game.ts", TYPED, {}),
+        ("src/game.ts", TYPED, {"src/game.ts": GAME}),
+        ("lib/stack.js", PLAIN, {}),
+        ("lib/stack.js", PLAIN, {"lib/stack.js": STACK}),
+    ],
+)
+def test_a_skeleton_keeps_the_contract(path: str, stub: str, sources: Mapping[str, str]) -> None:
+    made = _skeleton(path, stub, sources)
+
+    assert _names(stub, made, path) == []
+
+
+def _skeleton(path: str, stub: str, sources: Mapping[str, str]) -> str:
+    interfaces: Sequence[Interface] = [Interface(path=path, stub=stub)]
+    return build_skeleton(interfaces, sources)[path]
+
+
+def test_a_skeleton_returns_empty_values() -> None:
+    made = _skeleton(
+        "a.js",
+        "export function a(): { n: number; s: string };\n"
+        "export function b(): Promise<string[]>;\n"
+        "export function c(): number | undefined;\n",
+        {},
+    )
+
+    assert made.splitlines() == [
+        'export function a(...given) { return { n: 0, s: "" }; }',
+        "export function b(...given) { return Promise.resolve([]); }",
+        "export function c(...given) { return undefined; }",
+    ]
+
+
+def test_a_skeleton_of_a_file_that_is_there_keeps_what_is_not_declared() -> None:
+    made = _skeleton(
+        "lib/stack.js", "export function sum(n: number[]): number;", {"lib/stack.js": STACK}
+    )
+
+    assert "export function sum(numbers) { return 0; }" in made
+    assert "export const two = (a, b) => a + b;" in made

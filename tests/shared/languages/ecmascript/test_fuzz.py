@@ -1,0 +1,104 @@
+"""No text makes the readers of JavaScript and TypeScript raise, or take long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shared.commands.commands import analyse_command
+from shared.languages.ecmascript.conformance.skeleton import build_skeleton
+from shared.languages.ecmascript.contracts.conflicts import conflicts
+from shared.languages.ecmascript.contracts.history import History
+from shared.languages.ecmascript.contracts.stub import Stub, parse_stub
+from shared.languages.ecmascript.judging.compiler import parse_output
+from shared.languages.ecmascript.judging.question import Question
+from shared.languages.ecmascript.judging.type_kinds import kinds_of, surely_differ
+from shared.languages.ecmascript.proof.assertions import weakness_of_code
+from shared.languages.ecmascript.proof.cases import cases_of
+from shared.languages.ecmascript.proof.selection import glob_shape
+from shared.languages.ecmascript.syntax import tree_of
+from shared.work_order.schemas import Interface
+from tests.shared.languages.ecmascript.plans import chain, faults
+
+PIECES = [
+    "export ", "import ", "from ", "'./a'", "{", "}", "(", ")", "[", "]", ";", ",", "=>", "=", ":",
+    "class A ", "extends B ", "function f", "const x", "declare ", "type T ", "interface I ", "<T>",
+    "string", "number", "Promise<", ">", "|", "'hit'", "expect", ".toBe", "assert.equal", "test",
+    ".skip", "describe", "await ", "async ", "require", "`${", "`", "\n", "/*", "*/", "//", "...",
+    "?", "new ", "return ", "typeof ", "\\", "\0", "\ud800", "ü", "😀", "default ", "static ",
+    "get ",
+]  # fmt: skip
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=60).map("".join) | st.text(max_size=80)
+WORDS = st.sampled_from(
+    ["node", "-e", "-p", "--test", "npm", "run", "test", "npx", "vitest", "-t", "x", "'", '"', "--",
+     "a.test.js", "tests/*.ts", "{a,b", "**/", "--input-type=module", "import './a'", "=", "bun"]
+)  # fmt: skip
+COMMANDS = st.lists(WORDS, max_size=10).map(" ".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(TEXTS, TEXTS)
+def test_no_text_makes_a_reader_raise(first: str, second: str) -> None:
+    for path in ("a.js", "a.ts", "a.tsx"):
+        root = tree_of(path, first)
+        if root is not None:
+            cases_of(root)
+            weakness_of_code(root)
+    stubs = [parse_stub("a.ts", first), parse_stub("a.js", second)]
+    if isinstance(stubs[0], Stub) and isinstance(stubs[1], Stub):
+        list(conflicts(stubs[0], stubs[1]))
+    build_skeleton([Interface(path="a.ts", stub=first)], {"a.ts": second})
+    parse_output(first)
+    kinds_of(first)
+    surely_differ(first, second)
+    glob_shape(first)
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS, TEXTS, COMMANDS, TEXTS)
+def test_no_plan_makes_the_judge_raise(stub: str, test: str, command: str, manifest: str) -> None:
+    order = {
+        "interfaces": [{"path": "a.js", "stub": stub}],
+        "acceptance_files": [{"path": "a.test.js", "content": test}],
+        "acceptance_commands": [command, "node --test a.test.js"],
+    }
+    repo = {"package.json": manifest, "tsconfig.json": test, "b.ts": stub}
+
+    faults(chain([order, order], repo))
+
+
+@given(st.text(max_size=40), st.integers(0, 5), st.integers(0, 60))
+def test_any_place_in_a_text_can_be_looked_up(text: str, line: int, column: int) -> None:
+    Question("a.js", text, History(chain([])).at(0)).node_at(line, column)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda size: "test('a', () => { expect(f(1)).toBe(2); });\n" * (size // 45),
+        lambda size: "export declare function f(a: string): number;\n" * (size // 47),
+        lambda size: "'" * size,
+    ],
+)
+def test_200_kilobytes_take_under_two_seconds_each(make: Callable[[int], str]) -> None:
+    text = make(200_000)
+
+    for read in (_read_code, _read_stub, analyse_command):
+        start = time.thread_time()
+        read(text)
+        assert time.thread_time() - start < 6, read  # three times the goal, for loaded machines
+
+
+def _read_code(text: str) -> None:
+    root = tree_of("a.ts", text)
+    if root is not None:
+        cases_of(root)
+        weakness_of_code(root)
+
+
+def _read_stub(text: str) -> None:
+    parse_stub("a.ts", text)
