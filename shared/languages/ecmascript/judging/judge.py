@@ -13,7 +13,8 @@ from shared.languages.ecmascript.files import is_code, is_typed, suffix_of
 from shared.languages.ecmascript.imports import imports_of
 from shared.languages.ecmascript.judging.compiler import Compiler, Complaint, ask
 from shared.languages.ecmascript.judging.question import Question
-from shared.languages.ecmascript.judging.verdicts import Place, judge
+from shared.languages.ecmascript.judging.verdict import Place
+from shared.languages.ecmascript.judging.verdicts import judge
 from shared.languages.ecmascript.judging.view import View, build_view
 from shared.languages.ecmascript.packages import nearest_manifest
 from shared.languages.ecmascript.resolution import Kind, resolve
