@@ -194,7 +194,12 @@ def test_a_commit_says_which_order_it_is_and_nothing_of_the_run(factory: Factory
 def test_what_differs_between_runs_is_in_the_note(factory: Factory) -> None:
     summary = factory.run(order(), [refused(), GOOD])
     note = git(factory.repo, "notes", "--ref=llmch", "show", "work").split("\n")
-    assert note == [f"run: {summary.run_id}", "model: scripted", "attempts: 2"]
+    assert note == [
+        f"run: {summary.run_id}",
+        "model: scripted",
+        "attempts: 2",
+        "proof: verified by bash scripts/verify.sh",
+    ]
 
 
 @pytest.mark.parametrize("epoch", ["0", "1", "99999999", "1700000000"])
