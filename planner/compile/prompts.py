@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from planner.compile.attempt import Judged
 from planner.compile.inputs import CompileInputs
 from planner.compile.reviewer import Claim
+from planner.prompts.languages import render_languages
 from planner.prompts.template import render, render_review_revision, render_revision
 from planner.repo.manifests import render_commands
 from planner.rules.catalogue import RULE_BY_CODE
@@ -23,6 +24,7 @@ def first_prompt(inputs: CompileInputs) -> str:
         inputs.repo.hints,
         render_requirements(inputs.spec.requirements, all_needed=inputs.require_coverage),
         render_commands(inputs.repo.verification),
+        render_languages(inputs.spec.text, inputs.repo.files),
     )
 
 

@@ -18,7 +18,7 @@ from shared.files.template import fill
 from shared.files.text_input import read_text_input
 
 SPEC_PLACE = "PRODUCT_SPEC"
-PLACES = (SPEC_PLACE, "DOCTRINE", "REPO_HINTS", "REQUIREMENTS", "VERIFICATION")
+PLACES = (SPEC_PLACE, "DOCTRINE", "REPO_HINTS", "REQUIREMENTS", "VERIFICATION", "LANGUAGES")
 
 # A reply of the default output budget can hold this much: 64,000 tokens of about four characters.
 # A model with a smaller context cannot have written more than it can read again.
@@ -71,11 +71,13 @@ def render(
     repo_hints: str = "",
     requirements: str = "",
     verification: str = "",
+    languages: str = "",
 ) -> str:
     """Return the prompt. Text that looks like a place within an inserted text stays as it is.
 
     `verification` are the commands that verify the repo, one a line, in a fence; empty where an
-    order has to write `scripts/verify.sh`, or where the repo has it.
+    order has to write `scripts/verify.sh`, or where the repo has it. `languages` are the rules of
+    languages, as Markdown.
     """
     known = {"COMMANDS": verification}
     rules = _fill(_packaged("KNOWN_VERIFICATION.md" if verification else "VERIFICATION.md"), known)
@@ -87,6 +89,7 @@ def render(
             "REPO_HINTS": repo_hints.strip("\n") or NO_REPO,
             "REQUIREMENTS": requirements.strip("\n"),
             "VERIFICATION": rules.strip("\n"),
+            "LANGUAGES": f"\n{languages}\n" if languages else "",
         },
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shared.languages.capabilities.advice import Advice
 from shared.languages.capabilities.chain import Plans
 from shared.languages.capabilities.commands import CommandReader
 from shared.languages.capabilities.conformance import Conformance
@@ -26,7 +27,8 @@ class Language:
     `more_suffixes` are those of source files without an outline, dots included. `commands` reads
     what the language's tools run, and `plans` judges code that is only planned. `conformance`
     compares code with contracts, `edits` replaces definitions by their names, `notes` points out
-    what a person would, and `packages` knows what manifests declare.
+    what a person would, and `packages` knows what manifests declare. `advice` is for the model that
+    plans; a language without it is described by the planner's own prompt, or not at all.
 
     A class that implements a capability imports what it needs inside its methods: a program that
     meets no file of the language loads nothing of it.
@@ -40,6 +42,7 @@ class Language:
     edits: Edits | None = None
     notes: Notes | None = None
     packages: Packages | None = None
+    advice: Advice | None = None
 
     @property
     def name(self) -> str:

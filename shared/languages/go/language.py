@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.base import Language
+from shared.languages.capabilities.advice import Advice
 from shared.languages.capabilities.chain import (
     AcceptanceText,
     Chain,
@@ -280,4 +281,8 @@ GO: Final = Language(
     edits=GoEdits(),
     notes=GoNotes(),
     packages=LockedPackages("go.mod", _REFUSED),
+    advice=Advice(
+        "shared.languages.go",
+        ("Golang", "in Go", "Go 1", "Go module", "Go package", "Go program", "go.mod", ".go"),
+    ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from shared.languages.base import Language
+from shared.languages.capabilities.advice import Advice
 from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.ecmascript.conformance.contracts import EcmaConformance
 from shared.languages.ecmascript.notes import EcmaNotes
@@ -37,4 +38,5 @@ JAVASCRIPT: Final = Language(
     conformance=EcmaConformance(JavaScriptOutlines.outlined),
     plans=EcmaPlans(JavaScriptOutlines.name, JavaScriptOutlines.outlined, reads_commands=True),
     packages=NodePackages(),
+    advice=Advice("shared.languages.javascript", ("JavaScript", "Node.js", "npm", ".js", ".mjs")),
 )

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.base import Language
+from shared.languages.capabilities.advice import Advice
 from shared.languages.capabilities.chain import (
     AcceptanceText,
     Chain,
@@ -165,10 +166,15 @@ class RustPlans:
         return is_test_file(path)
 
     def module_name(self, path: str) -> str:
-        """Return the name of the file's module, by its path."""
+        """Return the name of the file's module, by its path; that of the build for a crate's root.
+
+        Others mention the root by the name of the crate, which the path does not tell. Every build
+        of the crate uses it.
+        """
         from shared.languages.rust.planned import module_name
 
-        return module_name(path)
+        is_root = path.rpartition("/")[2] in ("lib.rs", "main.rs")
+        return "cargo" if is_root else module_name(path)
 
     def reads(self, path: str) -> bool:
         """Return whether the file is Rust, or says which crates there are."""
@@ -284,4 +290,5 @@ RUST: Final = Language(
     edits=RustEdits(),
     notes=RustNotes(),
     packages=LockedPackages("Cargo.toml", _REFUSED),
+    advice=Advice("shared.languages.rust", ("Rust", "Cargo.toml", ".rs")),
 )

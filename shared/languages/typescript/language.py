@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from shared.languages.base import Language
+from shared.languages.capabilities.advice import Advice
 from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.ecmascript.conformance.contracts import EcmaConformance
 from shared.languages.ecmascript.notes import EcmaNotes
@@ -33,4 +34,5 @@ TYPESCRIPT: Final = Language(
     notes=EcmaNotes(),
     conformance=EcmaConformance(TypeScriptOutlines.outlined),
     plans=EcmaPlans(TypeScriptOutlines.name, TypeScriptOutlines.outlined, reads_commands=False),
+    advice=Advice("shared.languages.typescript", ("TypeScript", ".ts", ".tsx")),
 )

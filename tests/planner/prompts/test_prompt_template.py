@@ -31,7 +31,10 @@ from planner.prompts.template import (
 from shared.errors import ExitCode, InvalidInput
 from tests.planner.planning import judge_text
 
-ALL_PLACES = "{{PRODUCT_SPEC}}, {{DOCTRINE}}, {{REPO_HINTS}}, {{REQUIREMENTS}}, {{VERIFICATION}}"
+ALL_PLACES = (
+    "{{PRODUCT_SPEC}}, {{DOCTRINE}}, {{REPO_HINTS}}, {{REQUIREMENTS}}, {{VERIFICATION}}, "
+    "{{LANGUAGES}}"
+)
 
 
 def template_of(folder: Path, text: str) -> Template:
