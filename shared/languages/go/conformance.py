@@ -7,12 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from shared.languages.capabilities.checking import CheckerFailed
-from shared.languages.capabilities.conformance import DOES_NOT_PARSE, ContractViolation
+from shared.languages.capabilities.conformance import ContractViolation
 from shared.languages.capabilities.tools import ToolMissing, Tools
-from shared.languages.declared.contracts import Delta, differs, fold, merge
-from shared.languages.declared.meant import normal_changes
+from shared.languages.declared.conformance import (
+    Stubs,
+    compare_members,
+    first_of_each_name,
+    is_missing,
+)
+from shared.languages.declared.contracts import differs
 from shared.languages.declared.model import Declarations, Declared
-from shared.languages.declared.notes import code_problem
 from shared.languages.declared.planned import folder_of, without_fence
 from shared.languages.go.skeleton import write_contract
 from shared.languages.go.source import read_go
@@ -23,33 +27,12 @@ _PROBE: Final = "llmch_contract_probe.go"
 _SECONDS: Final = 120.0
 
 
+_STUBS: Final = Stubs(".go", read_go, write_contract)
+
+
 def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
     """Return one contract for each file of Go that holds after the last of `orders`."""
-    deltas = [
-        Delta(
-            frozenset(order.allowed_files),
-            _merged(order.interfaces),
-            normal_changes(order.changes),
-        )
-        for order in orders
-    ]
-    return tuple(
-        Interface(path=path, stub=write_contract(contract))
-        for path, contract in fold(deltas)[-1].items()
-    )
-
-
-def _merged(interfaces: Sequence[Interface]) -> dict[str, Declarations]:
-    found: dict[str, Declarations] = {}
-    for each in interfaces:
-        stub = read_go(without_fence(each.stub))
-        if not each.path.endswith(".go") or stub.fault is not None:
-            continue
-        old = found.get(each.path, Declarations(""))
-        items = merge(old.items, stub.items)
-        imports = (*old.imports, *stub.imports)
-        found[each.path] = Declarations(stub.text, items, imports, None, stub.package)
-    return found
+    return _STUBS.in_force(orders)
 
 
 def check_conformance(
@@ -61,27 +44,20 @@ def check_conformance(
     """
     found: list[ContractViolation] = []
     probes: dict[str, tuple[str, list[tuple[str, Declared]]]] = {}
-    for path, contract in _merged(interfaces).items():
-        text = sources.get(path)
-        if text is None:
-            found.append(ContractViolation(path, "", "is declared but was not written"))
-            continue
-        written = read_go(text)
-        if written.fault is not None:
-            problem = f"{DOES_NOT_PARSE}: {code_problem(written)}"
-            found.append(ContractViolation(path, "", problem))
+    for path, contract in _STUBS.merged(interfaces).items():
+        written = _STUBS.read_written(path, sources)
+        if isinstance(written, ContractViolation):
+            found.append(written)
             continue
         found += _missing(path, contract, written)
         there = [each for each in contract.items if written.named(each.name)]
-        found += _members(path, there, written)
+        for each in there:
+            found += compare_members(path, each, written.named(each.name)[0])
         package = probes.setdefault(folder_of(path), (written.package, []))
         package[1].extend((path, each) for each in there)
     if tools.runner is not None and not any(each.name == "" for each in found):
         found += _wrong_types(probes, interfaces, sources, tools)
-    first: dict[tuple[str, str], ContractViolation] = {}
-    for each in found:
-        first.setdefault((each.path, each.name), each)
-    return tuple(sorted(first.values(), key=lambda each: (each.path, each.name)))
+    return first_of_each_name(found)
 
 
 def _missing(
@@ -89,24 +65,7 @@ def _missing(
 ) -> Iterator[ContractViolation]:
     for item in contract.items:
         if not written.named(item.name):
-            yield ContractViolation(path, item.name, f"`{item.head}` is declared and missing")
-
-
-def _members(
-    path: str, items: Sequence[Declared], written: Declarations
-) -> Iterator[ContractViolation]:
-    for item in items:
-        has = written.named(item.name)[0]
-        if not item.members or has.kind != "type":
-            continue
-        for name, member in item.members.items():
-            qualified = f"{item.name}.{name}"
-            if name not in has.members:
-                message = f"`{qualified}` is declared as `{member.text}` and missing"
-                yield ContractViolation(path, qualified, message)
-            elif has.members[name].key != member.key:
-                message = differs(qualified, member.text, has.members[name].text)
-                yield ContractViolation(path, qualified, message)
+            yield is_missing(path, item)
 
 
 def _wrong_types(

@@ -7,13 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from shared.languages.capabilities.checking import CheckerFailed
-from shared.languages.capabilities.conformance import DOES_NOT_PARSE, ContractViolation
+from shared.languages.capabilities.conformance import ContractViolation
 from shared.languages.capabilities.tools import ToolMissing, Tools
-from shared.languages.declared.contracts import Delta, differs, fold, merge
-from shared.languages.declared.meant import normal_changes
+from shared.languages.declared.conformance import (
+    Stubs,
+    compare_members,
+    first_of_each_name,
+    is_missing,
+)
+from shared.languages.declared.contracts import differs
 from shared.languages.declared.model import Declarations, Declared
-from shared.languages.declared.notes import code_problem
-from shared.languages.declared.planned import without_fence
 from shared.languages.rust.crates import crate_of, read_crates
 from shared.languages.rust.skeleton import write_contract
 from shared.languages.rust.source import read_rust
@@ -26,32 +29,12 @@ _SIGNATURE: Final = re.compile(r"fn \((?P<kinds>.*)\) -> (?P<result>.*)", re.DOT
 _WRONG_TYPE: Final = "E0308"
 
 
+_STUBS: Final = Stubs(".rs", read_rust, write_contract)
+
+
 def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
     """Return one contract for each file of Rust that holds after the last of `orders`."""
-    deltas = [
-        Delta(
-            frozenset(order.allowed_files),
-            _merged(order.interfaces),
-            normal_changes(order.changes),
-        )
-        for order in orders
-    ]
-    return tuple(
-        Interface(path=path, stub=write_contract(contract))
-        for path, contract in fold(deltas)[-1].items()
-    )
-
-
-def _merged(interfaces: Sequence[Interface]) -> dict[str, Declarations]:
-    found: dict[str, Declarations] = {}
-    for each in interfaces:
-        stub = read_rust(without_fence(each.stub))
-        if not each.path.endswith(".rs") or stub.fault is not None:
-            continue
-        old = found.get(each.path, Declarations(""))
-        items = merge(old.items, stub.items)
-        found[each.path] = Declarations(stub.text, items, (*old.imports, *stub.imports))
-    return found
+    return _STUBS.in_force(orders)
 
 
 def check_conformance(
@@ -63,25 +46,17 @@ def check_conformance(
     """
     found: list[ContractViolation] = []
     probes: dict[str, list[Declared]] = {}
-    for path, contract in _merged(interfaces).items():
-        text = sources.get(path)
-        if text is None:
-            found.append(ContractViolation(path, "", "is declared but was not written"))
-            continue
-        written = read_rust(text)
-        if written.fault is not None:
-            problem = f"{DOES_NOT_PARSE}: {code_problem(written)}"
-            found.append(ContractViolation(path, "", problem))
+    for path, contract in _STUBS.merged(interfaces).items():
+        written = _STUBS.read_written(path, sources)
+        if isinstance(written, ContractViolation):
+            found.append(written)
             continue
         for item in contract.items:
             found += _differences(path, item, written)
         probes[path] = [each for each in contract.items if written.named(each.name)]
     if tools.runner is not None and not any(each.name == "" for each in found):
         found += _wrong_types(probes, sources, tools)
-    first: dict[tuple[str, str], ContractViolation] = {}
-    for each in found:
-        first.setdefault((each.path, each.name), each)
-    return tuple(sorted(first.values(), key=lambda each: (each.path, each.name)))
+    return first_of_each_name(found)
 
 
 def _differences(path: str, item: Declared, written: Declarations) -> Iterator[ContractViolation]:
@@ -90,7 +65,7 @@ def _differences(path: str, item: Declared, written: Declarations) -> Iterator[C
     has = written.named(item.name)
     if item.kind == "implementation":
         if _trait(item.name) not in traits | _derived_for(written):
-            yield ContractViolation(path, item.name, f"`{item.head}` is declared and missing")
+            yield is_missing(path, item)
         return
     if not has:
         passed_on = {each.name for each in written.imports if each.text.startswith("pub")}
@@ -99,7 +74,7 @@ def _differences(path: str, item: Declared, written: Declarations) -> Iterator[C
             and not {"*"} & passed_on
             and not item.around.count(" for ")
         ):
-            yield ContractViolation(path, item.name, f"`{item.head}` is declared and missing")
+            yield is_missing(path, item)
         return
     if item.is_public and not any(each.is_public for each in has) and " for " not in item.around:
         yield ContractViolation(path, item.name, f"`{item.head}` is declared and not public")
@@ -110,16 +85,8 @@ def _differences(path: str, item: Declared, written: Declarations) -> Iterator[C
                 item.name,
                 f"`{item.name}` is declared with `derive({trait})`, and has no {trait}",
             )
-    for name, member in item.members.items():
-        qualified = f"{item.name}.{name}"
-        if not has[0].members or has[0].kind != "type":
-            continue
-        if name not in has[0].members:
-            message = f"`{qualified}` is declared as `{member.text}` and missing"
-            yield ContractViolation(path, qualified, message)
-        elif has[0].members[name].key != member.key:
-            message = differs(qualified, member.text, has[0].members[name].text)
-            yield ContractViolation(path, qualified, message)
+    if has[0].members:
+        yield from compare_members(path, item, has[0])
 
 
 def _trait(name: str) -> str:

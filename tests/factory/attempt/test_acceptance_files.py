@@ -117,7 +117,7 @@ def test_a_test_that_proves_something_is_red_before_and_on_empty_code(factory: F
     for folder in ("baseline", "hollow"):
         results = factory.record(f"{folder}/acceptance_result.json")
         ran = {" ".join(each["command"]): each["exit_code"] for each in results}
-        assert ran[RUN] == 2 if folder == "baseline" else 1, ran
+        assert ran[RUN] == (2 if folder == "baseline" else 1), ran
 
 
 def test_a_test_that_proves_nothing_is_flagged(factory: Factory) -> None:
