@@ -38,6 +38,7 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "no shell runs them",
         "acceptance_files": "brings tests that the planner wrote: they are put in place before the "
         "commands run, shown to the model, compared afterwards, and committed with the order",
+        "removed_files": "lists files that the harness deletes when the order begins",
         "regression": "repeats the acceptance commands that are meant to pass before the order too",
         "context_files": "lists files that the model is shown, beside those it may write",
         "depends_on": "lists earlier orders that this one needs, "
@@ -75,6 +76,7 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "specification, template, model and effort",
         "manifest_sha256": "is the hash of the manifest, which recomputes from the file",
         "bootstrap": "says that the order comes before verification is possible",
+        "edited": "says that a person has changed the order since it was planned",
     },
     "Manifest": {
         "schema_version": "is the version of this format",
@@ -83,7 +85,31 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "work_orders": "holds the orders in sequence, each as in its own file",
         "requirements": "lists the requirements that the orders are traced to",
         "require_coverage": "says that each requirement needs an order",
+        "base_files": "lists the files that were there when the plan was made "
+        "and that its orders touch or read",
+        "supersedes": "names the plan that this one follows",
+        "withdrawn": "lists orders of an earlier plan that are not carried out any more; "
+        "their ids are not used again",
+        "not_removed": "lists requirements that the specification no longer has, "
+        "and whose code stays",
         "provenance": "says where the plan comes from; the planner writes it",
+    },
+    "Supersedes": {
+        "manifest_sha256": "is the hash of the plan that this one follows",
+        "earlier": "lists the hashes of the plans before that one, oldest first",
+        "title": "is the title of the oldest plan, which names the branch of all of them",
+    },
+    "WithdrawnOrder": {
+        "id": "names the order",
+        "reason": "says why nobody needs it any more",
+    },
+    "NotRemoved": {
+        "requirement": "names the requirement",
+        "reason": "says why no code has to go",
+    },
+    "BaseFile": {
+        "path": "names the file",
+        "sha256": "is the hash of its content",
     },
     "VerifyContract": {
         "command": "is the command that verifies the project",

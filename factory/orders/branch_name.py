@@ -21,11 +21,12 @@ _BETWEEN_WORDS = re.compile("[^a-z0-9]+")
 def default_branch(orders: Sequence[LoadedOrder]) -> str:
     """Return the branch for orders that no branch is named for, always the same for the same work.
 
-    The orders of a plan share the plan's branch, also where only one of them is run.
+    The orders of a plan share the plan's branch, also where only one of them is run. A plan that
+    follows another one goes on with the branch of the oldest.
     """
     plan = orders[0].plan
     if plan is not None:
-        return _name(plan.title, plan.manifest_sha256, "plan")
+        return _name(plan.title, plan.root, "plan")
     keys = "\n".join(order_key(each.order) for each in orders)
     return _name(orders[0].order.title, sha256_bytes(keys.encode()), "order")
 

@@ -6,6 +6,7 @@ factory refuses them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +17,12 @@ from shared.files.strict_json import MAX_DOCUMENT_BYTES, JsonProblem, JsonValue,
 from shared.files.text_input import read_regular_file
 from shared.plan_folder.names import MANIFEST_NAME, list_plan_files, order_file_name
 from shared.work_order.hashing import manifest_sha256
-from shared.work_order.schemas import order_number
+from shared.work_order.schemas import (
+    DocumentInvalid,
+    Supersedes,
+    order_number,
+    parse_document,
+)
 
 
 class FileMalformed(InvalidInput):
@@ -32,12 +38,19 @@ class FileMalformed(InvalidInput):
 class PlanFacts:
     """Hold the identity of a plan, as its manifest states it and as its hash confirms it.
 
-    `title` says what the plan is about, in words of the plan; it may be long, or empty.
+    `title` says what the plan is about, in words of the plan; it may be long, or empty. `lineage`
+    are the hashes of the plans that it follows, oldest first; the title is then the oldest one's.
     """
 
     manifest_sha256: str
     planner_run_id: str
     title: str = ""
+    lineage: tuple[str, ...] = ()
+
+    @property
+    def root(self) -> str:
+        """Return the hash of the oldest plan of the lineage: of this one, if it follows none."""
+        return self.lineage[0] if self.lineage else self.manifest_sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +92,19 @@ class StoredManifest:
             case {"provenance": {"manifest_sha256": str(claimed), "planner_run_id": str(run_id)}}:
                 if self._hash() != claimed:
                     return None
-                return PlanFacts(claimed, run_id, self._title())
+                follows = self._supersedes()
+                if follows is None:
+                    return PlanFacts(claimed, run_id, self._title())
+                return PlanFacts(claimed, run_id, follows.title or self._title(), follows.lineage)
+            case _:
+                return None
+
+    def _supersedes(self) -> Supersedes | None:
+        match self.document:
+            case {"supersedes": dict(stated)}:
+                with contextlib.suppress(DocumentInvalid):
+                    return parse_document(Supersedes, stated)
+                return None
             case _:
                 return None
 

@@ -87,6 +87,10 @@ def _is_false(value: object) -> bool:
     return value is False
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class _Document(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
@@ -111,13 +115,15 @@ class Postcondition(Condition):
 class Provenance(_Document):
     """Say where a plan or an order comes from.
 
-    `bootstrap` marks an order that is planned before `verify.sh` exists.
+    `bootstrap` marks an order that is planned before `verify.sh` exists. `edited` marks an order
+    that a person has changed since it was planned.
     """
 
     planner_run_id: str
     compile_hash: str
     manifest_sha256: str
     bootstrap: bool = False
+    edited: Annotated[bool, Field(exclude_if=_is_false)] = False
 
 
 class Interface(_Document):
@@ -155,9 +161,9 @@ class WorkOrder(_Document):
     Any string is accepted as `id`, and any path may hold glob characters: rules of the planner
     judge both, and the factory refuses them. `changes` lists the names that `interfaces` redeclare
     on purpose, and the names of earlier interfaces that the order removes. `regression` repeats
-    the acceptance commands that are meant to pass before the order too. An order without
-    `interfaces`, `changes`, `regression` and `acceptance_files` has the same hash as before these
-    fields existed.
+    the acceptance commands that are meant to pass before the order too. `removed_files` are files
+    that the harness deletes. An order without `interfaces`, `changes`, `regression`,
+    `acceptance_files` and `removed_files` has the same hash as before these fields existed.
     """
 
     id: str
@@ -171,6 +177,7 @@ class WorkOrder(_Document):
     acceptance_files: Annotated[
         Listed[AcceptanceFile], Field(max_length=MAX_ACCEPTANCE_FILES, exclude_if=_is_empty)
     ] = ()
+    removed_files: Annotated[Listed[OrderPath], Field(exclude_if=_is_empty)] = ()
     regression: Annotated[Listed[str], Field(exclude_if=_is_empty)] = ()
     context_files: Annotated[Listed[OrderPath], Field(max_length=MAX_CONTEXT_FILES)]
     depends_on: Listed[str] = ()
@@ -189,8 +196,50 @@ class VerifyContract(_Document):
     requires: Listed[Condition] = ()
 
 
+class Supersedes(_Document):
+    """Name the plan that a plan follows, and all plans before that one.
+
+    `earlier` are their hashes, oldest first. `title` is the title of the oldest plan: it names the
+    branch that all of them share.
+    """
+
+    manifest_sha256: str
+    earlier: Listed[str] = ()
+    title: str = ""
+
+    @property
+    def lineage(self) -> tuple[str, ...]:
+        """Return the hashes of all plans before this one, oldest first."""
+        return (*self.earlier, self.manifest_sha256)
+
+
+class WithdrawnOrder(_Document):
+    """Name an order of an earlier plan that is not to be carried out any more, and say why."""
+
+    id: str
+    reason: str
+
+
+class NotRemoved(_Document):
+    """Name a requirement that the specification no longer has, and say why no code goes with it."""
+
+    requirement: RequirementId
+    reason: str
+
+
+class BaseFile(_Document):
+    """Hold the hash of a file as it was when the plan was made."""
+
+    path: OrderPath
+    sha256: str
+
+
 class Manifest(_Document):
-    """Describe a valid plan with its provenance, as `WORK_ORDERS_MANIFEST.json` holds it."""
+    """Describe a valid plan with its provenance, as `WORK_ORDERS_MANIFEST.json` holds it.
+
+    `base_files` are the files that were there when the plan was made and that its orders touch or
+    read. `supersedes`, `withdrawn` and `not_removed` are for a plan that follows another one.
+    """
 
     schema_version: str = SCHEMA_VERSION
     system_overview: Overview = ()
@@ -198,6 +247,10 @@ class Manifest(_Document):
     work_orders: Annotated[Listed[WorkOrder], Field(max_length=MAX_ORDERS)]
     requirements: Annotated[Listed[RequirementEntry], Field(exclude_if=_is_empty)] = ()
     require_coverage: Annotated[bool, Field(exclude_if=_is_false)] = False
+    base_files: Annotated[Listed[BaseFile], Field(exclude_if=_is_empty)] = ()
+    supersedes: Annotated[Supersedes | None, Field(exclude_if=_is_none)] = None
+    withdrawn: Annotated[Listed[WithdrawnOrder], Field(exclude_if=_is_empty)] = ()
+    not_removed: Annotated[Listed[NotRemoved], Field(exclude_if=_is_empty)] = ()
     provenance: Provenance | None = None
 
 
