@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from planner.plan.plan import Plan
 from planner.plan.projection import exempted_orders
@@ -55,7 +55,10 @@ def build_manifest(
         system_overview=plan.overview,
         verify_contract=plan.contract,
         work_orders=tuple(_with_provenance(order, origin) for order in orders),
-        requirements=tuple(RequirementEntry(**asdict(each)) for each in plan.requirements),
+        requirements=tuple(
+            RequirementEntry(id=each.id, text=each.text, line=each.line)
+            for each in plan.requirements
+        ),
         require_coverage=plan.require_coverage,
         provenance=_provenance(origin, bootstrap=any(order.verify_exempt for order in orders)),
     )

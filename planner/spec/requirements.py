@@ -28,11 +28,15 @@ _NOT_WORDS = re.compile(r"[\s*_`]+")
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """Represent one thing that the product must do; `line` is its line in a text, from 1."""
+    """Represent one thing that the product must do; `line` is its line in a text, from 1.
+
+    `given` is true where the specification's author gave the id.
+    """
 
     id: str
     text: str
     line: int | None = None
+    given: bool = False
 
 
 @dataclass(frozen=True, slots=True)
