@@ -18,14 +18,16 @@ from planner.compile.attempt import Judged, chosen
 from planner.compile.compiler import Compilation, compile_plan
 from planner.compile.export import check_export, export_plan
 from planner.compile.inputs import CompileInputs, gather_inputs
+from planner.compile.judge import PlanJudge
 from planner.compile.model import PlannerModel
 from planner.compile.options import PlanOptions, settings_document
 from planner.compile.record import CompileRecord, summarised
-from planner.judging.validation import Report, judge
+from planner.judging.validation import Report
 from planner.plan.manifest import PlanOrigin, build_manifest
-from planner.plan.plan import Plan
+from planner.replan.follow_up import FollowUp
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events.event import Emit
+from shared.events.messages import Noted, Warned
 from shared.events.plans import PlanEnded, PlanStarted
 from shared.files.atomic_io import make_folder
 from shared.languages.capabilities.tools import ToolRunner, Tools
@@ -33,7 +35,14 @@ from shared.llm.client import LlmClient
 from shared.llm.cost.usage import Tally, usage_counted, usage_document
 from shared.llm.stack import ModelSource, open_model
 from shared.plan_folder.write import write_plan
-from shared.run_record import ModelSettings, Recording, new_run_folder, new_run_id, recorded_run
+from shared.run_record import (
+    ModelSettings,
+    Recording,
+    RunFolder,
+    new_run_folder,
+    new_run_id,
+    recorded_run,
+)
 from shared.work_order.hashing import order_key
 from shared.work_order.schemas import Manifest
 
@@ -52,6 +61,10 @@ class PlanResult:
     tally: Tally
     error: LlmchError | None
     """The error that ends the command where the model's last reply could not even be judged."""
+    unchanged: bool = False
+    """Whether the plan before carries out the spec already: no model was asked then."""
+    follows: FollowUp | None = None
+    """What changed since the plan before, where there is one."""
 
 
 def run_plan(
@@ -70,6 +83,10 @@ def run_plan(
         recorded_run(folder, _head(options, inputs, source), emit) as recording,
         open_model(source, folder.path, recording.emit) as model,
     ):
+        for doubt in inputs.task.difference.doubts if inputs.task else ():
+            recording.emit(Warned(doubt))
+        if inputs.task is not None and inputs.task.difference.is_empty:
+            return _unchanged(inputs.task, folder, model.meter.run, recording)
         recording.emit(PlanStarted(str(options.spec), folder.run_id, options.max_attempts))
         attempts = _compile(options, inputs, model.client, recording, runner)
         outcome = chosen(attempts)
@@ -87,6 +104,7 @@ def run_plan(
             report=outcome.report,
             tally=model.meter.run,
             error=_error(outcome, folder.path),
+            follows=inputs.task,
         )
         recording.emit(usage_counted(result.tally))
         recording.emit(_ended(result, manifest))
@@ -121,29 +139,42 @@ def _compile(
     folder = recording.folder.path
     record = CompileRecord(make_folder(folder / "compile"), recording.emit)
     with summarised(folder, settings_document(options)) as attempts, Tools(runner) as tools:
-
-        def judge_plan(plan: Plan) -> Report:
-            repo = inputs.repo
-            return judge(
-                plan,
-                repo.files,
-                repo.sources,
-                allowed=inputs.allowed,
-                verification=repo.verification,
-                tools=tools,
-            )
-
         compilation = Compilation(
             inputs=inputs,
             model=options.model,
             reviewer=options.reviewer,
             client=client,
-            judge=judge_plan,
+            judge=PlanJudge(inputs, tools),
             record=record,
             max_attempts=options.max_attempts,
         )
         attempts.extend(compile_plan(compilation))  # the list keeps the attempts before an error
     return attempts
+
+
+def _unchanged(task: FollowUp, folder: RunFolder, tally: Tally, recording: Recording) -> PlanResult:
+    """Return the outcome where the plan before carries out all that the spec requires."""
+    before = task.predecessor
+    recording.emit(
+        Noted(
+            "no requirement of the specification has changed: "
+            f"the plan in {before.folder} stays as it is, and no model was asked"
+        )
+    )
+    recording.results.update(ok=True, attempts=0, unchanged=True)
+    return PlanResult(
+        ok=True,
+        attempts=0,
+        work_orders=len(before.plan.drafts),
+        run_id=folder.run_id,
+        run_dir=folder.path,
+        output_dir=before.folder,
+        report=Report(()),
+        tally=tally,
+        error=None,
+        unchanged=True,
+        follows=task,
+    )
 
 
 def _manifest(outcome: Judged, inputs: CompileInputs, run_id: str) -> Manifest | None:
@@ -153,7 +184,8 @@ def _manifest(outcome: Judged, inputs: CompileInputs, run_id: str) -> Manifest |
     assert outcome.plan is not None, "a valid plan was parsed"
     origin = PlanOrigin(run_id, inputs.compile_hash)
     verified = bool(inputs.repo.verification)
-    return build_manifest(outcome.plan, inputs.repo.files, origin, verified=verified)
+    own = outcome.answer.own if outcome.answer else None
+    return build_manifest(outcome.plan, inputs.repo.files, origin, verified=verified, own=own)
 
 
 def _write(manifest: Manifest | None, options: PlanOptions, run_dir: Path) -> Path | None:

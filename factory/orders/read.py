@@ -76,8 +76,9 @@ def read_order(path: Path) -> LoadedOrder:
 def read_workdir(folder: Path) -> tuple[LoadedOrder, ...]:
     """Return the orders of the plan in `folder`, in sequence.
 
-    Raises `InvalidInput` if the folder contains no orders, if a number is missing, if a file
-    contains the order of another file, or if the manifest and the order files disagree.
+    Raises `InvalidInput` if the folder contains no orders, if a number is missing that the manifest
+    does not call withdrawn, if a file contains the order of another file, or if the manifest and
+    the order files disagree.
     """
     stored = read_stored_plan(folder)
     if stored.manifest is not None:
@@ -89,7 +90,7 @@ def read_workdir(folder: Path) -> tuple[LoadedOrder, ...]:
     for file in stored.orders:
         path = folder / file.name
         orders.append(_load(_require_object(file.document, path), path, plan))
-    loaded = _in_sequence(folder, orders)
+    loaded = _in_sequence(folder, orders, _withdrawn(stored.manifest))
     parsed = [each.order for each in loaded]
     return tuple(_with_earlier(each, parsed[:position]) for position, each in enumerate(loaded))
 
@@ -148,7 +149,7 @@ def _vouched_for(loaded: LoadedOrder) -> bool:
         loaded.plan is not None
         and provenance is not None
         and provenance.bootstrap
-        and provenance.manifest_sha256 == loaded.plan.manifest_sha256
+        and provenance.manifest_sha256 in (*loaded.plan.lineage, loaded.plan.manifest_sha256)
     )
 
 
@@ -230,12 +231,31 @@ def _check_manifest(manifest: StoredManifest, path: Path) -> None:
         )
 
 
-def _in_sequence(folder: Path, orders: list[LoadedOrder]) -> tuple[LoadedOrder, ...]:
+def _withdrawn(manifest: StoredManifest | None) -> frozenset[int]:
+    """Return the numbers of the orders that the plan has withdrawn, and that no file holds."""
+    document = manifest.document if manifest is not None else None
+    match document:
+        case {"withdrawn": [*entries]}:
+            ids = (each.get("id") for each in entries if isinstance(each, dict))
+            numbers = (order_number(each) for each in ids if isinstance(each, str))
+            return frozenset(each for each in numbers if each is not None)
+        case _:
+            return frozenset()
+
+
+def _in_sequence(
+    folder: Path, orders: list[LoadedOrder], withdrawn: frozenset[int]
+) -> tuple[LoadedOrder, ...]:
     orders.sort(key=lambda each: order_number(each.order.id) or 0)
-    for expected, each in enumerate(orders, 1):
-        if order_number(each.order.id) != expected:
+    expected = 1
+    for each in orders:
+        number = order_number(each.order.id)
+        while expected in withdrawn and expected != number:
+            expected += 1
+        if number != expected:
             raise InvalidInput(
                 f"{folder}: expected {order_id(expected)}, found {each.order.id}",
                 "work orders are numbered from WO-01 without gaps",
             )
+        expected += 1
     return tuple(orders)

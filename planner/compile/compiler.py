@@ -5,17 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.compile.attempt import Judged, judge_reply, no_reply
+from planner.compile.attempt import Judge, Judged, judge_reply, no_reply
 from planner.compile.inputs import CompileInputs
 from planner.compile.model import PlannerModel
 from planner.compile.prompts import first_prompt, review_revision_prompt, revision_prompt
 from planner.compile.record import CompileRecord
 from planner.compile.reviewer import MAX_ROUNDS, Claim, Review, read_review, review_prompt
-from planner.judging.validation import Report
-from planner.plan.plan import Plan
 from planner.plan.response import read_reply
 from shared.errors import Interrupted, LlmchError
 from shared.llm.client import LlmClient, ReplyFailed, Role
@@ -30,7 +28,7 @@ class Compilation:
     model: PlannerModel
     reviewer: PlannerModel | None
     client: LlmClient
-    judge: Callable[[Plan], Report]
+    judge: Judge
     record: CompileRecord
     max_attempts: int
 
@@ -121,7 +119,7 @@ def _review(
     """Make one round of review and return the claims that count."""
     assert valid.plan is not None, "a valid plan was parsed"
     record = compilation.record
-    prompt = review_prompt(compilation.inputs.spec.text, valid.plan)
+    prompt = review_prompt(compilation.inputs.spec.text, valid.plan, valid.answer)
     record.begin_review(number, prompt)
     try:
         completion = compilation.client.complete(reviewer.request(prompt, number, Role.REVIEWER))
@@ -129,7 +127,7 @@ def _review(
         review = Review(failure=failed.message)
     else:
         record.add_review_reply(number, completion)
-        review = read_review(completion.text, valid.plan)
+        review = read_review(completion.text, valid.plan, valid.answer)
     record.end_review(number, review)
     return review.claims
 

@@ -10,14 +10,25 @@ from typing import Final
 from planner.compile.options import PlanOptions
 from planner.plan.manifest import compile_hash
 from planner.plan.target import NOTHING_MORE, Allowed
-from planner.prompts.template import Template, default_doctrine, load_template
+from planner.prompts.template import (
+    Template,
+    default_doctrine,
+    load_template,
+    replan_template,
+)
+from planner.replan.follow_up import FollowUp
+from planner.replan.prompt import relevant_words
 from planner.repo.hints import read_repo_hints
 from planner.repo.tracked import open_tree
+from planner.spec.difference import compare_requirements
 from planner.spec.read import Spec, read_spec
+from shared.errors import InvalidInput
 from shared.events.event import Emit, ignore
 from shared.projects.base import VerifyCommand
 
 HINT_CHARACTERS: Final = 24_000  # about 6,000 tokens: a tenth of what a plan's reply may take
+# A change concerns few files, and the orders before name theirs.
+CHANGE_HINT_CHARACTERS: Final = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +51,9 @@ class RepoInputs:
 class CompileInputs:
     """Hold everything that a plan is made from.
 
-    `compile_hash` covers the spec, the template, the model and its reasoning effort.
+    `compile_hash` covers the spec, the template, the model and its reasoning effort, and the plan
+    that the new one follows. `task` says what changed since that plan; it is `None` for a plan of
+    the whole specification.
     """
 
     spec: Spec
@@ -50,20 +63,40 @@ class CompileInputs:
     compile_hash: str
     require_coverage: bool = False
     allowed: Allowed = NOTHING_MORE
+    task: FollowUp | None = None
 
 
 def gather_inputs(options: PlanOptions, emit: Emit = ignore) -> CompileInputs:
     """Return the inputs of the plan. Raises `InvalidInput` where one of them cannot be used."""
-    spec, template = read_spec(options.spec), load_template(options.template)
+    spec = read_spec(options.spec)
+    template = replan_template() if options.follows else load_template(options.template)
+    task = _follow_up(options, spec)
     return CompileInputs(
         spec=spec,
         template=template,
         doctrine=default_doctrine(),
-        repo=_read_repo(options.repo, options, spec, emit) if options.repo else RepoInputs(),
+        repo=_read_repo(options.repo, options, spec, task, emit) if options.repo else RepoInputs(),
         compile_hash=_compile_hash(options, spec, template),
         require_coverage=options.require_coverage,
         allowed=options.allowed,
+        task=task,
     )
+
+
+def _follow_up(options: PlanOptions, spec: Spec) -> FollowUp | None:
+    """Return what changed since the plan that the new one follows, if there is one."""
+    before = options.follows
+    if before is None:
+        return None
+    if before.landed and options.repo is None:
+        raise InvalidInput(
+            f"orders of the plan in {before.folder} landed, and no repo was named that has them",
+            "name it with --repo, and the branch with --branch",
+        )
+    difference = compare_requirements(
+        before.plan.requirements, spec.requirements, ids_given=spec.ids_given
+    )
+    return FollowUp(before, difference)
 
 
 def _compile_hash(options: PlanOptions, spec: Spec, template: Template) -> str:
@@ -72,11 +105,17 @@ def _compile_hash(options: PlanOptions, spec: Spec, template: Template) -> str:
         template=template.sha256,
         model=options.model.model,
         reasoning_effort=options.model.reasoning_effort,
+        follows=options.follows.facts.manifest_sha256 if options.follows else None,
     )
 
 
-def _read_repo(folder: Path, options: PlanOptions, spec: Spec, emit: Emit) -> RepoInputs:
+def _read_repo(
+    folder: Path, options: PlanOptions, spec: Spec, task: FollowUp | None, emit: Emit
+) -> RepoInputs:
     tree = open_tree(folder, options.branch, options.verify, emit, options.start)
-    hints = read_repo_hints(tree.files, spec.text, HINT_CHARACTERS, tree.projects)
+    words, room = spec.text, HINT_CHARACTERS
+    if task is not None:
+        words, room = relevant_words(task), CHANGE_HINT_CHARACTERS
+    hints = read_repo_hints(tree.files, words, room, tree.projects)
     paths = tuple(tree.files.paths)
     return RepoInputs(tree.root, paths, tree.files, hints.text, tree.verification)

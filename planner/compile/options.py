@@ -8,6 +8,7 @@ from typing import Any
 
 from planner.compile.model import PlannerModel
 from planner.plan.target import NOTHING_MORE, Allowed
+from planner.replan.predecessor import Predecessor
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class PlanOptions:
     allowed: Allowed = NOTHING_MORE
     reviewer: PlannerModel | None = None
     """The model that reviews a valid plan; `None` for no review."""
+    follows: Predecessor | None = None
+    """The plan that the new one follows; `None` for a plan of the whole specification."""
 
 
 def settings_document(options: PlanOptions) -> dict[str, Any]:

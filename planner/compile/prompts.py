@@ -8,15 +8,32 @@ from planner.compile.attempt import Judged
 from planner.compile.inputs import CompileInputs
 from planner.compile.reviewer import Claim
 from planner.prompts.languages import render_languages
-from planner.prompts.template import render, render_review_revision, render_revision
+from planner.prompts.template import (
+    render,
+    render_replan,
+    render_replan_revision,
+    render_review_revision,
+    render_revision,
+)
+from planner.replan.follow_up import FollowUp
+from planner.replan.prompt import (
+    relevant_words,
+    render_difference,
+    render_orders,
+    render_replaceable,
+    render_withdrawable,
+)
 from planner.repo.manifests import render_commands
 from planner.rules.catalogue import RULE_BY_CODE
 from planner.spec.requirements import render_requirements
 from planner.steps.findings import Finding
+from shared.work_order.schemas import order_id
 
 
 def first_prompt(inputs: CompileInputs) -> str:
     """Return the prompt of the first attempt."""
+    if inputs.task is not None:
+        return _change_prompt(inputs, inputs.task)
     return render(
         inputs.template,
         inputs.spec.text,
@@ -28,15 +45,36 @@ def first_prompt(inputs: CompileInputs) -> str:
     )
 
 
+def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
+    """Return the prompt for the orders that carry out a change."""
+    return render_replan(
+        {
+            "DIFFERENCE": render_difference(task),
+            "ORDERS": render_orders(task),
+            "NEXT_ID": order_id(task.predecessor.last_number + 1),
+            "REPLACEABLE": render_replaceable(task),
+            "WITHDRAWN": render_withdrawable(task),
+        },
+        inputs.repo.hints,
+        render_commands(inputs.repo.verification),
+        render_languages(relevant_words(task), relevant_words(task).split()),
+    )
+
+
 def revision_prompt(first: str, refused: Judged) -> str:
     """Return the prompt that shows the model its refused plan and the findings on it."""
     findings = tuple(_with_remedy(each) for each in refused.report.findings)
+    if refused.answer is not None:
+        attempt = refused.attempt
+        return render_replan_revision(first, refused.reply, findings, attempt, reviewed=False)
     return render_revision(first, refused.reply, findings, refused.attempt)
 
 
 def review_revision_prompt(first: str, valid: Judged, claims: Sequence[Claim]) -> str:
     """Return the prompt that shows the model its valid plan and the reviewer's claims."""
     rendered = tuple(each.render() for each in claims)
+    if valid.answer is not None:
+        return render_replan_revision(first, valid.reply, rendered, valid.attempt, reviewed=True)
     return render_review_revision(first, valid.reply, rendered, valid.attempt)
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from planner.plan.plan import Draft, Plan
 from planner.prompts.template import render_review
+from planner.replan.answer import Answer
+from planner.replan.prompt import render_difference, render_own
 from shared.files.strict_json import JsonProblem, JsonValue, parse_json
 from shared.llm.json_in_reply import ReplyMalformed, extract_json_array, extract_json_object
 
@@ -67,19 +69,29 @@ class Review:
         }
 
 
-def review_prompt(spec_text: str, plan: Plan) -> str:
-    """Return the reviewer's prompt: the spec, the plan, and the form of a claim."""
+def review_prompt(spec_text: str, plan: Plan, answer: Answer | None = None) -> str:
+    """Return the reviewer's prompt: the spec, the plan, and the form of a claim.
+
+    Where the plan follows another one, both are cut down to what the `answer` changes.
+    """
+    if answer is not None:
+        return render_review(render_difference(answer.task), render_own(plan, answer))
     orders: list[JsonValue] = [dict(draft.raw) for draft in plan.drafts]
     shown = {"system_overview": list(plan.overview), "work_orders": orders}
     return render_review(spec_text, json.dumps(shown, indent=1, ensure_ascii=False))
 
 
-def read_review(text: str, plan: Plan) -> Review:
+def read_review(text: str, plan: Plan, answer: Answer | None = None) -> Review:
     """Return the review in a reviewer's reply: which claims count for `plan`. Never raises.
+
+    Where the plan follows another one, only claims on orders of the `answer` count.
 
     The list of findings may be in an object, as the prompt asks, or may be the whole reply: the
     prompt says that `[]` is a good answer.
     """
+    if answer is not None:
+        drafts = (each for each in plan.drafts if each.position in answer.own)
+        plan = replace(plan, drafts=tuple(drafts))
     review = _read_object(text, plan)
     if not review.failure:
         return review

@@ -7,10 +7,11 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import TypedDict
 
-from planner.plan.plan import Plan
+from planner.plan.plan import Plan, with_history
 from planner.plan.projection import project
 from planner.plan.target import NOTHING_MORE, Allowed, TargetRepo
-from planner.rules.catalogue import OWNERS, RULE_BY_CODE
+from planner.replan.answer import Answer
+from planner.rules.catalogue import OF_REPLIES, OWNERS, RULE_BY_CODE
 from planner.rules.model import PlanView, findings_of
 from planner.steps.chain_code import read_codes, read_orders
 from planner.steps.findings import Finding
@@ -111,6 +112,8 @@ def judge(
     allowed: Allowed = NOTHING_MORE,
     verification: tuple[VerifyCommand, ...] = (),
     tools: Tools | None = None,
+    history: Collection[str] = (),
+    answer: Answer | None = None,
 ) -> Report:
     """Return the report of all rules on `plan`, for a repo that holds `repo_files`.
 
@@ -119,7 +122,13 @@ def judge(
     given stay warm for the next plan. Without any, a type checker is started where the plan needs
     it, and ended afterwards. Never raises, whatever a model wrote. The report has at most the first
     thousand findings of each code, since more would show nothing new.
+
+    `history` are the ids of orders that landed. `repo_files` then hold what they wrote, they have
+    no findings, and what they declared counts no more than other code of the repo. `answer` is what
+    a reply changes in the plan before; without it, the rules on replies (E310 to E316) find
+    nothing.
     """
+    plan = with_history(plan, history)
     target = TargetRepo(frozenset(repo_files), sources or {}, allowed, verification)
     chain = project(plan.drafts, target.files)
     orders = read_orders(plan.drafts)
@@ -129,9 +138,11 @@ def judge(
         for draft, code in zip(plan.drafts, orders, strict=True)
     )
     with nullcontext(tools) if tools is not None else Tools() as ready:
-        view = PlanView(plan, steps, chain, codes, ready)
+        view = PlanView(plan, steps, chain, codes, ready, answer)
         findings = [each for owner in OWNERS for each in findings_of(owner, view, _MAX_FINDINGS)]
-    return Report(tuple(sorted(findings, key=_sort_key)))
+    landed = {each.position for each in plan.drafts if each.landed}
+    counting = (e for e in findings if e.position not in landed or e.code in OF_REPLIES)
+    return Report(tuple(sorted(counting, key=_sort_key)))
 
 
 def _sort_key(finding: Finding) -> tuple[int, str, tuple[tuple[bool, int, str], ...], str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from planner.plan.plan import Plan
 from planner.plan.projection import exempted_orders
+from planner.plan.succession import parse_succession
 from shared.files.strict_json import JsonObject, JsonValue
 from shared.work_order.hashing import canonical_json, manifest_sha256, sha256_bytes
 from shared.work_order.schemas import (
@@ -26,41 +27,64 @@ class PlanOrigin:
     compile_hash: str
 
 
-def compile_hash(*, spec: str, template: str, model: str, reasoning_effort: str | None) -> str:
+def compile_hash(
+    *,
+    spec: str,
+    template: str,
+    model: str,
+    reasoning_effort: str | None,
+    follows: str | None = None,
+) -> str:
     """Return the hash that identifies a compilation: equal inputs give an equal hash.
 
-    `spec` and `template` are the hashes of their texts.
+    `spec` and `template` are the hashes of their texts, and `follows` is that of the plan that the
+    new one follows.
     """
     inputs = {
         "spec": spec,
         "template": template,
         "model": model,
         "reasoning_effort": reasoning_effort,
+        **({"follows": follows} if follows else {}),
     }
     return sha256_bytes(canonical_json(inputs))
 
 
 def build_manifest(
-    plan: Plan, repo_files: Collection[str], origin: PlanOrigin, *, verified: bool = False
+    plan: Plan,
+    repo_files: Collection[str],
+    origin: PlanOrigin,
+    *,
+    verified: bool = False,
+    own: Collection[int] | None = None,
 ) -> Manifest:
     """Return a valid plan's manifest, with a hash that recomputes from the manifest's file.
 
     The manifest lists the requirements that the orders are traced to, where there are any. An
     order is exempt from verification where a repo that holds `repo_files` cannot be verified yet
     after it; such an order is marked as bootstrap. No order is exempt where the repo is `verified`
-    by known commands.
+    by known commands. In a plan that follows another one, `own` has the positions of the orders
+    that are new or changed; the others stay as they are, with the provenance that they have.
     """
-    orders = exempted_orders(plan, repo_files, verified=verified)
+    orders = exempted_orders(plan, repo_files, verified=verified, own=own)
+    bootstrap = any(order.verify_exempt for order in orders)
+    succession = plan.succession
     manifest = Manifest(
         system_overview=plan.overview,
         verify_contract=plan.contract,
-        work_orders=tuple(_with_provenance(order, origin) for order in orders),
+        work_orders=tuple(
+            _with_provenance(order, origin) if own is None or position in own else order
+            for position, order in enumerate(orders, 1)
+        ),
         requirements=tuple(
             RequirementEntry(id=each.id, text=each.text, line=each.line)
             for each in plan.requirements
         ),
         require_coverage=plan.require_coverage,
-        provenance=_provenance(origin, bootstrap=any(order.verify_exempt for order in orders)),
+        supersedes=succession.supersedes,
+        withdrawn=succession.withdrawn,
+        not_removed=succession.not_removed,
+        provenance=_provenance(origin, bootstrap=bootstrap),
     )
     return parse_document(Manifest, _sealed(manifest.model_dump(mode="json")))
 
@@ -101,15 +125,30 @@ def _marked(order: JsonValue, exempt: bool) -> JsonValue:
 
 
 def _sealed(document: JsonObject) -> JsonObject:
-    """Return the document with its hash in every provenance; the hash does not cover itself."""
+    """Return the document with its hash in every provenance; the hash does not cover itself.
+
+    The orders of earlier plans keep the provenance that those gave them.
+    """
     digest = manifest_sha256(document)
     orders = document["work_orders"]
     assert isinstance(orders, list), "a manifest has orders"
+    succession, _ = parse_succession(document)
+    lineage = {*succession.lineage}
     sealed = [
-        _attesting(each, manifest_sha256=digest) if isinstance(each, dict) else each
+        _attesting(each, manifest_sha256=digest)
+        if isinstance(each, dict) and _made_by(each) not in lineage
+        else each
         for each in orders
     ]
     return _attesting({**document, "work_orders": sealed}, manifest_sha256=digest)
+
+
+def _made_by(order: JsonObject) -> JsonValue:
+    match order:
+        case {"provenance": {"manifest_sha256": str(digest)}}:
+            return digest
+        case _:
+            return None
 
 
 def _attesting(document: JsonObject, **attested: JsonValue) -> JsonObject:

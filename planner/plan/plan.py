@@ -6,12 +6,13 @@ an order that has one field at fault.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from pydantic import BaseModel
 
+from planner.plan.succession import NO_SUCCESSION, Succession, parse_succession
 from planner.spec.requirements import Requirement
 from shared.files.paths import glob_characters
 from shared.files.strict_json import JsonValue
@@ -45,7 +46,8 @@ class Draft:
     `label` names the entry in findings: its id where that has the right form, else `#3`. `raw` is
     empty where the entry is not an object. `order` is `None` where the entry does not fit the
     schema, and `problems` then say why. `globs` are the paths with glob characters, with their
-    fields. `unknown` are the keys that no schema has.
+    fields. `unknown` are the keys that no schema has. An order that `landed` is history: its files
+    are in the repo, and nothing is said of it any more.
     """
 
     position: int
@@ -56,6 +58,7 @@ class Draft:
     problems: tuple[SchemaProblem, ...] = ()
     globs: tuple[tuple[FieldPath, str], ...] = ()
     unknown: tuple[FieldPath, ...] = ()
+    landed: bool = False
 
     def commands(self) -> Iterator[tuple[int, str]]:
         """Return the index and text of each acceptance command that can be read."""
@@ -71,6 +74,7 @@ class Plan:
     `problems` are faults of the document itself, by field. `is_json` is false where the plan was
     to be read from a text that held no JSON document. `requirements` are the specification's
     requirements that the plan is traced to; with `require_coverage` each of them has to be covered.
+    `succession` is what it says of the plans before it.
     """
 
     document: JsonValue
@@ -82,6 +86,15 @@ class Plan:
     is_json: bool = True
     requirements: tuple[Requirement, ...] = ()
     require_coverage: bool = False
+    succession: Succession = NO_SUCCESSION
+
+
+def with_history(plan: Plan, landed: Collection[str]) -> Plan:
+    """Return the plan with the orders marked that landed; `landed` has their ids."""
+    if not landed:
+        return plan
+    drafts = (replace(each, landed=each.label in landed) for each in plan.drafts)
+    return replace(plan, drafts=tuple(drafts))
 
 
 def unreadable_plan(problem: str) -> Plan:
@@ -96,15 +109,20 @@ def parse_plan(document: JsonValue) -> Plan:
     contract, contract_problems = _parse_contract(document.get("verify_contract"))
     entries, entry_problems = _read_entries(document)
     requirements, requirement_problems = _parse_requirements(document.get("requirements"))
+    succession, succession_problems = parse_succession(document)
     return Plan(
         document=document,
         overview=_overview(document.get("system_overview")),
         contract=contract,
         drafts=tuple(parse_draft(position, entry) for position, entry in enumerate(entries, 1)),
-        problems=contract_problems + entry_problems + requirement_problems,
+        problems=(
+            *(*contract_problems, *entry_problems),
+            *(*requirement_problems, *succession_problems),
+        ),
         unknown=(*map(at, unknown_keys(Manifest, document)), *_unknown_in_contract(document)),
         requirements=requirements,
         require_coverage=document.get("require_coverage") is True,
+        succession=succession,
     )
 
 

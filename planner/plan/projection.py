@@ -13,6 +13,7 @@ from typing import Final
 
 from planner.plan.plan import Draft, Plan
 from planner.plan.promise import promise_of
+from planner.plan.succession import is_inherited
 from shared.work_order.schemas import Condition, VerifyContract, WorkOrder
 
 # A rule reports glob characters by themselves; matching them only avoids further findings.
@@ -107,23 +108,34 @@ def satisfied(contract: VerifyContract, projection: Projection, after: int) -> b
 
 
 def exempted_orders(
-    plan: Plan, repo_files: Collection[str], *, verified: bool = False
+    plan: Plan,
+    repo_files: Collection[str],
+    *,
+    verified: bool = False,
+    own: Collection[int] | None = None,
 ) -> tuple[WorkOrder, ...]:
     """Return the plan's orders with `verify_exempt` computed, whatever the model wrote there.
 
     An order is exempt where the verify contract is not yet satisfied after it. No order is exempt
     without a contract, or where the repo is `verified` by known commands, whatever files the
-    contract waits for. Orders that do not parse are left out.
+    contract waits for. Orders that do not parse are left out. Orders that the plan took over from
+    an earlier one stay as they are; `own` has the positions of the others, where provenance does
+    not tell them apart yet.
     """
     projection = project(plan.drafts, repo_files)
+
+    def is_own(position: int, order: WorkOrder) -> bool:
+        return not is_inherited(order, plan.succession) if own is None else position in own
+
+    def is_exempt(position: int) -> bool:
+        contract = plan.contract
+        waits = contract is not None and not satisfied(contract, projection, position)
+        return waits and not verified
+
     return tuple(
-        draft.order.model_copy(
-            update={
-                "verify_exempt": not verified
-                and plan.contract is not None
-                and not satisfied(plan.contract, projection, draft.position)
-            }
-        )
+        draft.order.model_copy(update={"verify_exempt": is_exempt(draft.position)})
+        if is_own(draft.position, draft.order)
+        else draft.order
         for draft in plan.drafts
         if draft.order is not None
     )

@@ -31,7 +31,10 @@ def promise_of(draft: Draft) -> Promise:
     A valid order promises its postconditions and its acceptance files; where it has no
     postconditions, it may create any of its allowed files. An order with a fault promises every
     path that can be read: the fault has its own finding, and its consequences must not have more.
+    An order that landed promises nothing: the repo has its files.
     """
+    if draft.landed:
+        return Promise(())
     if draft.order is None:
         return _promise_of_raw(draft)
     promised = tuple(each.path for each in draft.order.postconditions)

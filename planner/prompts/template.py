@@ -27,6 +27,7 @@ MAX_REPLY_CHARACTERS = 256_000
 MAX_FINDINGS_CHARACTERS = 20_000
 MAX_FINDING_CHARACTERS = 600
 
+SCRIPT_ONLY = "`bash scripts/verify.sh`, as soon as the repository has it."
 NO_REPO = "No repository was given: it is empty, and WO-01 starts from nothing."
 
 _PLACE = re.compile(r"\{\{([A-Z][A-Z0-9_]*)\}\}")
@@ -94,6 +95,27 @@ def render(
     )
 
 
+def render_replan(
+    values: Mapping[str, str], repo_hints: str, verification: str = "", languages: str = ""
+) -> str:
+    """Return the prompt for a plan that follows another one.
+
+    `values` fill the places that say what changed and what may change. The rest is as in `render`.
+    """
+    more = {
+        "REPO_HINTS": repo_hints.strip("\n") or NO_REPO,
+        "VERIFICATION": verification or SCRIPT_ONLY,
+        "LANGUAGES": f"\n{languages}\n" if languages else "",
+    }
+    return _fill(_packaged("REPLAN_PROMPT.md"), {**values, **more})
+
+
+def replan_template() -> Template:
+    """Return the template of `render_replan`, whose hash identifies a compilation."""
+    text = _packaged("REPLAN_PROMPT.md")
+    return Template(text, hashlib.sha256(text.encode()).hexdigest())
+
+
 def render_revision(prompt: str, previous_reply: str, findings: Sequence[str], attempt: int) -> str:
     """Return the prompt that shows the model its reply to `attempt` and what is wrong with it.
 
@@ -132,6 +154,18 @@ def _render_again(
             "FINDINGS": _render_findings(findings),
         },
     )
+
+
+def render_replan_revision(
+    prompt: str, previous_reply: str, findings: Sequence[str], attempt: int, *, reviewed: bool
+) -> str:
+    """Return the prompt that shows the model its reply to a `render_replan`, and its faults.
+
+    With `reviewed`, the findings are the claims of a reviewer. The prompt is built and bounded as
+    in `render_revision`.
+    """
+    name = "REPLAN_REVIEW_PROMPT.md" if reviewed else "REPLAN_REVISION_PROMPT.md"
+    return _render_again(name, prompt, previous_reply, findings, attempt)
 
 
 def fenced(text: str, language: str = "") -> str:

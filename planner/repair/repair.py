@@ -95,6 +95,9 @@ def _taken(
         parse_plan(document),
         requirements=before.plan.requirements,
         require_coverage=before.plan.require_coverage,
+        succession=before.plan.succession,
+        problems=before.plan.problems,
+        unknown=before.plan.unknown,
     )
     report = judge(plan)
     # An order that could not be read before shows the rest of its faults only now.

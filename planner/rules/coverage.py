@@ -4,23 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.rules.model import PlanView, Rule, each_order
+from planner.plan.plan import Draft
+from planner.plan.succession import is_inherited
+from planner.rules.model import PlanView, Rule
 from planner.spec.requirements import Requirement
 from planner.steps.findings import Finding, plan_finding
 from planner.steps.step import Step
 from shared.rule_text import quoted
 from shared.work_order.field_path import at
-from shared.work_order.schemas import WorkOrder
 
 
-def unknown_requirements(step: Step, order: WorkOrder) -> Iterator[Finding]:
-    known = {each.id for each in step.plan.requirements}
+def unknown_requirements(view: PlanView) -> Iterator[Finding]:
+    """Yield what orders cover that is neither required now nor was so in an earlier plan."""
+    known = {each.id for each in view.plan.requirements}
     if not known:
         return
-    for index, name in enumerate(order.covers):
-        if name not in known:
-            message = f"{quoted(name)} is no requirement of the specification"
-            yield step.finding("E301", at("covers", index), message)
+    known |= _known_before(view)
+    for step in view.steps:
+        for index, name in enumerate(_covers(step)):
+            if name not in known:
+                message = f"{quoted(name)} is no requirement of the specification"
+                yield step.finding("E301", at("covers", index), message)
+
+
+def _known_before(view: PlanView) -> set[str]:
+    """Return what orders of earlier plans cover: a new order may take away what they wrote."""
+    earlier = (each for each in view.plan.drafts if _is_earlier(each, view))
+    return {name for each in earlier if each.order for name in each.order.covers}
+
+
+def _is_earlier(draft: Draft, view: PlanView) -> bool:
+    """Say whether an order was in the plan before; its provenance says so once a plan is made."""
+    if view.answer is not None:
+        return draft.position not in view.answer.own
+    return draft.order is not None and is_inherited(draft.order, view.plan.succession)
 
 
 E301 = Rule(
@@ -32,7 +49,7 @@ E301 = Rule(
     good="""{"requirements": [{"id": "R1", "text": "Words have five letters."}],
  "work_orders": [{"covers": ["R1"]}]}""",
     remedy="Copy the ids exactly from the list of requirements, or drop the one that is not there.",
-    check=each_order(unknown_requirements),
+    check=unknown_requirements,
 )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from planner.plan.plan import Plan
 from planner.plan.projection import Projection
+from planner.replan.answer import Answer
 from planner.steps.findings import Finding
 from planner.steps.step import Step
 from shared.languages.capabilities.chain import ChainCode, Fault
@@ -20,7 +21,8 @@ from shared.work_order.schemas import WorkOrder
 class PlanView:
     """Hold a whole plan as the rules see it.
 
-    `codes` answer for each language that concerns the plan, by means of `tools`.
+    `codes` answer for each language that concerns the plan, by means of `tools`. `answer` is what
+    a reply changes in the plan before, where the plan follows one that is at hand.
     """
 
     plan: Plan
@@ -28,6 +30,7 @@ class PlanView:
     chain: Projection
     codes: tuple[ChainCode, ...] = ()
     tools: Tools = field(default_factory=Tools)
+    answer: Answer | None = None
 
     def finding(self, fault: Fault) -> Finding:
         """Return a language's fault as a finding about its order, or about the plan."""
@@ -97,21 +100,28 @@ def findings_of(owner: Pass, view: PlanView, limit: int) -> Iterator[Finding]:
 
 
 def each_step(check: StepCheck) -> Check:
-    """Return the check that applies `check` to every order, even to one that breaks the schema."""
+    """Return the check that applies `check` to every order, even to one that breaks the schema.
+
+    Orders that landed are left out.
+    """
 
     def over_plan(view: PlanView) -> Iterator[Finding]:
         for step in view.steps:
-            yield from check(step)
+            if not step.draft.landed:
+                yield from check(step)
 
     return over_plan
 
 
 def each_order(check: OrderCheck) -> Check:
-    """Return the check that applies `check` to every order that fits the schema."""
+    """Return the check that applies `check` to every order that fits the schema.
+
+    Orders that landed are left out.
+    """
 
     def over_plan(view: PlanView) -> Iterator[Finding]:
         for step in view.steps:
-            if step.draft.order is not None:
+            if step.draft.order is not None and not step.draft.landed:
                 yield from check(step, step.draft.order)
 
     return over_plan

@@ -20,6 +20,11 @@ def _needed_and_used(view: PlanView) -> Iterator[Finding]:
         yield from map(view.finding, code.use_faults(view.tools))
 
 
+def _made_of_others(view: PlanView) -> Iterator[Finding]:
+    """Yield nothing: `planner.judging.follow_up` makes E315 of the findings of other codes."""
+    return iter(())
+
+
 PASSES: Final = (
     Pass(("W230", "W231", "W232", "W233"), each_step(weak_commands)),
     # A module or name that only a later order brings is E217, whether the search for modules or the
@@ -32,4 +37,5 @@ PASSES: Final = (
         ),
         _needed_and_used,
     ),
+    Pass(("E315",), _made_of_others),
 )

@@ -39,13 +39,19 @@ def misnumbered_orders(view: PlanView) -> Iterator[Finding]:
     """Yield the faults in the sequence of ids, and resume the count after each fault.
 
     `open_slots` counts the entries since the last good id whose own place is not known. `skipped`
-    counts the numbers in gaps that already have their finding.
+    counts the numbers in gaps that already have their finding. The numbers of withdrawn orders are
+    gaps without a fault. E314 judges the ids of a reply to a plan.
     """
+    if view.answer is not None:
+        return
+    withdrawn = view.plan.succession.withdrawn_numbers
     expected, open_slots, skipped = 1, 0, 0
     seen: set[int] = set()
     for step in view.steps:
         given = step.draft.raw.get("id")
         number = order_number(given) if isinstance(given, str) else None
+        while expected in withdrawn and expected != number:
+            expected += 1
         if number is None:
             open_slots += 1
             if isinstance(given, str):

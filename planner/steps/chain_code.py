@@ -28,11 +28,15 @@ _TOO_MUCH: Final = f"the stubs of the plan have over {MAX_PLAN_BYTES} bytes toge
 def read_orders(drafts: Sequence[Draft]) -> tuple[OrderCode, ...]:
     """Return what concerns languages in each order of a plan.
 
-    Once the stubs of the plan exceed `MAX_PLAN_BYTES` together, each further stub is a problem.
+    Once the stubs of the plan exceed `MAX_PLAN_BYTES` together, each further stub is a problem. An
+    order that landed has nothing to say: the repo has its code.
     """
     room = MAX_PLAN_BYTES
     found: list[OrderCode] = []
     for draft in drafts:
+        if draft.landed:
+            found.append(OrderCode(draft.position, draft.label))
+            continue
         declared: list[DeclaredStub] = []
         for index, each in enumerate(draft.order.interfaces if draft.order is not None else ()):
             room -= len(each.stub)

@@ -1,12 +1,27 @@
 """The examples in the rules, filled in to whole plans.
 
-An example may have a `repo`, texts by path: what the plan is for.
+An example may have a `repo`, texts by path: what the plan is for. Where it is a reply to a plan
+before, `follows` has that plan, with the ids of the orders that `landed`.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any, Final
+
+from planner.judging.follow_up import judge_answer
+from planner.judging.validation import Report, judge
+from planner.plan.plan import Plan, parse_plan, with_history
+from planner.replan.answer import Answer
+from planner.replan.follow_up import FollowUp
+from planner.replan.merge import merge
+from planner.replan.predecessor import Predecessor
+from planner.spec.difference import compare_requirements
 from shared.files.strict_json import JsonValue, parse_json
+from shared.plan_folder.read import PlanFacts
 from shared.work_order.schemas import order_id
+
+_OF_THE_CASE: Final = frozenset({"repo", "follows"})
 
 
 def example_plan(example: str) -> JsonValue:
@@ -18,7 +33,32 @@ def example_plan(example: str) -> JsonValue:
     fragment = parse_json(example)
     if not isinstance(fragment, dict):
         return fragment
-    fragment = {key: each for key, each in fragment.items() if key != "repo"}
+    return _filled({key: each for key, each in fragment.items() if key not in _OF_THE_CASE})
+
+
+def judged_example(example: str, **more: Any) -> Report:
+    """Return the report on an example, judged for its repo, or as a reply to the plan before."""
+    repo = example_repo(example)
+    plan = parse_plan(example_plan(example))
+    match parse_json(example):
+        case {"follows": {"work_orders": [*_], "requirements": list(), **rest} as before}:
+            pass
+        case _:
+            return judge(plan, repo, repo, **more)
+    landed = rest.get("landed", [])
+    assert isinstance(landed, list)
+    old = parse_plan(_filled({key: before[key] for key in ("work_orders", "requirements")}))
+    follows = Predecessor(Path(), PlanFacts("", ""), with_history(old, [str(e) for e in landed]))
+    difference = compare_requirements(old.requirements, plan.requirements, ids_given=True)
+    merged = merge(plan, FollowUp(follows, difference))
+
+    def judge_all(each: Plan, answer: Answer | None = merged.answer) -> Report:
+        return judge(each, repo, repo, history=follows.landed, answer=answer, **more)
+
+    return judge_answer(merged.plan, merged.answer, judge_all, judge_all(old, None))
+
+
+def _filled(fragment: dict[str, JsonValue]) -> JsonValue:
     orders = fragment.get("work_orders", [fragment])
     if not isinstance(orders, list):
         return fragment

@@ -2,21 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from planner.judging.validation import judge
-from planner.plan.plan import parse_plan
 from planner.rules.catalogue import RULE_BY_CODE, RULES
 from planner.rules.model import Rule
 from shared.files.strict_json import parse_json
 from shared.languages.python.checker.checker import TypeChecker
-from tests.planner.rule_examples import example_plan, example_repo
+from tests.planner.rule_examples import judged_example
 from tests.warm_checker import tools_with
 
 EVERY_RULE = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 
 
 def codes_in(example: str, checker: TypeChecker) -> list[str]:
-    repo = example_repo(example)
-    report = judge(parse_plan(example_plan(example)), repo, repo, tools=tools_with(checker))
+    report = judged_example(example, tools=tools_with(checker))
     return [each.code for each in report.findings]
 
 

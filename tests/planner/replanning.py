@@ -1,0 +1,66 @@
+"""A plan on disk, a specification that changes, and what comes of the next plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from planner.plan.manifest import PlanOrigin, build_manifest
+from planner.plan.plan import parse_plan
+from planner.replan.follow_up import FollowUp
+from planner.replan.predecessor import Predecessor
+from planner.replan.read import read_predecessor
+from planner.spec.difference import compare_requirements
+from planner.spec.requirements import Requirement
+from shared.plan_folder.write import write_plan
+from tests.planner.plans import Document, exists, order, plan
+
+Texts = Mapping[str, str]
+
+ORIGIN = PlanOrigin("01FIRST", "c" * 64)
+
+
+def spec_file(folder: Path, requirements: Texts) -> Path:
+    """Write a structured specification with these requirements, and return its path."""
+    path = folder / "spec.json"
+    listed = [{"id": name, "text": text} for name, text in requirements.items()]
+    path.write_text(json.dumps({"name": "Words", "summary": "A game.", "requirements": listed}))
+    return path
+
+
+def requirements(texts: Texts) -> tuple[Requirement, ...]:
+    return tuple(Requirement(name, text) for name, text in texts.items())
+
+
+def writing(number: int, *covers: str, **fields: Any) -> Document:
+    """Return an order that writes a text file of its own, and a command that looks into it."""
+    path = f"part_{number:02d}.txt"
+    defaults: Document = {
+        "title": f"Part {number}",
+        "allowed_files": [path],
+        "postconditions": exists(path),
+        "acceptance_commands": [f"grep -q done {path}"],
+        "covers": list(covers),
+    }
+    return order(number, **(defaults | fields))
+
+
+def stored_plan(folder: Path, texts: Texts, *orders: Document, **top: Any) -> Path:
+    """Write the plan of these orders to `folder`, as `llmch plan` does."""
+    parsed = replace(parse_plan(plan(*orders, **top)), requirements=requirements(texts))
+    write_plan(folder, build_manifest(parsed, (), ORIGIN))
+    return folder
+
+
+def predecessor(
+    folder: Path, texts: Texts, *orders: Document, landed: Collection[str] = ()
+) -> Predecessor:
+    return read_predecessor(stored_plan(folder, texts, *orders), landed)
+
+
+def follow_up(before: Predecessor, texts: Texts) -> FollowUp:
+    old = before.plan.requirements
+    return FollowUp(before, compare_requirements(old, requirements(texts), ids_given=True))
