@@ -38,6 +38,10 @@ def add_batch_arguments(parser: argparse.ArgumentParser) -> None:
         "--keep-going", action="store_true",
         help="after a failure, continue with the orders that do not need the failed order",
     )  # fmt: skip
+    group.add_argument(
+        "--allow-lost", action="store_true",
+        help="make orders again whose commits the branch once had and then lost",
+    )  # fmt: skip
 
 
 def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
@@ -63,6 +67,7 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
         allow_verify_exempt=args.allow_verify_exempt,
         allow_red=args.allow_red,
         allow_dirty=args.allow_dirty,
+        allow_lost=getattr(args, "allow_lost", False),
         allow_repo_filters=args.allow_repo_filters,
         push=args.push,
         out=args.out,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from factory.batch.history import BranchHistory, read_history
+from factory.batch.history import BranchHistory
 from factory.batch.order_graph import derive_graph
 from factory.batch.schedule import Schedule
 from factory.batch.worker import LocalWorker, Worker
@@ -53,7 +53,7 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
     orders = read_workdir(workdir)
     with begin_run(Commission("run-all", workdir, orders, options, source, emit)) as run:
         session, recording = run.session, run.recording
-        history = read_history(session.parts.repo.git, run.target)
+        history = BranchHistory.of(run.target.tip, run.landed)
         batch = _Batch(orders, run.exempt, session, history)
         if (first := batch.first_to_make()) is not None:
             run.verify_base(first)
@@ -99,20 +99,18 @@ class _Batch:
         self._under_way: dict[int, OrderTask] = {}
         self._made: dict[int, tuple[OrderTask, OrderResult]] = {}
         self._error: LlmchError | None = None
-        tasks = [self._task(position, "") for position in range(len(orders))]
         landed = {
             position: commit
-            for position, task in enumerate(tasks)
-            if (commit := history.landed.get(task.identity))
+            for position, each in enumerate(orders)
+            if (commit := history.landed.get(each.order.id))
         }
-        own = {commit: position for position, commit in landed.items()}
-        start, since_start = history.continued(own.keys())
+        start, since_start = history.continued(frozenset(landed.values()))
         self._schedule = Schedule.of(
             derive_graph([each.order for each in orders]),
             session.parts.options.keep_going,
             start,
             landed,
-            [own[commit] for commit in since_start],
+            [n for own in since_start for n, commit in landed.items() if commit == own],
         )
 
     def remaining(self) -> tuple[LoadedOrder, ...]:

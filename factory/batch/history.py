@@ -1,4 +1,4 @@
-"""Finds which orders of a plan a branch already holds, and where the rest of the plan begins."""
+"""Finds where the rest of a plan begins on a branch that has some of its orders. Pure."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 
-from factory.orders.identity import OrderIdentity, landed_orders
-from factory.repo.preflight import TargetBranch
-from shared.git import commits
-from shared.git.client import Git
-
-_SEARCHED = 10_000  # commits of the branch, newest first
+from factory.record.landed import LandedOrders
 
 
 @dataclass(frozen=True, slots=True)
 class BranchHistory:
-    """Hold the commits of a branch, newest first (none where the branch does not exist yet)."""
+    """Hold the commits of a branch along first parents, newest first.
+
+    A branch that does not exist yet has those of the commit that it will start from.
+    """
 
     tip: str
     commits: tuple[str, ...]
-    landed: Mapping[OrderIdentity, str]
-    """For each order whose identity a commit message names, that commit."""
+    landed: Mapping[str, str]
+    """The commit of each order that has landed, by the order's id."""
+
+    @classmethod
+    def of(cls, tip: str, landed: LandedOrders) -> BranchHistory:
+        """Return the history of a branch whose last commit is `tip`."""
+        return cls(tip, landed.first_parents, landed.landed)
 
     def continued(self, own: Collection[str]) -> tuple[str, tuple[str, ...]]:
         """Return where orders begin that need none of `own`, and the commits of `own` after that.
@@ -36,12 +39,3 @@ class BranchHistory:
         if len(newest) == len(self.commits):
             return self.tip, ()
         return self.commits[len(newest)], newest[::-1]
-
-
-def read_history(git: Git, target: TargetBranch) -> BranchHistory:
-    """Return the commits of the target branch, and the orders that they landed."""
-    if not target.exists:
-        return BranchHistory(target.tip, (), {})
-    messages = commits.messages(git, target.tip, limit=_SEARCHED)
-    ids = tuple(commit for commit, _ in messages)
-    return BranchHistory(target.tip, ids, landed_orders(messages))

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from shared.plan_folder.read import PlanFacts
 from shared.work_order.hashing import order_key
 from shared.work_order.schemas import WorkOrder
 
 NOTES_REF = "refs/notes/llmch"
+
+_ORDER = "Llmch-Work-Order"
+_PLAN = "Llmch-Plan"
+_KEY = "Llmch-Key"
+_COVERS = "Llmch-Covers"
+# `git merge --squash` writes the messages of the commits with this indentation. A line of a
+# model's summary can begin with one blank at most, so it is not read as a trailer.
+_SQUASHED = " " * 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +30,10 @@ class OrderIdentity:
 
     def trailers(self) -> str:
         """Return the lines that end the commit message."""
-        lines = [f"Llmch-Work-Order: {self.work_order}"]
+        lines = [f"{_ORDER}: {self.work_order}"]
         if self.plan:
-            lines.append(f"Llmch-Plan: {self.plan}")
-        lines.append(f"Llmch-Key: {self.key}")
+            lines.append(f"{_PLAN}: {self.plan}")
+        lines.append(f"{_KEY}: {self.key}")
         return "\n".join(lines)
 
 
@@ -33,29 +42,62 @@ def identify(order: WorkOrder, plan: str) -> OrderIdentity:
     return OrderIdentity(order.id, order_key(order), plan)
 
 
+def identities(order: WorkOrder, plan: PlanFacts | None) -> tuple[OrderIdentity, ...]:
+    """Return the identities by which a commit of `order` is recognised.
+
+    The first one is the identity in `plan`. The others are those in the plans that `plan` follows,
+    newest first: an order that was kept may have landed as an order of any of them.
+    """
+    if plan is None:
+        return (identify(order, ""),)
+    key = order_key(order)
+    hashes = dict.fromkeys((plan.manifest_sha256, *reversed(plan.lineage)))
+    return tuple(OrderIdentity(order.id, key, each) for each in hashes)
+
+
 def landed_orders(messages: Iterable[tuple[str, str]]) -> Mapping[OrderIdentity, str]:
-    """Return the first commit of each order that the (commit, message) pairs name."""
+    """Return the first commit of each order that the (commit, message) pairs name.
+
+    A message may name several orders: that of a commit that squashed theirs.
+    """
     found: dict[OrderIdentity, str] = {}
     for commit, message in messages:
-        fields = _trailers(message)
-        if "Llmch-Key" in fields and "Llmch-Work-Order" in fields:
-            identity = OrderIdentity(
-                fields["Llmch-Work-Order"], fields["Llmch-Key"], fields.get("Llmch-Plan", "")
-            )
-            found.setdefault(identity, commit)
+        for fields in _trailers(message):
+            if _KEY in fields:
+                identity = OrderIdentity(fields[_ORDER], fields[_KEY], fields.get(_PLAN, ""))
+                found.setdefault(identity, commit)
     return found
 
 
 def covered_requirements(message: str) -> tuple[tuple[str, str], ...]:
     """Return a pair (order, requirement) for each requirement id that a commit message covers."""
-    fields = _trailers(message)
-    if "Llmch-Work-Order" not in fields:
-        return ()
-    names = (each.strip() for each in fields.get("Llmch-Covers", "").split(","))
-    return tuple((fields["Llmch-Work-Order"], name) for name in names if name)
+    return tuple(
+        (fields[_ORDER], name)
+        for fields in _trailers(message)
+        for each in fields.get(_COVERS, "").split(",")
+        if (name := each.strip())
+    )
 
 
-def _trailers(message: str) -> dict[str, str]:
-    last_paragraph = message.rstrip().rpartition("\n\n")[2]
-    pairs = (line.partition(": ") for line in last_paragraph.splitlines())
-    return {name: value.strip() for name, colon, value in pairs if colon}
+def _trailers(message: str) -> Iterator[dict[str, str]]:
+    """Yield the trailers of each order that a message names, by their names.
+
+    Any paragraph may have them, since a squashed commit has the messages of several commits.
+    """
+    if _ORDER not in message:
+        return
+    fields: dict[str, str] = {}
+    for line in message.split("\n"):
+        name, colon, value = line.removeprefix(_SQUASHED).partition(": ")
+        if name == _ORDER and colon:
+            if fields:
+                yield fields
+            fields = {name: value.strip()}
+        elif not line.strip():
+            if fields:
+                yield fields
+            fields = {}
+        elif fields and colon:
+            fields.setdefault(name, value.strip())
+    if fields:
+        yield fields

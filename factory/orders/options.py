@@ -32,6 +32,8 @@ class RunOptions:
     """Whether orders may begin on a base whose verification fails; then none may make more fail."""
     allow_dirty: bool = False
     """Whether a run may begin from HEAD beside uncommitted changes, which it does not see."""
+    allow_lost: bool = False
+    """Whether orders are made again whose commits the branch once had and then lost."""
     patience_seconds: float = 10.0
     """How long to wait, once a model's reply has arrived, for trials started beside the call.
     The default is about the time that a model takes itself; a replay must not wait longer."""

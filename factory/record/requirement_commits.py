@@ -6,11 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from factory.orders.commit_note import parse_proof
-from factory.orders.identity import NOTES_REF, covered_requirements, landed_orders
+from factory.orders.identity import (
+    NOTES_REF,
+    OrderIdentity,
+    covered_requirements,
+    identities,
+    landed_orders,
+)
 from shared.git import commits
 from shared.git.client import Git
+from shared.plan_folder.read import PlanFacts
 from shared.work_order.coverage import CoveredRequirement, CoveringOrder, with_proofs
-from shared.work_order.hashing import order_key
 from shared.work_order.schemas import WorkOrder
 
 _MAX_COMMITS = 10_000  # per branch, newest first: far more than any plan has orders
@@ -18,23 +24,28 @@ _MAX_COMMITS = 10_000  # per branch, newest first: far more than any plan has or
 
 @dataclass(frozen=True, slots=True)
 class LandedCommits:
-    """Hold the commits of all branches by the id and the key of the order that each landed."""
+    """Hold the commits of all branches by the order that each landed; `plan` is whose orders."""
 
-    by_order: Mapping[tuple[str, str], tuple[str, ...]]
+    by_order: Mapping[OrderIdentity, tuple[str, ...]]
+    plan: PlanFacts | None
 
     def of(self, order: WorkOrder) -> tuple[str, ...]:
-        """Return the commits of this very order: an order of another plan may have the same id."""
-        return self.by_order.get((order.id, order_key(order)), ())
+        """Return the commits of an order of the plan, or of the plans that it follows."""
+        names = identities(order, self.plan)
+        found = (commit for name in names for commit in self.by_order.get(name, ()))
+        return tuple(dict.fromkeys(found))
 
 
-def landed_commits(git: Git) -> LandedCommits:
-    """Return the commits of all branches that landed an order."""
-    found: dict[tuple[str, str], tuple[str, ...]] = {}
+def landed_commits(git: Git, plan: PlanFacts | None) -> LandedCommits:
+    """Return the commits of all branches that landed an order.
+
+    `plan` is the plan whose orders are looked for; `None` is for orders without a manifest.
+    """
+    found: dict[OrderIdentity, tuple[str, ...]] = {}
     for commit, message in _messages(git).items():
         for identity in landed_orders([(commit, message)]):
-            name = identity.work_order, identity.key
-            found[name] = (*found.get(name, ()), commit)
-    return LandedCommits(found)
+            found[identity] = (*found.get(identity, ()), commit)
+    return LandedCommits(found, plan)
 
 
 def coverage_of_repo(git: Git) -> tuple[CoveredRequirement, ...]:
@@ -69,7 +80,7 @@ def _messages(git: Git) -> dict[str, str]:
     """Return the message of each commit of any branch."""
     tips = git.run("for-each-ref", "--format=%(objectname)", "refs/heads").split()
     return {
-        commit: message
+        each.id: each.message
         for tip in dict.fromkeys(tips)
-        for commit, message in commits.messages(git, tip, limit=_MAX_COMMITS)
+        for each in commits.log(git, tip, limit=_MAX_COMMITS)
     }

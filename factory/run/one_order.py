@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from factory.orders.branch_name import branch_of_earlier_versions, default_branch
 from factory.orders.commit_message import CommitTerms
 from factory.orders.documents import RunSummary
 from factory.orders.options import RunOptions
 from factory.orders.order_state import OrderState
-from factory.orders.read import LoadedOrder, decide_exempt, read_order
+from factory.orders.read import decide_exempt, read_order
 from factory.orders.task import OrderTask
 from factory.record.journal import open_journal
 from factory.record.journal_entries import RunBegun
+from factory.record.landed import LandedOrders, find_landed, plan_branch
 from factory.record.status import StateFile
 from factory.record.summary import public_json
 from factory.recovery.recover import recover, run_that_was_cut_off
@@ -35,12 +35,12 @@ from factory.run.opening import open_session
 from factory.run.parts import RunParts
 from factory.run.persons_files import refuse_files_in_the_way
 from factory.run.plan_forecast import announce_forecast
+from factory.run.remaining import note_found_by_content, remaining_orders
 from factory.run.session import Session
 from shared.errors import InterruptedRun, InvalidInput, LlmchError
 from shared.events.event import Emit
 from shared.events.messages import Warned
 from shared.files.atomic_io import make_folder, write_json
-from shared.git import refs
 from shared.llm.record.earlier_run import EarlierRun
 from shared.llm.stack import Mode, ModelSource, open_model
 from shared.run_record import (
@@ -61,6 +61,7 @@ class OpenRun:
     session: Session
     recording: Recording
     target: TargetBranch
+    landed: LandedOrders
     exempt: tuple[bool, ...]
     """For each order, whether it is verified by compiling alone."""
 
@@ -146,12 +147,13 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
         prepare_export(held.repo, options.out, "--out")
         exemptions = [decide_exempt(each, allow=options.allow_verify_exempt) for each in orders]
         run_id = new_run_id()
-        branch = options.branch or choose_branch(held.repo, orders)
+        branch = options.branch or plan_branch(held.repo.git, orders)
         target = choose_target(
             held.repo, branch, options.policy, options.settings.protected_branches, options.start
         )
-        skip_landed = commission.command == "run-all"
-        refuse_files_in_the_way(held.repo, target, orders, skip_landed=skip_landed)
+        landed = find_landed(held.repo.git, branch, target.tip, orders)
+        remaining = remaining_orders(commission, landed)
+        refuse_files_in_the_way(held.repo, target, remaining)
         terms = _terms(commission, held, target)
         folder = new_run_folder(options.settings.artifacts_dir, "factory", run_id)
         watch = StateFile(held.repo.common_dir)
@@ -161,6 +163,7 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
         recording = opened.enter_context(recorded_run(folder, head, commission.emit))
         opened.enter_context(_ensure_summary(folder))
         emit = recording.emit
+        note_found_by_content(landed, emit)
         model = opened.enter_context(open_model(commission.source, folder.path, emit, held.earlier))
         session = opened.enter_context(
             open_session(RunParts(options, held.repo, model, folder, journal, emit), target, terms)
@@ -172,7 +175,7 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
         ):
             emit(Warned(text))
         exempt = tuple(exempt for exempt, _ in exemptions)
-        run = OpenRun(commission, session, recording, target, exempt)
+        run = OpenRun(commission, session, recording, target, landed, exempt)
         try:
             yield run
         except KeyboardInterrupt as interrupt:
@@ -210,16 +213,6 @@ def _terms(commission: Commission, held: HeldRepo, target: TargetBranch) -> Comm
     if before and (before.branch, before.orders) != (target.branch, commission.listed):
         before = None  # this run does other work
     return commit_terms(held.repo.git, commission.options.settings.commit, before)
-
-
-def choose_branch(repo: Repo, orders: Sequence[LoadedOrder]) -> str:
-    """Return the branch for orders that no branch is named for.
-
-    A plan that was begun on the branch of an earlier version goes on there.
-    """
-    branch, before = default_branch(orders), branch_of_earlier_versions(orders)
-    begun = before and refs.commit_of(repo.git, f"refs/heads/{before}")
-    return before if begun and not refs.commit_of(repo.git, f"refs/heads/{branch}") else branch
 
 
 def prepare_export(repo: Repo, folder: Path | None, flag: str) -> None:

@@ -177,11 +177,12 @@ class Session:
             return self.conclude(task, result, parent), error_of(result)
 
     def push(self) -> bool | None:
-        """Push the branch and return whether the push succeeded; None where it was not asked for.
+        """Push the branch and return whether the push succeeded.
 
-        A refusal is reported as a warning and changes nothing.
+        The result is None where nobody asked for it, and where there is no branch, because HEAD
+        has all orders already. A refusal is reported as a warning and changes nothing.
         """
-        if not self.parts.options.push:
+        if not self.parts.options.push or not self.branch_exists:
             return None
         done = refs.push(self.parts.repo.git, "origin", self.branch)
         if done.exit_code:

@@ -61,11 +61,15 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from planner.judging.requirement_coverage import coverage_of_folder, no_commits
     from planner.repo.tracked import open_repo
     from shared.plan_folder.names import holds_plan
+    from shared.plan_folder.read import read_manifest
 
     if holds_plan(args.coverage):
         repo = repo_meant(args, console, "no commits are shown")
         git = open_repo(repo) if repo else None
-        rows = coverage_of_folder(args.coverage, landed_commits(git).of if git else no_commits)
+        manifest = read_manifest(args.coverage)
+        plan = manifest.facts if manifest else None
+        commits_of = landed_commits(git, plan).of if git else no_commits
+        rows = coverage_of_folder(args.coverage, commits_of)
     else:
         git = open_repo(args.coverage)
         rows = coverage_of_repo(git)

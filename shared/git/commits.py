@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from shared.git import repos, trees
@@ -23,11 +23,86 @@ class CommitFacts:
     date: str
 
 
-def messages(git: Git, tip: str, *, limit: int) -> tuple[tuple[str, str], ...]:
-    """Return ids and messages of `tip` and its first parents, newest first, at most `limit`."""
-    output = git.run("log", "-z", "--first-parent", f"--max-count={limit}", "--format=%H%n%B", tip)
-    pairs = (record.partition("\n") for record in output.split("\0") if record)
-    return tuple((commit, message) for commit, _, message in pairs)
+@dataclass(frozen=True, slots=True)
+class LoggedCommit:
+    """Hold a commit as the log lists it: its id, those of its parents, and its message."""
+
+    id: str
+    parents: tuple[str, ...]
+    message: str
+
+
+def log(git: Git, tip: str, *, limit: int) -> tuple[LoggedCommit, ...]:
+    """Return `tip` and the commits before it, newest first, at most `limit`."""
+    return _logged(git, f"--max-count={limit}", tip)
+
+
+def log_of(git: Git, ids: Collection[str]) -> tuple[LoggedCommit, ...]:
+    """Return those of the commits `ids` that the repo still has, in their sequence."""
+    if not ids:
+        return ()
+    listed = "".join(f"{each}\n" for each in ids).encode()
+    return _logged(git, "--no-walk=unsorted", "--ignore-missing", "--stdin", stdin=listed)
+
+
+def log_of_ref(git: Git, ref: str, *, limit: int) -> tuple[LoggedCommit, ...]:
+    """Return the commits that `ref` was at, newest first, as far as git still has record of it."""
+    if git.try_run("reflog", "exists", ref).exit_code:
+        return ()
+    return _logged(git, "--walk-reflogs", "--ignore-missing", f"--max-count={limit}", ref)
+
+
+def first_parents(commits: Collection[LoggedCommit], tip: str) -> tuple[str, ...]:
+    """Return `tip`, its first parent, the first parent of that one, and so on. Pure."""
+    parents = {each.id: each.parents for each in commits}
+    found: list[str] = []
+    following: str | None = tip
+    while following in parents:
+        found.append(following)
+        following = next(iter(parents[following]), None)
+    return tuple(found)
+
+
+def merge_base(git: Git, *tips: str) -> str:
+    """Return the newest commit that all of `tips` have; "" where there is none."""
+    done = git.try_run("merge-base", "--octopus", *tips)
+    return "" if done.exit_code else text_of(done.stdout).split("\n")[0].strip()
+
+
+def ids_since(git: Git, base: str, tip: str, *, limit: int) -> tuple[str, ...]:
+    """Return the commits from `tip` back to `base`, newest first, merges left out.
+
+    With "" for `base`, they go back to the beginning.
+    """
+    until = [f"^{base}"] if base else []
+    output = git.run("rev-list", "--no-merges", f"--max-count={limit}", tip, *until)
+    return tuple(output.split())
+
+
+def parents_before(git: Git, tips: Collection[str], *, limit: int) -> Mapping[str, tuple[str, ...]]:
+    """Return the parents of each of `tips` and of the commits before them, at most `limit`."""
+    output = git.run(
+        "rev-list", "--parents", "--ignore-missing", f"--max-count={limit}", "--stdin",
+        stdin="".join(f"{each}\n" for each in tips).encode(),
+    )  # fmt: skip
+    lines = (line.split() for line in output.splitlines())
+    return {commit: tuple(parents) for commit, *parents in lines}
+
+
+def noted(git: Git, ref: str) -> tuple[str, ...]:
+    """Return the ids of the objects that have a note under the notes ref."""
+    listed = git.run("notes", f"--ref={ref}", "list").splitlines()
+    return tuple(line.split()[1] for line in listed)
+
+
+def _logged(git: Git, *arguments: str, stdin: bytes = b"") -> tuple[LoggedCommit, ...]:
+    output = git.run("log", "-z", "--format=%H %P%n%B", *arguments, stdin=stdin)
+    found = []
+    for record in filter(None, output.split("\0")):
+        head, _, message = record.partition("\n")
+        commit, *parents = head.split()
+        found.append(LoggedCommit(commit, tuple(parents), message))
+    return tuple(found)
 
 
 def write(git: Git, tree: str, parent: str, facts: CommitFacts) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from shared.git.answers import PatchedFile, parse_numstat
 from shared.git.client import Git, GitFailed, text_of
 
 # The same patch comes out whatever the config says, and no program of the config is run.
 _PATCH = ("--patch", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+# A patch id is computed from the patch: of a file of bytes, only this form tells all.
+_WHOLE = (*_PATCH, "--full-index")
 _FILE_HEAD = b"diff --git "
 
 
@@ -26,11 +30,35 @@ def of_folders(git: Git, old: str, new: str) -> bytes:
     return _patch(git, "diff", "--no-index", "--no-prefix", *_PATCH, "--", old, new)
 
 
-def _patch(git: Git, *arguments: str) -> bytes:
-    done = git.try_run(*arguments)
+def _patch(git: Git, *arguments: str, stdin: bytes = b"") -> bytes:
+    done = git.try_run(*arguments, stdin=stdin)
     if done.exit_code not in (0, 1) or done.timed_out:  # 1: the folders differ
         raise GitFailed(done)
     return done.stdout
+
+
+def ids_of(git: Git, commits: Sequence[str]) -> Mapping[str, str]:
+    """Return the patch id of each of `commits`: equal changes have equal ids.
+
+    Commits without changes and merges are left out.
+    """
+    if not commits:
+        return {}
+    listed = "".join(f"{each}\n" for each in commits).encode()
+    return _patch_ids(git, _patch(git, "diff-tree", *_WHOLE, "--root", "--stdin", stdin=listed))
+
+
+def id_between(git: Git, old: str, new: str) -> str:
+    """Return the patch id of the difference between two commits; "" where they are equal."""
+    return next(iter(_patch_ids(git, _patch(git, "diff-tree", *_WHOLE, old, new)).values()), "")
+
+
+def _patch_ids(git: Git, patch: bytes) -> Mapping[str, str]:
+    done = git.try_run("patch-id", "--stable", stdin=patch)
+    if done.exit_code or done.timed_out:
+        raise GitFailed(done)
+    pairs = (line.split() for line in text_of(done.stdout).splitlines())
+    return {commit: patch_id for patch_id, commit in pairs}
 
 
 def files_in(git: Git, patch: bytes) -> tuple[PatchedFile, ...]:

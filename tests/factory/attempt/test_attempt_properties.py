@@ -282,7 +282,8 @@ def test_git_keeps_the_message_as_it_was_given(repo: Path, title: str) -> None:
     identity, facts = described(title, "")
     asked = Git(repo)
     commit = commits.write(asked, git(repo, "rev-parse", "HEAD^{tree}"), "HEAD", facts)
-    ((found, message), *_) = commits.messages(asked, commit, limit=1)
+    (logged,) = commits.log(asked, commit, limit=1)
+    found, message = logged.id, logged.message
     assert (found, message) == (commit, facts.message)
     assert landed_orders([(found, message)]) == {identity: commit}
     assert not {"\0", "\x1b", "\u202e"} & set(message)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from factory.orders.commit_message import CommitTerms, describe_commit
 from factory.orders.identity import identify, landed_orders
 from shared.git.client import Git
-from shared.git.commits import messages, write
+from shared.git.commits import log, write
 from shared.git.identity import Identity
 from shared.work_order.schemas import WorkOrder, parse_document
 from tests.harness import git, order
@@ -162,7 +162,8 @@ def test_git_keeps_the_message_and_the_author(repo: Path) -> None:
         work_order, identify(work_order, ""), CommitTerms(ADA, "@1 +0000"), "Adds a greeting."
     )
     commit = write(Git(repo), git(repo, "rev-parse", "HEAD^{tree}"), "HEAD", facts)
-    assert messages(Git(repo), commit, limit=1)[0] == (commit, facts.message)
+    (logged,) = log(Git(repo), commit, limit=1)
+    assert (logged.id, logged.message) == (commit, facts.message)
     assert git(repo, "log", "-1", "--format=%an %ae %cn %ce", commit) == (
         "Ada ada@example.org Ada ada@example.org"
     )

@@ -243,10 +243,26 @@ def test_submodules_of_a_commit_are_found_at_any_depth(asked: Git, repo: Path) -
 
 def test_messages_come_newest_first_and_whole(asked: Git, repo: Path) -> None:
     git(repo, "commit", "--quiet", "--allow-empty", "--message=one\n\nbody\nmore")
-    found = commits.messages(asked, "HEAD", limit=10)
-    assert [message.strip() for _, message in found] == ["one\n\nbody\nmore", "start"]
-    assert found[0][0] == git(repo, "rev-parse", "HEAD")
-    assert len(commits.messages(asked, "HEAD", limit=1)) == 1
+    found = commits.log(asked, "HEAD", limit=10)
+    assert [each.message.strip() for each in found] == ["one\n\nbody\nmore", "start"]
+    assert found[0].id == git(repo, "rev-parse", "HEAD")
+    assert [each.parents for each in found] == [(found[1].id,), ()]
+    assert len(commits.log(asked, "HEAD", limit=1)) == 1
+
+
+def test_a_merge_is_followed_along_its_first_parent(asked: Git, repo: Path) -> None:
+    start = git(repo, "rev-parse", "HEAD")
+    git(repo, "switch", "--quiet", "--create", "side")
+    git(repo, "commit", "--quiet", "--allow-empty", "--message=side")
+    side = git(repo, "rev-parse", "HEAD")
+    git(repo, "switch", "--quiet", "main")
+    git(repo, "merge", "--quiet", "--no-ff", "--no-edit", "side")
+    merge = git(repo, "rev-parse", "HEAD")
+    history = commits.log(asked, merge, limit=10)
+    assert {each.id for each in history} == {merge, side, start}
+    assert commits.first_parents(history, merge) == (merge, start)
+    assert commits.ids_since(asked, start, merge, limit=10) == (side,)
+    assert commits.merge_base(asked, side, merge) == side
 
 
 def test_attributes_are_told_by_path(asked: Git, repo: Path) -> None:
