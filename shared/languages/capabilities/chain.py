@@ -147,8 +147,8 @@ def first_with(
     the first 20 parts between these are searched.
     """
     begin = positions.start
-    within = removing[bisect_left(removing, positions.start) : bisect_left(removing, positions.stop)]
-    for end in (*within[:_MAX_BREAKS], positions.stop):
+    within = [each for each in removing if each in positions][:_MAX_BREAKS]
+    for end in (*within, positions.stop):
         part = range(begin, end)
         if part and holds(part[-1]):
             return part[bisect_left(part, True, key=holds)]

@@ -37,7 +37,9 @@ class Files:
         return self.blind_from is not None and self.blind_from <= after
 
     def may_be_folder(self, path: str, after: int) -> bool:
-        return any(each.startswith(f"{path}/") and self.may_exist(each, after) for each in self.first)
+        return any(
+            each.startswith(f"{path}/") and self.may_exist(each, after) for each in self.first
+        )
 
 
 @dataclass(frozen=True, slots=True)
