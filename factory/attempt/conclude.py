@@ -31,12 +31,15 @@ def _pass(state: FactoryState, context: FactoryContext) -> StateUpdate:
     context.progress.begin_stage(attempt.number, AttemptStage.COMMIT)
     files = tuple(sorted(each.path for each in attempt.writes))
     facts = context.task.commit_facts(attempt.proposed.summary)
-    commit, drift = context.workspace.commit(attempt.tree, files, facts)
+    removed = tuple(sorted(order.removed_files))
+    commit, drift = context.workspace.commit(attempt.tree, files, facts, removed)
     if drift:
         context.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
     context.known.learn(commit, attempt.known)
     record = attempt_record(attempt, context, drift=drift)
-    passed = Passed(commit, attempt.tree, files, attempt.proposed.summary, attempt.verified)
+    passed = Passed(
+        commit, attempt.tree, files, attempt.proposed.summary, attempt.verified, removed
+    )
     return {"records": (*state["records"], record), "verdict": passed}
 
 
@@ -75,7 +78,13 @@ def _record_patch(attempt: Attempt, context: FactoryContext) -> None:
     workspace = context.workspace
     # Why the attempt failed matters more than this record, also where the disk refuses it.
     with contextlib.suppress(CommandFailed, OSError):
-        patch = patch_of_proposal(workspace.git, workspace.baseline, attempt.proposal, attempt.tree)
+        patch = patch_of_proposal(
+            workspace.git,
+            workspace.baseline,
+            attempt.proposal,
+            attempt.tree,
+            removed=context.order.removed_files,
+        )
         path = context.attempt_folder(attempt) / REJECTED_PATCH
         write_bytes(path, patch, sync=False)
 

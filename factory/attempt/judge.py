@@ -53,8 +53,12 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
             known=context.known.of(context.task.base),
             staged=attempt.tree,
             checks=context.verification.checks_with(
-                {each.path: each.content for each in attempt.writes}
+                {
+                    **dict.fromkeys(context.order.removed_files),
+                    **{each.path: each.content for each in attempt.writes},
+                }
             ),
+            removed=context.order.removed_files,
         )
     )
     failed = judgement.brief

@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 
 from factory.attempt.ask import ask
 from factory.attempt.placing import CannotPlace, acceptance_writes, show_acceptance_files
+from factory.attempt.removing import CannotRemove, remove_files
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.judging.brief import brief_of, brief_of_fault
 from factory.judging.environment import missing_command
@@ -50,11 +51,13 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdat
     context.progress.begin_stage(attempt.number, AttemptStage.PROPOSE)
     try:
         check_preconditions(order, context.workspace.tree)
+        remove_files(order, context.workspace.tree)
+        attempt = replace(attempt, touched=bool(order.removed_files))
         shown = read_shown_files(order, context.workspace.tree, state["past"])
         check_that_parts_may_be_written(order, shown, options.models.reply_format)
         placed = acceptance_writes(context.task.loaded, context.workspace.tree)
         attempt = replace(attempt, shown=shown, placed=placed)
-    except (_Refused, CannotPlace) as refused:
+    except (_Refused, CannotPlace, CannotRemove) as refused:
         return _ended(attempt, brief_of(Stage.PREFLIGHT, order, str(refused)))
     if attempt.number == 1 and (missing := _missing_program(context)):
         return _ended(attempt, missing)

@@ -39,13 +39,18 @@ def write_files(tree: Tree, writes: Sequence[FileWrite]) -> tuple[WriteRefusal, 
     return ()
 
 
-def stage_files(git: Git, writes: Sequence[FileWrite]) -> tuple[str, tuple[WriteRefusal, ...]]:
+def stage_files(
+    git: Git, writes: Sequence[FileWrite], removed: Sequence[str] = ()
+) -> tuple[str, tuple[WriteRefusal, ...]]:
     """Return the tree that a commit of the written files has, and a refusal for each problem.
 
-    A filter that the user's own config defines (git-lfs) may rewrite the files it applies to.
+    `removed` are the files that the tree does not have any more. A filter that the user's own
+    config defines (git-lfs) may rewrite the files it applies to.
     """
     paths = [each.path for each in writes]
     try:
+        if removed:
+            index.remove(git, removed)
         index.stage(git, paths)
         tree, entries = side_by_side(
             lambda: index.write_tree(git), lambda: index.staged_entries(git, paths)

@@ -6,12 +6,13 @@ For orders i < j there is an edge from i to j where j cannot be made before i is
 - i writes a file that j is shown, writes too, or names in a command (a module that the command
   imports, a script, a folder of tests);
 - one of the two has a file where the other has a folder;
+- i reads, writes or removes a file that j removes, or a folder that holds it;
 - i writes a manifest, such as `package.json`, and j has a path in its folder or below. The manifest
   says which packages the commands of j find, and how its tests are run.
 
 An order that may touch anything, because it writes a lock file, is a barrier: it needs all orders
 before it, and all orders after it need it. Where i reads what j writes there is no edge: i works on
-a snapshot, and orders land in the plan's sequence.
+a snapshot, and orders land in the plan's sequence. Removing a file counts as writing it.
 """
 
 from __future__ import annotations
@@ -93,6 +94,8 @@ def derive_graph(orders: Sequence[WorkOrder]) -> OrderGraph:
     known: list[int] = []
     barrier: int | None = None
     manifests: dict[str, int] = {}
+    users: dict[str, set[int]] = {}
+    has_removals = any(order.removed_files for order in orders)
     for position, order in enumerate(orders):
         if _is_barrier(order):
             needed = set(range(position))
@@ -101,6 +104,7 @@ def derive_graph(orders: Sequence[WorkOrder]) -> OrderGraph:
             needed = {each for path in _touched(order) for each in _writers_concerning(root, path)}
             needed.update(_declared(order, positions, position))
             needed.update(_writers_of_manifests(order, manifests))
+            needed.update(_users_of_removed(order, users))
             if barrier is not None:
                 needed.add(barrier)
         direct = _direct(needed, known)
@@ -108,8 +112,10 @@ def derive_graph(orders: Sequence[WorkOrder]) -> OrderGraph:
         known.append(_with_their_needs(direct, known))
         for path in _written(order):
             _claim(root, path, position)
-        for path in filter(is_manifest, order.allowed_files):
+        for path in filter(is_manifest, (*order.allowed_files, *order.removed_files)):
             manifests[path.rpartition("/")[0]] = position
+        for path in _touched(order) if has_removals else ():
+            users.setdefault(path, set()).add(position)
     return OrderGraph(
         tuple(order.id for order in orders), tuple(order.title for order in orders), tuple(needs)
     )
@@ -162,15 +168,25 @@ def _writers_of_manifests(order: WorkOrder, manifests: Mapping[str, int]) -> Ite
                 yield manifests[folder]
 
 
+def _users_of_removed(order: WorkOrder, users: Mapping[str, set[int]]) -> Iterator[int]:
+    """Yield the orders that touch a file which `order` removes, or a folder that holds it."""
+    for path in order.removed_files:
+        place = path
+        while place:
+            yield from users.get(place, ())
+            place = place.rpartition("/")[0]
+
+
 def _is_barrier(order: WorkOrder) -> bool:
-    return any(path.rpartition("/")[2] in LOCK_FILES for path in order.allowed_files)
+    paths = (*order.allowed_files, *order.removed_files)
+    return any(path.rpartition("/")[2] in LOCK_FILES for path in paths)
 
 
 def _written(order: WorkOrder) -> frozenset[str]:
-    """Return the paths that an order may leave changed."""
+    """Return the paths that an order may leave changed or remove."""
     promised = (each.path for each in order.postconditions)
     placed = (each.path for each in order.acceptance_files)
-    return frozenset((*order.allowed_files, *promised, *placed))
+    return frozenset((*order.allowed_files, *promised, *placed, *order.removed_files))
 
 
 def _touched(order: WorkOrder) -> frozenset[str]:

@@ -35,9 +35,9 @@ class Judging:
     """Hold what it takes to judge a workbench's tree: task, options, and where the records go.
 
     `folder` gets results and logs. `written` maps each file that no command may change to its
-    hash. `attempt` is 0 outside an attempt. `known` is what the verification showed before the
-    order. `staged` is the tree as git names it; empty where it cannot become a commit. `checks` are
-    the commands that verify the tree.
+    hash, and `removed` has the files that no command may bring back. `attempt` is 0 outside an
+    attempt. `known` is what the verification showed before the order. `staged` is the tree as git
+    names it; empty where it cannot become a commit. `checks` are the commands that verify the tree.
     """
 
     task: OrderTask
@@ -48,6 +48,7 @@ class Judging:
     folder: Path
     attempt: int = 0
     written: Mapping[str, str] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
     known: KnownCommit = NOTHING_KNOWN
     staged: str = ""
     checks: tuple[Check, ...] = ()

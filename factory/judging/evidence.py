@@ -1,9 +1,10 @@
 """Finds acceptance commands that prove nothing, by running them before any work is done.
 
 A command should fail on the baseline, and also on code that keeps the order's interfaces and does
-nothing. Both runs have the plan's acceptance files in place, and use the order's own workspace
-before a proposal is written there. They run during the model's call, so that they cost no time, and
-leave the workspace at the baseline. No prompt and no commit contains anything of them.
+nothing. Both runs have the plan's acceptance files in place and the removed files gone, and use the
+order's own workspace before a proposal is written there. They run during the model's call, so that
+they cost no time, and leave the workspace at the baseline. No prompt and no commit contains
+anything of them.
 """
 
 from __future__ import annotations
@@ -122,18 +123,18 @@ class Gathering:
 
     def _passing(self, name: str, files: Mapping[str, str]) -> tuple[str, ...]:
         """Return the commands that pass with `files` in the tree, then restore the baseline."""
-        folder = make_folder(self._task.folder / name)
+        order, folder = self._task.order, make_folder(self._task.folder / name)
         progress = AnnouncedProgress(self._task.name, self._emit)
         judging = Judging(self._task, self._options, self._bench, self._emit, progress, folder)
         try:
-            if not _write(judging.tree, {**files, **self._tests}):
+            if not _write(judging.tree, {**files, **self._tests}, order.removed_files):
                 return ()
             results = dict(self._try(judging, name))
         finally:
             self._bench.restore()
         documents = [result.model_dump(mode="json") for result in results.values()]
         write_json(folder / "acceptance_result.json", documents, sync=False)
-        return tuple(_unexpected(self._task.order.regression, results))
+        return tuple(_unexpected(order.regression, results))
 
     def _try(self, judging: Judging, name: str) -> Iterator[tuple[str, CmdResult]]:
         if self._is_over():
@@ -202,8 +203,15 @@ def _sources(tree: Tree, paths: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _write(tree: Tree, files: Mapping[str, str]) -> bool:
-    """Write files that nobody proposed; return whether each path can be written."""
+def _write(tree: Tree, files: Mapping[str, str], removed: Sequence[str]) -> bool:
+    """Remove and write files that nobody proposed; return whether each path allows it."""
+    for path in removed:
+        try:
+            tree.remove(path)
+        except NotReadable:
+            return False
+        except OSError as error:
+            raise write_refused(tree.root / path, error) from error
     for path, text in files.items():
         try:
             tree.write(path, text.encode())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from factory.judging.brief import brief_of, brief_of_fault, brief_of_success, with_facts
 from factory.judging.commands import Judging, observe, record_results, run_check
@@ -35,6 +36,8 @@ from factory.orders.verified_by import CountedTests
 from factory.proposal.scope import FileKind, FileState
 from factory.repo.path_names import name_paths
 from factory.sandbox import Cause, Ended
+
+_FILES: Final = frozenset({FileKind.FILE, FileKind.LINK, FileKind.OTHER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def run_checks(judging: Judging) -> Judgement:
     key = _verification_key(judging)  # before a command can change what it depends on
     _run_phase(verify, judging.checks, judging)
     fewer = find_fewer_tests(judging.known.tests, verify.tests, verify.silent)
-    if verify.brief is None and fewer is not None and fewer.is_refused(judging.order.changes):
+    if verify.brief is None and fewer is not None and fewer.is_refused(judging.order):
         verify.brief = _nothing_ran(fewer, verify, judging)
     record_results(judging, "verify_result.json", verify.results)
     if verify.brief:
@@ -210,9 +213,12 @@ def _reason(ended: Ended, timeout_seconds: float) -> str:
 
 
 def _changed_by_commands(judging: Judging) -> list[str]:
-    return [
+    changed = [
         path
         for path, sha256 in judging.written.items()
         # The hash alone does not decide: a missing file has the hash of an empty one.
         if judging.tree.state_of(path) != FileState(FileKind.FILE, sha256)
     ]
+    # A folder may stand where a file was removed: the files of a package instead of a module.
+    back = (each for each in judging.removed if judging.tree.kind_of(each) in _FILES)
+    return [*changed, *back]

@@ -5,11 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from factory.orders.documents import CmdResult
 from factory.orders.task import OrderTask
 from factory.orders.verified_by import CountedTests, JudgingCommand, VerifiedBy, count_of_tests
 from shared.commands.test_runs import runs_tests
+from shared.languages.registry import language_of
+from shared.work_order.schemas import WorkOrder
+
+_TEST_FOLDERS: Final = frozenset({"test", "tests"})
 
 Tests = Mapping[str, CountedTests]
 """The tests that commands reported, by the text of the command. Others reported none."""
@@ -42,13 +47,16 @@ class FewerTests:
     now: int | None
     others: int = 0
 
-    def is_refused(self, changes: Sequence[str]) -> bool:
-        """Return whether an order with these `changes` fails because nothing shows a test that ran.
+    def is_refused(self, order: WorkOrder) -> bool:
+        """Return whether `order` fails because nothing shows a test that ran.
 
-        An order may bring a test runner that llmch cannot read. It then says so in `changes`.
+        An order may bring a test runner that llmch cannot read. It then says so in `changes`. An
+        order that removes tests may remove the last one.
         """
+        if any(map(_is_test, order.removed_files)):
+            return False
         if self.now is None:
-            return not self.others and not changes
+            return not self.others and not order.changes
         return self.now == 0
 
     def describe(self) -> str:
@@ -122,13 +130,25 @@ def _runs_none(command: JudgingCommand) -> bool:
     return runs_tests(command.command) is False
 
 
+def _takes_away(order: WorkOrder) -> bool:
+    return bool(order.changes) or any(map(_is_test, order.removed_files))
+
+
+def _is_test(path: str) -> bool:
+    language = language_of(path)
+    if language is None or language.plans is None:
+        return not _TEST_FOLDERS.isdisjoint(path.split("/")[:-1])
+    return language.plans.is_test_file(path)
+
+
 def warnings_on(verified: VerifiedBy, fewer: FewerTests | None, task: OrderTask) -> Iterator[str]:
     """Yield what a person should know of checks that passed but prove less than they seem to.
 
     An exempt order is verified by compiling alone, on purpose. An order that lists `changes` takes
-    something away on purpose, and its tests may go with it; that they no longer show is said.
+    something away on purpose, and so does one that removes tests. Tests may go with it; that none
+    is left, or that they no longer show, is said.
     """
     if verified.rests_on_acceptance and not task.exempt:
         yield "the verification ran no test: the order rests on its acceptance commands alone"
-    elif fewer is not None and (fewer.now is None or not task.order.changes):
+    elif fewer is not None and (not fewer.now or not _takes_away(task.order)):
         yield fewer.describe()

@@ -12,7 +12,8 @@ def describe_tampering(changed: Sequence[str], order: WorkOrder) -> str:
     """Return the account of a failure by commands that changed the files `changed`."""
     placed = {each.path for each in order.acceptance_files}
     tests = [path for path in changed if path in placed]
-    written = [path for path in changed if path not in placed]
+    back = [path for path in changed if path in order.removed_files]
+    written = [path for path in changed if path not in placed and path not in back]
     accounts: list[str] = []
     if written:
         accounts.append(
@@ -23,5 +24,10 @@ def describe_tampering(changed: Sequence[str], order: WorkOrder) -> str:
         accounts.append(
             f"a command changed the plan's own test {name_paths(tests)}; it must stay byte for "
             "byte as the work order has it"
+        )
+    if back:
+        accounts.append(
+            f"a command made {name_paths(back)} again, which the order removes; what is committed "
+            "must be exactly what was judged"
         )
     return "\n".join(accounts)

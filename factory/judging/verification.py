@@ -67,8 +67,11 @@ class BaseVerification:
         """Return the commands that verify the base."""
         return self._checks_of(self.found.commands)
 
-    def checks_with(self, written: Mapping[str, str]) -> tuple[Check, ...]:
-        """Return the commands that verify the base with these texts written, by path."""
+    def checks_with(self, written: Mapping[str, str | None]) -> tuple[Check, ...]:
+        """Return the commands that verify the base with these texts written, by path.
+
+        `None` stands for a file that is removed.
+        """
         if self.exempt or self.chosen:
             return self.checks()
         files = ChangedFiles(self.files, written)

@@ -82,6 +82,8 @@ class Merging:
         ]
         if unmet:
             return SentBack(f"a precondition no longer holds: {', '.join(unmet)}")
+        if gone := [each for each in passed.removed if not trees.holds_file(git, tip, each)]:
+            return SentBack(f"files that it removes are gone already: {', '.join(gone)}")
         commit = commits.write(git, tree, tip, task.commit_facts(passed.summary))
         self.emit(Noted(f"{order.id}: was made on an older state, is verified again on the tip"))
         folder = make_folder(task.folder / "landing")
@@ -101,6 +103,7 @@ class Merging:
                 known=self.known.of(tip),
                 staged=tree,
                 checks=self._checks(tip, task, passed, bench),
+                removed=passed.removed,
             )
             judgement = run_checks(judging)
         if judgement.brief:
@@ -114,10 +117,11 @@ class Merging:
     ) -> tuple[Check, ...]:
         """Return what verifies the merged tree: what the tip says, and what the tree says."""
         git = self.repo.git
-        entries = trees.entries_of(git, tip, sorted(passed.files))
+        entries = trees.entries_of(git, tip, passed.changed)
         blobs = trees.blobs(git, [each.object_id for each in entries.values()])
-        before = {path: _text_of(entries.get(path), blobs) for path in passed.files}
-        now = {path: _text_in(bench.workspace.tree, path) for path in passed.files}
+        before = {path: _text_of(entries.get(path), blobs) for path in passed.changed}
+        now: dict[str, str | None] = dict.fromkeys(passed.removed)
+        now |= {path: _text_in(bench.workspace.tree, path) for path in passed.files}
         verification = verification_before(
             bench.workspace, before, self.options.settings.verify, exempt=task.exempt
         )

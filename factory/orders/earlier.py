@@ -22,16 +22,18 @@ def binding_on(order: WorkOrder, earlier: Sequence[WorkOrder]) -> Iterator[WorkO
 def known_to(order: WorkOrder, earlier: Sequence[WorkOrder]) -> tuple[Interface, ...]:
     """Return the declared interfaces of what `order` needs.
 
-    An interface stays word for word as declared, unless an earlier order with `changes` may write
-    its file. For those files, the interfaces that are in force after all earlier orders are
-    returned instead.
+    Files that an earlier order or the order itself removes have none. An interface stays word for
+    word as declared, unless an earlier order with `changes` may write its file. For those files,
+    the interfaces that are in force after all earlier orders are returned instead.
     """
     needed = {*order.context_files, *(each.path for each in order.preconditions)}
+    removed = {path for each in (*earlier, order) for path in each.removed_files}
     declared = [
         interface
         for each in earlier
         for interface in each.interfaces
-        if interface.path in needed or each.id in order.depends_on
+        if (interface.path in needed or each.id in order.depends_on)
+        and interface.path not in removed
     ]
     changed = {path for each in earlier if each.changes for path in each.allowed_files}
     stale = changed.intersection(each.path for each in declared)

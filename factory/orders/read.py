@@ -24,6 +24,7 @@ from shared.shell_words import UnsplittableError, split_words
 from shared.work_order.field_path import at
 from shared.work_order.glob_paths import glob_paths
 from shared.work_order.schemas import (
+    VERIFY_SCRIPT,
     DocumentInvalid,
     Interface,
     Manifest,
@@ -187,6 +188,7 @@ def _unusable(order: WorkOrder) -> Iterator[SchemaProblem]:
     for field, paths in (
         ("allowed_files", order.allowed_files),
         ("context_files", order.context_files),
+        ("removed_files", order.removed_files),
     ):
         for number, path in enumerate(paths):
             if is_git_path(path):
@@ -196,6 +198,7 @@ def _unusable(order: WorkOrder) -> Iterator[SchemaProblem]:
         if fold_path(file.path) in writable:
             message = f"`{file.path}` is in allowed_files too: the model could change it"
             yield SchemaProblem(at("acceptance_files", number, "path"), message)
+    yield from _used_removals(order)
     for number, command in enumerate(order.acceptance_commands):
         try:
             problem = "" if split_words(command).texts else "is empty"
@@ -203,6 +206,20 @@ def _unusable(order: WorkOrder) -> Iterator[SchemaProblem]:
             problem = str(unsplittable)
         if problem:
             yield SchemaProblem(at("acceptance_commands", number), problem)
+
+
+def _used_removals(order: WorkOrder) -> Iterator[SchemaProblem]:
+    """Yield the removed files that the order itself uses, or that every order needs."""
+    used = {fold_path(each.path): "acceptance_files" for each in order.acceptance_files}
+    used |= {fold_path(each.path): "postconditions" for each in order.postconditions}
+    used |= {fold_path(each): "context_files" for each in order.context_files}
+    used |= {fold_path(each): "allowed_files" for each in order.allowed_files}
+    for number, path in enumerate(order.removed_files):
+        problem = f"is in {used[fold_path(path)]} too" if fold_path(path) in used else ""
+        if fold_path(path) == VERIFY_SCRIPT:
+            problem = "verifies the project: no order may remove it"
+        if problem:
+            yield SchemaProblem(at("removed_files", number), f"`{path}` {problem}")
 
 
 def _invalid(where: str, problems: tuple[SchemaProblem, ...]) -> InvalidInput:

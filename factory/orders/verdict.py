@@ -13,7 +13,7 @@ class Passed:
     """Hold a verified commit in the workspace, which is not on the branch yet.
 
     `summary` is what the model says of its change. `verified` is the key of the verification; it is
-    empty where the commit did not pass all of it.
+    empty where the commit did not pass all of it. `files` were written, and `removed` are gone.
     """
 
     commit: str
@@ -21,6 +21,12 @@ class Passed:
     files: tuple[str, ...]
     summary: str
     verified: str = ""
+    removed: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Return the paths that the commit touches, sorted."""
+        return tuple(sorted((*self.files, *self.removed)))
 
 
 @dataclass(frozen=True, slots=True)

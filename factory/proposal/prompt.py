@@ -16,6 +16,7 @@ from factory.proposal.files_format import NO_FINAL_NEWLINE, fence_for
 from factory.proposal.history import render_history, room_for_history
 from factory.proposal.instructions import render_format
 from factory.proposal.large_files import render_parts
+from factory.proposal.removed import REMOVED, name_removed
 from factory.proposal.scope import FileKind
 from factory.proposal.shown import ShownFile
 from shared.files.template import fill
@@ -69,7 +70,7 @@ def _values(
         "OPENING": _render_opening(order, shown) if offer.format is ReplyFormat.FILES else "",
         "WHICH": "this file" if len(order.allowed_files) == 1 else "these files",
         "ALLOWED": _render_allowed(order, shown),
-        "FORBIDDEN": _render_forbidden(order.forbidden),
+        "FORBIDDEN": _render_removed(order.removed_files) + _render_forbidden(order.forbidden),
         "COMMANDS": _bullets(commands) + (f"\n\n{_PLACED}\n{_bullets(placed)}" if placed else ""),
         "FORMAT": render_format(offer.format, offer.forms),
     }
@@ -165,6 +166,14 @@ def _render_stub(interface: Interface) -> str:
 
 def _render_forbidden(paths: Sequence[str]) -> str:
     return f"\nThese must stay untouched:\n{_bullets(paths)}\n" if paths else ""
+
+
+def _render_removed(paths: Sequence[str]) -> str:
+    if not paths:
+        return ""
+    return f"\n{REMOVED} Nothing may use them any more, and no reply may write them:\n" + (
+        f"{_bullets(name_removed(paths))}\n"
+    )
 
 
 def _render_allowed(order: WorkOrder, shown: Sequence[ShownFile]) -> str:

@@ -110,6 +110,7 @@ def _out_of_scope(order: WorkOrder, proposal: WriteProposal, files: Files) -> It
         folded = fold_path(write.path)
         problem = (
             _acceptance_violation(write.path, order)
+            or _removal_violation(write.path, order)
             or _path_violation(write.path, allowed)
             or _forbidden_violation(write.path, order.forbidden)
             or ("is proposed twice" if folded in seen else None)
@@ -147,6 +148,12 @@ def _path_violation(path: str, allowed: frozenset[str]) -> str | None:
 def _acceptance_violation(path: str, order: WorkOrder) -> str | None:
     if any(fold_path(each.path) == fold_path(path) for each in order.acceptance_files):
         return "is a test of the plan, which is there already and which no reply may write"
+    return None
+
+
+def _removal_violation(path: str, order: WorkOrder) -> str | None:
+    if any(fold_path(each) == fold_path(path) for each in order.removed_files):
+        return "is removed by this order, so no reply may write it"
     return None
 
 

@@ -12,6 +12,7 @@ from factory.orders.past_attempt import PastAttempt
 from factory.orders.reply_format import WHOLE_UP_TO_LINES, ReplyFormat
 from factory.proposal.files_format import fence_for
 from factory.proposal.history import render_history, room_for_history
+from factory.proposal.removed import REMOVED, name_removed
 from factory.proposal.shown import ShownFile
 from shared.work_order.schemas import Interface, WorkOrder
 
@@ -70,6 +71,8 @@ def _told(
         parts += [f"This is {path}:", _fenced(text)]
     elif path not in order.intent:
         parts.append(f"The file is {path}, and it does not exist yet.")
+    if order.removed_files:
+        parts.append(f"{REMOVED} Use none of them: {', '.join(name_removed(order.removed_files))}")
     for test in order.acceptance_files:
         parts += [f"{test.path} is there, and has to pass:", _fenced(test.content)]
     if with_commands:

@@ -25,8 +25,11 @@ from shared.files.strict_json import MAX_DOCUMENT_BYTES
 from shared.files.text_input import read_regular_file
 
 REJECTED_PATCH = "rejected.patch"
-PLACED_FILES = "placed_files.json"
 """The name of the file, in the folder of an attempt that failed, with what it changed."""
+PLACED_FILES = "placed_files.json"
+WRITE_RESULT = "write_result.json"
+REMOVED_FILES = "removed_files"
+"""The key in the record of what was written that lists the files the order removes, if any."""
 LATEST = "latest"
 _RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
 _ATTEMPT = re.compile("attempt_([1-9][0-9]{0,3})")
@@ -79,6 +82,8 @@ class AttemptOnRecord:
     """The acceptance files of the plan that were put in place beside the proposal."""
     written: bool
     """Whether all files of the proposal were written."""
+    removed: tuple[str, ...] = ()
+    """The files that the order removes."""
 
     @property
     def patch(self) -> bytes | None:
@@ -175,6 +180,7 @@ def _read_attempt(
     folder = run.folder_of(order) / f"attempt_{number}"
     summary = _summary_of(run, order)
     brief = _read_model(folder / "failure_brief.json", FailureBrief)
+    result = _read_object(folder / WRITE_RESULT)
     return AttemptOnRecord(
         run=run,
         order=order,
@@ -186,8 +192,14 @@ def _read_attempt(
         brief=brief,
         proposal=_read_model(folder / "proposed_writes.json", WriteProposal),
         placed=_read_model(folder / PLACED_FILES, WriteProposal),
-        written=_read_object(folder / "write_result.json").get("write_ok") is True,
+        written=result.get("write_ok") is True,
+        removed=_texts(result.get(REMOVED_FILES)),
     )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    entries = value if isinstance(value, list) else []
+    return tuple(each for each in entries if isinstance(each, str))
 
 
 def _summary_of(run: RunOnRecord, order: str) -> Mapping[str, Any]:

@@ -27,7 +27,7 @@ from factory.sandbox.commands.capture import Show
 from factory.workbench.patch import baseline_of
 from factory.workbench.pool import WorkbenchPool
 from factory.workbench.side_workspaces import registered, sweep_side_workspaces
-from factory.workbench.tree import Tree
+from factory.workbench.tree import NotReadable, Tree
 from factory.workbench.workbench import Workbench
 from shared.errors import InvalidInput, PreflightRefused
 from shared.events.event import Emit
@@ -183,22 +183,38 @@ def _written(attempt: AttemptOnRecord) -> WriteProposal:
 def _put(bench: Workbench, proposal: WriteProposal, attempt: AttemptOnRecord) -> None:
     tree = bench.workspace.tree
     writes = (*proposal.writes, *(attempt.placed.writes if attempt.placed else ()))
+    for path in attempt.removed:
+        _remove(path, tree, attempt)
     for write in writes:
         if problem := _problem_with(write.path, write.base_sha256, tree):
             raise _cannot_apply(attempt, f"{printable(write.path)} {problem}")
-    refusals = write_files(tree, writes) or stage_files(bench.workspace.git, writes)[1]
+    refusals = (
+        write_files(tree, writes) or stage_files(bench.workspace.git, writes, attempt.removed)[1]
+    )
     if refusals:
         raise _cannot_apply(attempt, refusals[0].message)
 
 
-def _problem_with(path: str, base_sha256: str, tree: Tree) -> str:
+def _remove(path: str, tree: Tree, attempt: AttemptOnRecord) -> None:
+    if not _is_usable(path):
+        raise _cannot_apply(attempt, f"{printable(path)} is not a path that an order may remove")
     try:
-        usable = check_path(path) == path and not is_git_path(path)
-    except PathProblem:
-        usable = False
-    if not usable:
+        tree.remove(path)
+    except (OSError, NotReadable) as error:
+        raise _cannot_apply(attempt, f"{printable(path)} was not removed: {error}") from error
+
+
+def _problem_with(path: str, base_sha256: str, tree: Tree) -> str:
+    if not _is_usable(path):
         return "is not a path that a proposal may have"
     return "" if tree.state_of(path).sha256 == base_sha256 else "has other content there"
+
+
+def _is_usable(path: str) -> bool:
+    try:
+        return check_path(path) == path and not is_git_path(path)
+    except PathProblem:
+        return False
 
 
 def _cannot_apply(attempt: AttemptOnRecord, problem: str) -> PreflightRefused:

@@ -238,7 +238,7 @@ class Session:
                 commit=summary.commit or "",
                 branch=self.branch,
                 seconds=time.monotonic() - started,
-                files=verdict.files if isinstance(verdict, Passed) else (),
+                files=verdict.changed if isinstance(verdict, Passed) else (),
                 repo=str(self.parts.repo.tree),
                 run_dir=summary.run_dir,
                 proof=summary.verified_by.describe() if summary.verified_by else "",

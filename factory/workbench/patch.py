@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from factory.orders.documents import WriteProposal
@@ -24,18 +24,26 @@ _NEW_FILE = re.compile(rb'^(diff --git "?)b/', re.MULTILINE)
 _FILE_MODES = {"100644": 0o644, "100755": 0o755}
 
 
-def patch_of_proposal(git: Git, baseline: str, proposal: WriteProposal, tree: str = "") -> bytes:
+def patch_of_proposal(
+    git: Git,
+    baseline: str,
+    proposal: WriteProposal,
+    tree: str = "",
+    *,
+    removed: Sequence[str] = (),
+) -> bytes:
     """Return the patch from the commit `baseline` to the proposal's files.
 
-    `tree` is the tree that git made of the files, if it made one. Without it, the files are
+    `removed` are files that the order removes beside them. `tree` is the tree that git made of all
+    that, if it made one. Without it, the files are
     compared with those of the baseline outside of any repo. A file that cannot be compared is
     named on a line of its own, above the patch. Raises `GitFailed` if git cannot read the baseline.
     """
     if tree:
         return patches.between(git, baseline, tree)
     writes = {each.path: each.content.encode() for each in proposal.writes}
-    problems = {path: _problem_with(path) for path in writes}
-    compared = [path for path in writes if not problems[path]]
+    problems = {path: _problem_with(path) for path in (*writes, *removed)}
+    compared = [path for path in problems if not problems[path]]
     problems |= dict.fromkeys(compared[_MOST_FILES:], f"is beyond the first {_MOST_FILES} files")
     compared = compared[:_MOST_FILES]
     before = trees.entries_of(git, baseline, compared) if compared else {}
@@ -50,7 +58,8 @@ def patch_of_proposal(git: Git, baseline: str, proposal: WriteProposal, tree: st
             mode = _FILE_MODES.get(before[path].mode if path in before else "", 0o644)
             old = contents.get(before[path].object_id) if path in before else None
             try:
-                _put(folder / "b" / path, writes[path], mode)
+                if path in writes:
+                    _put(folder / "b" / path, writes[path], mode)
                 if old is not None:  # after the write, which may be refused
                     _put(folder / "a" / path, old, mode)
             except OSError as error:
@@ -69,7 +78,8 @@ def patch_of_attempt(git: Git, attempt: AttemptOnRecord) -> bytes:
         return patch
     if attempt.proposal is None:
         return b""
-    return patch_of_proposal(git, baseline_of(git, attempt), attempt.proposal)
+    baseline = baseline_of(git, attempt)
+    return patch_of_proposal(git, baseline, attempt.proposal, removed=attempt.removed)
 
 
 def baseline_of(git: Git, attempt: AttemptOnRecord) -> str:

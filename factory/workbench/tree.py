@@ -88,6 +88,31 @@ class Tree:
                     os.unlink(temporary, dir_fd=folder)
                 raise
 
+    def remove(self, path: str) -> None:
+        """Remove the file or link at `path`, and the folders that hold nothing any more.
+
+        Nothing happens where nothing stands there. Raises `NotReadable` where something else does,
+        and `OSError` if the disk refuses.
+        """
+        try:
+            with self._parent_of(path) as (folder, name), _refusals_reported():
+                kind = _kind_at(folder, name)
+                if kind not in (FileKind.FILE, FileKind.LINK):
+                    raise NotReadable(kind)
+                os.unlink(name, dir_fd=folder)
+        except NotReadable as refused:
+            if refused.kind in (FileKind.ABSENT, FileKind.BEHIND_FILE):
+                return
+            raise
+        above = path.rpartition("/")[0]
+        while above:
+            try:
+                with self._parent_of(above) as (folder, name):
+                    os.rmdir(name, dir_fd=folder)
+            except OSError:  # it holds something
+                return
+            above = above.rpartition("/")[0]
+
     def kind_of(self, path: str) -> FileKind:
         """Return what stands at `path`, without reading it."""
         try:

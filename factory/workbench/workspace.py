@@ -120,17 +120,23 @@ class Workspace:
         self.reset()
 
     def commit(
-        self, tree: str, paths: Sequence[str], facts: CommitFacts
+        self, tree: str, paths: Sequence[str], facts: CommitFacts, removed: Sequence[str] = ()
     ) -> tuple[str, tuple[str, ...]]:
         """Commit `tree` on the baseline; return the commit's id, and the other files that differ.
 
-        `tree` is the baseline with `paths` written. The files returned are those in the working
-        tree that differ from the commit, without `paths` and without files that git ignores. A
-        name that cannot be printed is returned with escapes. No ref moves except HEAD of this
-        working tree: the commit lands later, or is forgotten. The commands must have ended. If
-        nothing differs, ignored files included, a reset to the commit has nothing left to do.
+        `tree` is the baseline with `paths` written, and without the files `removed`. The files
+        returned are those in the working tree that differ from the commit, without `paths` and
+        without files that git ignores. A name that cannot be printed is returned with escapes. No
+        ref moves except HEAD of this working tree: the commit lands later, or is forgotten. The
+        commands must have ended. If nothing differs, ignored files included, a reset to the commit
+        has nothing left to do.
         """
-        listing = self._look_up(self.baseline).listing.with_files(paths)
+        # A file that is removed may take folders with it, so the listing is made anew.
+        listing = (
+            self._listing_of(tree)
+            if removed
+            else self._look_up(self.baseline).listing.with_files(paths)
+        )
 
         def commit_and_look() -> tuple[str, bool]:
             commit = commits.write(self.git, tree, self.baseline, facts)

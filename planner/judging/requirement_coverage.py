@@ -74,6 +74,8 @@ def _assertions(orders: Sequence[WorkOrder]) -> Iterator[Mapping[str, Asserted]]
     """Yield, for each order in turn, what asserts the requirements that it covers."""
     earlier: dict[str, str] = {}
     for order in orders:
+        for path in order.removed_files:
+            earlier.pop(path, None)
         yield assertions_of(order, dict(islice(reversed(earlier.items()), _MAX_EARLIER)))
         for each in order.acceptance_files:
             earlier.pop(each.path, None)  # so that it comes last

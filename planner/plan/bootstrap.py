@@ -75,8 +75,11 @@ def render_left_out(draft: Draft, *, verified: bool = False) -> str:
 
 
 def _creates_verify_script(draft: Draft) -> bool:
-    """Say whether the order creates the script: it promises it, but does not require or read it."""
-    if draft.order is None:
+    """Say whether the order creates the script: it promises it, but does not require or read it.
+
+    An order that removes files as well is still needed.
+    """
+    if draft.order is None or draft.order.removed_files:
         return False
     known = VERIFY_SCRIPT in draft.order.context_files or any(
         each.kind == "file_exists" and each.path == VERIFY_SCRIPT

@@ -228,7 +228,7 @@ def _readable_paths(raw: RawOrder) -> Iterator[tuple[FieldPath, str]]:
     for key in ("preconditions", "postconditions", "acceptance_files"):
         for index, path in condition_paths(raw.get(key)):
             yield at(key, index, "path"), path
-    for key in ("allowed_files", "context_files"):
+    for key in ("allowed_files", "context_files", "removed_files"):
         for index, path in strings(raw.get(key)):
             yield at(key, index), path
 

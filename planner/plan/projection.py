@@ -1,7 +1,9 @@
 """Projects which files a repo will have before and after each order of a plan.
 
-Orders only add files, so one table is enough: it has the position of the order that first
-provides a path. Position 0 is the repo itself.
+One table has the position of the order that first provides a path, and another the position of the
+order that removes it. Position 0 is the repo itself. Two numbers a path are enough, because no
+order may write a path that an earlier one removed (E112). Where an order does so, or removes a path
+that is not there (E111), the removal is left out: the fault has its own finding.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
+from planner.plan.folders_in_time import FoldersInTime, read_folders
 from planner.plan.plan import Draft, Plan
 from planner.plan.promise import promise_of
 from planner.plan.succession import is_inherited
@@ -23,30 +26,40 @@ _MAX_PATTERN: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """Hold the position from which each path exists.
+    """Hold the position from which each path exists, and the one from which it does not any more.
 
     `first` has the paths that are certainly provided, and `possible` those that only may be;
-    `folders` has the folders of both. `patterns` are promised paths with glob characters, each
-    with its position. From the order at `blind_from` on, more files may exist than could be read.
+    `removed` has those that an order removes, `removing` the positions of such orders, and
+    `folders` the folders of all. `patterns` are
+    promised paths with glob characters, each with its position. From the order at `blind_from` on,
+    more files may exist than could be read.
     """
 
     first: dict[str, int]
     possible: dict[str, int]
-    folders: dict[str, int]
+    folders: FoldersInTime
     patterns: tuple[tuple[int, str], ...]
     blind_from: int | None
+    removed: dict[str, int]
+    removing: tuple[int, ...]
 
     def provider(self, path: str) -> int | None:
         """Return the position that first provides `path`: 0 for the repo, `None` for no order."""
         return self.first.get(path)
 
+    def remover(self, path: str, after: int) -> int | None:
+        """Return the position up to `after` that removes `path`; `None` if there is none."""
+        position = self.removed.get(path)
+        return position if position is not None and position <= after else None
+
     def exists(self, path: str, after: int) -> bool:
         """Say whether `path` exists once the orders up to position `after` are done."""
-        return self.first.get(path, after + 1) <= after
+        return self.first.get(path, after + 1) <= after and self.remover(path, after) is None
 
     def may_exist(self, path: str, after: int) -> bool:
         """Say whether `path` exists by then, or an order without promises may have written it."""
-        return self.exists(path, after) or self.possible.get(path, after + 1) <= after
+        may_be_written = self.possible.get(path, after + 1) <= after
+        return self.exists(path, after) or (may_be_written and self.remover(path, after) is None)
 
     def is_unread(self, path: str, after: int) -> bool:
         """Say whether an unreadable order, or a path with globs, may be meant to provide `path`."""
@@ -55,7 +68,7 @@ class Projection:
 
     def may_be_folder(self, path: str, after: int) -> bool:
         """Say whether a file in the folder `path` exists or may exist."""
-        return self.folders.get(path, after + 1) <= after
+        return self.folders.holds_something(path, after)
 
     def holds(self, condition: Condition, after: int) -> bool:
         """Say whether `condition` is met once the orders up to position `after` are done."""
@@ -66,30 +79,27 @@ def project(drafts: Iterable[Draft], repo_files: Collection[str]) -> Projection:
     """Return the file state along the chain of orders, which starts from the repo's listing."""
     first = dict.fromkeys(repo_files, 0)
     possible: dict[str, int] = {}
+    removed: dict[str, int] = {}
     patterns: list[tuple[int, str]] = []
     blind_from: int | None = None
     for draft in drafts:
-        promise = promise_of(draft)
+        promise, position = promise_of(draft), draft.position
+        provided = {*promise.files, *promise.possible}
+        for path in provided:
+            removed.pop(path, None)
+        for path in promise.removed:
+            if path not in provided and (path in first or path in possible):
+                removed.setdefault(path, position)
         for path in promise.files:
-            first.setdefault(path, draft.position)
+            first.setdefault(path, position)
         for path in promise.possible:
-            possible.setdefault(path, draft.position)
-        patterns.extend((draft.position, pattern) for pattern in promise.patterns)
+            possible.setdefault(path, position)
+        patterns.extend((position, pattern) for pattern in promise.patterns)
         if not promise.readable and blind_from is None:
-            blind_from = draft.position
-    return Projection(first, possible, _folders(first, possible), tuple(patterns), blind_from)
-
-
-def _folders(*tables: dict[str, int]) -> dict[str, int]:
-    """Return when each folder first holds something; the tables list paths in order of position."""
-    folders: dict[str, int] = {}
-    for table in tables:
-        for path, position in table.items():
-            folder = path.rpartition("/")[0]
-            while folder and folders.get(folder, position + 1) > position:
-                folders[folder] = position
-                folder = folder.rpartition("/")[0]
-    return folders
+            blind_from = position
+    folders = read_folders(first, possible, removed)
+    removing = tuple(sorted(set(removed.values())))
+    return Projection(first, possible, folders, tuple(patterns), blind_from, removed, removing)
 
 
 def matches_any(path: str, patterns: Sequence[str]) -> bool:

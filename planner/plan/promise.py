@@ -1,4 +1,4 @@
-"""Reads which files an order of a plan leaves behind for the orders after it."""
+"""Reads which files an order of a plan leaves behind, and which it takes away."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ class Promise:
 
     `files` will exist and `possible` may exist. `patterns` are paths with glob characters, which
     may stand for any file that they match. `readable` is false where some paths could not be read.
+    `removed` will not exist, unless the order provides them too.
     """
 
     files: Sequence[str]
     possible: Sequence[str] = ()
     patterns: Sequence[str] = ()
     readable: bool = True
+    removed: Sequence[str] = ()
 
 
 def promise_of(draft: Draft) -> Promise:
@@ -41,7 +43,8 @@ def promise_of(draft: Draft) -> Promise:
     placed = tuple(each.path for each in draft.order.acceptance_files)
     possible = () if promised else draft.order.allowed_files
     patterns = [path for field, path in draft.globs if field.parts[0] in _PROMISING_FIELDS]
-    return Promise((*promised, *placed), possible, patterns)
+    removed = [path for path in draft.order.removed_files if not glob_characters(path)]
+    return Promise((*promised, *placed), possible, patterns, removed=removed)
 
 
 def _promise_of_raw(draft: Draft) -> Promise:
@@ -55,6 +58,14 @@ def _promise_of_raw(draft: Draft) -> Promise:
     ]
     fields = (conditions, allowed, placed)
     meant = sum(len(each) if isinstance(each, list) else 1 for each in fields)
+    files, patterns = _read(written)
+    removed, _ = _read([path for _, path in strings(draft.raw.get("removed_files"))])
+    readable = draft.is_object and len(files) + len(patterns) == meant
+    return Promise(files, (), patterns, readable, removed)
+
+
+def _read(written: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return those of the paths that can be read, and those with glob characters."""
     files: list[str] = []
     patterns: list[str] = []
     for path in written:
@@ -65,5 +76,4 @@ def _promise_of_raw(draft: Draft) -> Promise:
             files.append(check_path(path))
         except PathProblem:
             continue
-    readable = draft.is_object and len(files) + len(patterns) == meant
-    return Promise(files, (), patterns, readable)
+    return files, patterns

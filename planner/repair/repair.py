@@ -127,7 +127,7 @@ def _normalise_paths(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry]
             continue
         order = orders[finding.position - 1]
         match finding.at.parts:
-            case (("allowed_files" | "context_files") as key, int(index)):
+            case (("allowed_files" | "context_files" | "removed_files") as key, int(index)):
                 pass
             case (("preconditions" | "postconditions" | "interfaces") as key, int(index), "path"):
                 pass

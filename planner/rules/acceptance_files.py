@@ -44,6 +44,8 @@ def writable_tests(view: PlanView) -> Iterator[Finding]:
             elif folded in owners:
                 message = f"{quoted(path)} is an acceptance file of {owners[folded]}"
                 yield step.finding("E107", at("allowed_files", index), message)
+        for path in order.removed_files:
+            owners.pop(fold_path(path), None)  # an order that writes it again is E112
         owners.update(dict.fromkeys(own, step.draft.label))
 
 

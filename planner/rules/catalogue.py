@@ -21,11 +21,12 @@ from planner.rules.passes import PASSES
 from planner.rules.programs import E240
 from planner.rules.provisions import E210, E217, E241, E242, W221
 from planner.rules.references import E243, E246, W245
+from planner.rules.removed_files import E111, E112
 from planner.rules.structure import E000, E001, E004, E005, W102
 
 RULES: Final[tuple[Rule, ...]] = (
     *(E000, E001, E003, E004, E005, E006, E007),
-    *(E101, E102, E103, E104, E105, E106, E107, E108, E109, E110),
+    *(E101, E102, E103, E104, E105, E106, E107, E108, E109, E110, E111, E112),
     *(E201, E202, E203, E204, E206, E210, E211, E212, E213, E214, E215, E216, E217),
     *(E240, E241, E242, E243, E246, E299),
     *(E301, E302, E310, E311, E312, E313, E314, E315, E316),

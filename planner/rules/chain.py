@@ -42,6 +42,8 @@ def _why_unmet(condition: Condition, step: Step) -> str | None:
         return f"{quoted(path)} must be absent, but {step.source(provider or 0)} provides it"
     if chain.is_unread(path, step.draft.position - 1):
         return None
+    if remover := chain.remover(path, step.draft.position - 1):
+        return f"{quoted(path)} must exist, but {step.source(remover)} removes it"
     later = f"; {step.source(provider)} provides it too late" if provider else ""
     return f"{quoted(path)} must exist, but neither the repo nor an earlier order has it{later}"
 
@@ -204,7 +206,9 @@ def unmet_contract(view: PlanView) -> Iterator[Finding]:
         if exists and view.chain.is_unread(required.path, last):
             continue
         fault = "does not exist" if exists else "is not absent"
-        message = f"{quoted(required.path)} {fault}, not even after the last order"
+        remover = view.chain.remover(required.path, last) if exists else None
+        why = f": {view.steps[remover - 1].draft.label} removes it" if remover else ""
+        message = f"{quoted(required.path)} {fault}, not even after the last order{why}"
         yield plan_finding("E106", at("verify_contract", "requires", index), message)
 
 

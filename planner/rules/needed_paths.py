@@ -63,4 +63,5 @@ def _late_or_never(
     later = placed.first_with(lambda after: has(path, placed, after))
     if later is not None:
         return provided_later(verb, path, placed.step.source(later))
-    return missing_path(verb, path)
+    remover = placed.chain.remover(path, placed.after)
+    return missing_path(verb, path, placed.step.source(remover) if remover else "")

@@ -33,6 +33,7 @@ class PlacedCommand:
     def first_with(self, holds: Callable[[int], bool]) -> int | None:
         """Return the position of the first later order after which `holds` is true.
 
-        Orders never remove a file, so `holds` stays true from then on.
+        `holds` stays true until an order removes a file.
         """
-        return first_with(range(self.after + 1, len(self.step.plan.drafts) + 1), holds)
+        later = range(self.after + 1, len(self.step.plan.drafts) + 1)
+        return first_with(later, holds, self.chain.removing)

@@ -32,8 +32,10 @@ def unreadable_context(step: Step, order: WorkOrder) -> Iterator[Finding]:
         settled.add(path)
         if step.chain.may_exist(path, before) or step.chain.is_unread(path, before):
             continue
-        provider = step.chain.provider(path)
+        provider, remover = step.chain.provider(path), step.chain.remover(path, before)
         reason = f"only {step.source(provider)} provides it" if provider else "nobody provides it"
+        if remover:
+            reason = f"{step.source(remover)} removes it"
         message = f"{quoted(path)} does not exist by then: {reason}"
         yield step.finding("E243", at("context_files", index), message)
 

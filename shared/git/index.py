@@ -1,4 +1,4 @@
-"""Asks about the index and about the rules for paths, and puts files into the index."""
+"""Asks about the index and about the rules for paths, and puts files into it or takes them out."""
 
 from __future__ import annotations
 
@@ -66,6 +66,12 @@ def stage(git: Git, paths: Sequence[str]) -> None:
     """
     names = "".join(path + "\0" for path in paths).encode()
     git.with_config(SYNCED).run("update-index", "--add", "-z", "--stdin", stdin=names)
+
+
+def remove(git: Git, paths: Sequence[str]) -> None:
+    """Take the named files out of the index, whether or not they are in the tree."""
+    names = "".join(path + "\0" for path in paths).encode()
+    git.with_config(SYNCED).run("update-index", "--force-remove", "-z", "--stdin", stdin=names)
 
 
 def write_tree(git: Git) -> str:

@@ -73,18 +73,16 @@ def provided_later(verb: str, name: str, source: str, key: str = "") -> Need:
     return Need("E217", key or name, f"{verb} {quoted(name)}, which only {source} provides")
 
 
-def missing_module(name: str) -> Need:
-    """Return E210: a module of the project that nobody provides."""
-    message = (
-        f"imports {quoted(name)}, a module of this project that no "
-        "order provides and the repo does not have"
-    )
-    return Need("E210", name, message)
+def missing_module(name: str, remover: str = "") -> Need:
+    """Return E210: a module of the project that nobody provides, or that `remover` removes."""
+    why = f"{remover} removes" if remover else "no order provides and the repo does not have"
+    return Need("E210", name, f"imports {quoted(name)}, a module of this project that {why}")
 
 
-def missing_path(verb: str, path: str) -> Need:
-    """Return E241: a script or test file that does not exist by then."""
-    return Need("E241", path, f"{verb} {quoted(path)}, which does not exist by then")
+def missing_path(verb: str, path: str, remover: str = "") -> Need:
+    """Return E241: a script or test file that does not exist by then, or that `remover` removes."""
+    why = f"{remover} removes" if remover else "does not exist by then"
+    return Need("E241", path, f"{verb} {quoted(path)}, which {why}")
 
 
 def undeclared_package(verb: str, module: str, package: str) -> Need:

@@ -27,6 +27,9 @@ def _glob_paths(order: WorkOrder) -> Iterator[tuple[FieldPath, str]]:
     for index, path in enumerate(order.context_files):
         if glob_characters(path):
             yield at("context_files", index), path
+    for index, path in enumerate(order.removed_files):
+        if glob_characters(path):
+            yield at("removed_files", index), path
     for index, file in enumerate(order.acceptance_files):
         if glob_characters(file.path):
             yield at("acceptance_files", index, "path"), file.path

@@ -9,13 +9,16 @@ The codes mean the same in every language (`llmch explain`), and the words come 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from shared.languages.capabilities.commands import Command, Weakness
 from shared.languages.capabilities.tools import Tools
 from shared.work_order.field_path import FieldPath
+
+# An honest plan removes files in one order or two; each further one would cost a search more.
+_MAX_BREAKS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class OrderCode:
     commands are read as far as possible, and nothing is demanded of its code. It surely writes the
     files `writes`, and possibly `may_write`; `allowed_files` are as the order lists them, and
     `changes` are the names that it says it changes. `commands` have the index of their field.
+    `FilesInTime.removed` has the files that orders remove.
     """
 
     position: int
@@ -76,6 +80,14 @@ class FilesInTime(Protocol):
     @property
     def blind_from(self) -> int | None:
         """Return the first order whose files could not be read; `None` where all could be."""
+
+    @property
+    def removed(self) -> Mapping[str, int]:
+        """Return the position from which each path that an order removes does not exist."""
+
+    @property
+    def removing(self) -> Sequence[int]:
+        """Return the positions of the orders that remove files, sorted."""
 
     def may_exist(self, path: str, after: int) -> bool:
         """Say whether `path` exists, or may exist, once the order at `after` is done."""
@@ -110,22 +122,38 @@ class Chain:
         """Say whether `path` may be there after the order at `after`, as far as is known."""
         return self.files.may_exist(path, after) or self.files.is_unread(path, after)
 
+    def is_gone(self, path: str, after: int) -> bool:
+        """Say whether an order up to `after` removes `path`."""
+        return self.files.removed.get(path, after + 1) <= after
+
+    def remover(self, path: str, after: int) -> str:
+        """Return the name of the order up to `after` that removes `path`; "" if there is none."""
+        return self.source(self.files.removed[path]) if self.is_gone(path, after) else ""
+
     def first_with(self, after: int, holds: Callable[[int], bool]) -> int | None:
-        """Return the position of the first order behind `after` from which `holds` is true.
+        """Return the position of the first order behind `after` at which `holds` is true.
 
-        Orders never remove a file, so `holds` is expected to stay true from then on.
+        `holds` is expected to stay true until an order removes a file.
         """
-        return first_with(range(after + 1, len(self.orders) + 1), holds)
+        return first_with(range(after + 1, len(self.orders) + 1), holds, self.files.removing)
 
 
-def first_with(positions: range, holds: Callable[[int], bool]) -> int | None:
-    """Return the first of `positions` at which `holds` is true; `None` where it never is.
+def first_with(
+    positions: range, holds: Callable[[int], bool], removing: Sequence[int]
+) -> int | None:
+    """Return the first of `positions` at which `holds` is true; `None` where none is found.
 
-    Once true, `holds` has to stay true.
+    Once true, `holds` has to stay true up to the next position in `removing`, which is sorted. Only
+    the first 20 parts between these are searched.
     """
-    if not positions or not holds(positions[-1]):
-        return None
-    return positions[bisect_left(positions, True, key=holds)]
+    begin = positions.start
+    within = [each for each in removing if each in positions][:_MAX_BREAKS]
+    for end in (*within, positions.stop):
+        part = range(begin, end)
+        if part and holds(part[-1]):
+            return part[bisect_left(part, True, key=holds)]
+        begin = end
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,13 @@ class PlannedCode:
     @cached_property
     def states(self) -> list[dict[str, Contract]]:
         """Return the contracts by path that hold after each order; index 0 is before the first."""
-        return fold(tuple(map(self._delta, self.chain.orders, self.stubs)))
+        found = fold(tuple(map(self._delta, self.chain.orders, self.stubs)))
+        if not self.chain.files.removed:
+            return found
+        return [
+            {path: each for path, each in state.items() if not self.chain.is_gone(path, position)}
+            for position, state in enumerate(found)
+        ]
 
     def _stubs_of(self, order: OrderCode) -> Iterator[tuple[DeclaredStub, Declarations]]:
         for each in order.interfaces:
@@ -130,7 +136,7 @@ class PlannedCode:
         """Return whether the declarations of a file are known after the order at `position`."""
         if path in self.states[position]:
             return True
-        text = self.chain.sources.get(path)
+        text = None if self.chain.is_gone(path, position) else self.chain.sources.get(path)
         return text is not None and self.read(text).fault is None
 
     def declared_by(self, path: str, name: str, position: int) -> int | None:
@@ -155,7 +161,7 @@ class PlannedCode:
             each.path: each.text
             for order in self.chain.orders[:position]
             for each in order.acceptance_files
-            if each.path.endswith(self.suffix)
+            if each.path.endswith(self.suffix) and not self.chain.is_gone(each.path, position)
         }
 
     def open_paths(self, position: int) -> frozenset[str]:
@@ -168,7 +174,9 @@ class PlannedCode:
             path
             for order in self.chain.orders[:position]
             for path in (*order.writes, *order.may_write)
-            if path.endswith(self.suffix) and path not in known
+            if path.endswith(self.suffix)
+            and path not in known
+            and not self.chain.is_gone(path, position)
         )
 
     def paths(self, position: int) -> frozenset[str]:
@@ -178,7 +186,9 @@ class PlannedCode:
             path
             for table in (files.first, files.possible)
             for path, since in table.items()
-            if since <= position and path.endswith(self.suffix)
+            if since <= position
+            and path.endswith(self.suffix)
+            and not self.chain.is_gone(path, position)
         ) | frozenset(self.texts(position))
 
     def is_blind(self, position: int) -> bool:

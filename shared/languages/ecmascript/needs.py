@@ -68,9 +68,19 @@ def _needs_of_import(history: History, position: int, path: str, each: Import) -
         if later is not None:
             yield provided_later("imports", each.specifier, history.label(later))
         else:
-            yield missing_module(each.specifier)
+            yield missing_module(each.specifier, _remover(history, position, path, each.specifier))
     elif target.kind is Kind.PACKAGE and not _is_declared(moment, path, target.name):
         yield undeclared_package("imports", each.specifier, target.name)
+
+
+def _remover(history: History, position: int, importer: str, specifier: str) -> str:
+    """Return the name of the order that removes a module; "" where none does."""
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(importer), specifier))
+    stem = posixpath.splitext(target)[0]
+    removed = (path for path in history.chain.files.removed if path.startswith(stem))
+    modules = (path for path in removed if posixpath.splitext(path)[0] in (target, stem))
+    names = (history.chain.remover(path, position) for path in modules)
+    return next(filter(None, names), "")
 
 
 def _is_declared(moment: Moment, importer: str, package: str) -> bool:
@@ -133,7 +143,7 @@ def _path(verb: str, written: str, history: History, position: int) -> Iterator[
         if later is not None:
             yield provided_later(verb, path, history.label(later))
         else:
-            yield missing_path(verb, path)
+            yield missing_path(verb, path, history.chain.remover(path, position))
 
 
 def _is_there(path: str, moment: Moment) -> bool:

@@ -98,7 +98,7 @@ class PlannedGo:
     def names_of_package(self, folder: str, position: int) -> set[str]:
         """Return the names that the files of a folder declare, as far as they are known."""
         read = [
-            *(read_go(text) for path, text in self._sources_in(folder)),
+            *(read_go(text) for path, text in self._sources_in(folder, position)),
             *(
                 Declarations("", each.items)
                 for path, each in self.code.states[position].items()
@@ -107,12 +107,21 @@ class PlannedGo:
         ]
         return {each.name for part in read for each in part.items}
 
-    def _sources_in(self, folder: str) -> Iterator[tuple[str, str]]:
+    def _sources_in(self, folder: str, position: int) -> Iterator[tuple[str, str]]:
         for path in self.chain.listing:
             if path.endswith(SUFFIX) and folder_of(path) == folder:
                 text = self.chain.sources.get(path)
-                if text is not None:
+                if text is not None and not self.chain.is_gone(path, position):
                     yield path, text
+
+    def _remover(self, folder: str, position: int) -> str:
+        """Return the name of the last order that removes Go of a package; "" where none does."""
+        removers = [
+            at
+            for path, at in self.chain.files.removed.items()
+            if at <= position and path.endswith(SUFFIX) and folder_of(path) == folder
+        ]
+        return self.chain.source(max(removers)) if removers else ""
 
     def undefined(self, path: str, stub: Declarations, position: int) -> Iterator[tuple[str, int]]:
         """Yield the names that a contract uses and nobody defines, with their lines."""
@@ -142,7 +151,7 @@ class PlannedGo:
             if later is not None:
                 yield provided_later("imports", imported, self.chain.source(later))
             else:
-                yield missing_module(imported)
+                yield missing_module(imported, self._remover(folder, position))
         elif self.has_unknown_manifest:
             return  # that file may require anything
         elif "." not in imported.split("/")[0]:

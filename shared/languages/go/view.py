@@ -21,6 +21,7 @@ def build_view(planned: PlannedGo, position: int) -> dict[str, str]:
     view: dict[str, str] = {}
     for path in chain.listing:
         is_wanted = path.endswith(SUFFIX) or path.rpartition("/")[2] in (MANIFEST, "go.work")
+        is_wanted = is_wanted and not chain.is_gone(path, position)
         text = chain.sources.get(path) if is_wanted else None
         if text is not None:
             view[path] = text

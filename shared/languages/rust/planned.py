@@ -34,6 +34,10 @@ SUFFIX: Final = ".rs"
 _ROOTS: Final = ("src/lib.rs", "src/main.rs")
 
 
+def _module_files(name: str) -> tuple[str, str]:
+    return (f"src/{name}.rs", f"src/{name}/mod.rs")
+
+
 def is_test_file(path: str) -> bool:
     """Return whether a file is only compiled for tests, by its place."""
     folders = path.split("/")[:-1]
@@ -92,7 +96,7 @@ class PlannedRust:
     def read(self, path: str, position: int) -> Declarations | None:
         """Return what is known of a file after an order; `None` where nothing is."""
         contract = self.code.states[position].get(path)
-        text = self.chain.sources.get(path)
+        text = None if self.chain.is_gone(path, position) else self.chain.sources.get(path)
         if contract is None and text is None:
             return None
         source = read_rust(text) if text is not None else Declarations("")
@@ -150,10 +154,13 @@ class PlannedRust:
         if later is not None:
             yield provided_later("names", path, self.chain.source(later))
         else:
-            yield missing_path("names", path)
+            yield missing_path("names", path, self._remover(files, position))
 
     def _is_there(self, paths: Iterable[str], position: int) -> bool:
         return any(self.chain.is_there(each, position) for each in paths)
+
+    def _remover(self, paths: Iterable[str], position: int) -> str:
+        return next(filter(None, (self.chain.remover(each, position) for each in paths)), "")
 
     def _is_declared(self, root: str, own: Crate) -> bool:
         """Return whether a crate may be used, as far as the manifests say."""
@@ -170,11 +177,12 @@ class PlannedRust:
         if later is not None:
             yield provided_later("imports", name, self.chain.source(later))
         else:
-            yield missing_module(name)
+            files = [crate.path(each) for each in _module_files(first)]
+            yield missing_module(name, self._remover(files, position))
 
     def has_module(self, crate: Crate, name: str, position: int) -> bool:
         """Return whether a crate has, or may have, a module or a type of that name by then."""
-        for file in (f"src/{name}.rs", f"src/{name}/mod.rs"):
+        for file in _module_files(name):
             if self.chain.is_there(crate.path(file), position):
                 return True
         for root in _ROOTS:

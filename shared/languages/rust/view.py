@@ -23,6 +23,7 @@ def build_view(planned: PlannedRust, position: int) -> dict[str, str]:
     view: dict[str, str] = {}
     for path in chain.listing:
         is_wanted = path.endswith(SUFFIX) or path.rpartition("/")[2] in (MANIFEST, "Cargo.lock")
+        is_wanted = is_wanted and not chain.is_gone(path, position)
         text = chain.sources.get(path) if is_wanted else None
         if text is not None and not _is_own_test(path):
             view[path] = text

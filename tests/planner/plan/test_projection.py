@@ -96,3 +96,62 @@ def test_no_order_is_exempt_where_the_repo_is_verified_by_known_commands() -> No
     assert exemptions(document) == [True, True]
     known = exempted_orders(parse_plan(document), (), verified=True)
     assert [each.verify_exempt for each in known] == [False, False]
+
+
+REMOVALS = st.lists(st.lists(PATHS, max_size=2), min_size=6, max_size=6)
+
+
+@given(ORDERS, REMOVALS, REPO)
+def test_the_table_says_what_copied_sets_would_where_orders_remove_files(
+    promises: list[list[str]], removals: list[list[str]], repo: set[str]
+) -> None:
+    orders = [
+        creating(n, *paths, removed_files=removed)
+        for n, (paths, removed) in enumerate(zip(promises, removals, strict=False), 1)
+    ]
+    subject = parse_plan(plan(*orders))
+    projection = project(subject.drafts, repo)
+    for position, files in enumerate(states_with_removals(subject, repo)):
+        for path in {"a", "b", "x", "d/a", "d/b", "d/e/a", "d/e/f/g", "d", "d/e", "d/e/f"}:
+            assert projection.exists(path, position) is (path in files)
+            assert projection.may_exist(path, position) is (path in files)
+            within = any(each.startswith(f"{path}/") for each in files)
+            assert projection.may_be_folder(path, position) is within
+
+
+def states_with_removals(subject: Plan, repo: set[str]) -> list[set[str]]:
+    """Return the files before the first order and after each.
+
+    A path that the same order or a later one provides is not removed: that is a fault.
+    """
+    orders = [draft.order for draft in subject.drafts if draft.order is not None]
+    provided = [{path.path for path in each.postconditions} for each in orders]
+    files = [set(repo)]
+    for position, each in enumerate(orders):
+        kept = set[str]().union(*provided[position:])
+        files.append((files[-1] - ({*each.removed_files} - kept)) | provided[position])
+    return files
+
+
+def test_a_folder_ends_with_its_last_file_and_may_begin_again() -> None:
+    orders = [
+        order(1, removed_files=["pkg/a"]),
+        order(2, removed_files=["pkg/b"]),
+        creating(3, "pkg/c"),
+    ]
+    projection = project(parse_plan(plan(*orders)).drafts, ["pkg/a", "pkg/b", "z"])
+    assert [projection.may_be_folder("pkg", at) for at in range(4)] == [True, True, False, True]
+    assert projection.removing == (1, 2)
+
+
+def test_an_order_that_breaks_the_schema_removes_what_can_be_read() -> None:
+    broken = order(1, title=7, removed_files=["a", 3, "../b", "c*"])
+    projection = project(parse_plan(plan(broken)).drafts, ["a", "b", "c1"])
+    assert [projection.exists(path, 1) for path in ("a", "b", "c1")] == [False, True, True]
+    assert projection.blind_from is None
+
+
+def test_what_only_may_exist_does_not_once_it_is_removed() -> None:
+    orders = [order(1, allowed_files=["a"]), order(2, removed_files=["a"])]
+    projection = project(parse_plan(plan(*orders)).drafts, ())
+    assert [projection.may_exist("a", at) for at in range(3)] == [False, True, False]

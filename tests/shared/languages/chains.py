@@ -24,15 +24,22 @@ class Files:
     first: dict[str, int]
     possible: dict[str, int] = field(default_factory=dict)
     blind_from: int | None = None
+    removed: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def removing(self) -> Sequence[int]:
+        return sorted(set(self.removed.values()))
 
     def may_exist(self, path: str, after: int) -> bool:
-        return self.first.get(path, after + 1) <= after
+        return self.first.get(path, after + 1) <= after < self.removed.get(path, after + 1)
 
     def is_unread(self, path: str, after: int) -> bool:
         return self.blind_from is not None and self.blind_from <= after
 
     def may_be_folder(self, path: str, after: int) -> bool:
-        return any(at <= after and each.startswith(f"{path}/") for each, at in self.first.items())
+        return any(
+            each.startswith(f"{path}/") and self.may_exist(each, after) for each in self.first
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +51,19 @@ class Order:
     writes: Sequence[str] = ()
     changes: tuple[str, ...] = ()
     commands: Sequence[str] = ()
+    removes: Sequence[str] = ()
 
 
 def chain_of(*orders: Order, repo: Texts | None = None) -> Chain:
     """Return the chain of the orders on a repository with these files."""
     files = dict.fromkeys(repo or {}, 0)
+    removed: dict[str, int] = {}
     codes: list[OrderCode] = []
     for position, order in enumerate(orders, 1):
         allowed = tuple(dict.fromkeys((*order.stubs, *order.writes)))
         for path in (*allowed, *order.tests):
             files.setdefault(path, position)
+        removed.update(dict.fromkeys(order.removes, position))
         code = OrderCode(
             position=position,
             label=f"WO-{position:02}",
@@ -71,7 +81,7 @@ def chain_of(*orders: Order, repo: Texts | None = None) -> Chain:
             ),
         )
         codes.append(code)
-    return Chain(tuple(codes), Files(files), tuple(repo or {}), repo or {})
+    return Chain(tuple(codes), Files(files, removed=removed), tuple(repo or {}), repo or {})
 
 
 def codes(faults: Iterable[Fault]) -> list[str]:

@@ -39,6 +39,8 @@ class _Now:
         self.first: Mapping[str, int] = dict.fromkeys(files, 0)
         self.possible: Mapping[str, int] = {}
         self.blind_from: int | None = None
+        self.removed: Mapping[str, int] = {}
+        self.removing: Sequence[int] = ()
 
     def may_exist(self, path: str, after: int) -> bool:
         return path in self.first

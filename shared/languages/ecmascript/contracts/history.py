@@ -133,12 +133,15 @@ class Moment:
         """Return the text of a file as it surely is; `None` where an order may have written it."""
         if path in self._given:
             return self._given[path]
-        return None if path in self._written else self.chain.sources.get(path)
+        if path in self._written or self.chain.is_gone(path, self.position):
+            return None
+        return self.chain.sources.get(path)
 
     @cached_property
     def paths(self) -> frozenset[str]:
         """Return the paths of all files that are there, or may be."""
-        return frozenset((*self.chain.listing, *self._written, *self._given))
+        paths = (*self.chain.listing, *self._written, *self._given)
+        return frozenset(each for each in paths if not self.chain.is_gone(each, self.position))
 
     @property
     def is_blind(self) -> bool:
@@ -169,4 +172,5 @@ class Moment:
         for order in self.chain.orders:
             if order.position <= self.position:
                 found |= {each.path: each.text for each in order.acceptance_files}
-        return found
+        gone = [path for path in found if self.chain.is_gone(path, self.position)]
+        return {path: text for path, text in found.items() if path not in gone}

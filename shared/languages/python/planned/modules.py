@@ -33,11 +33,13 @@ class Layout:
     """Hold facts about the whole chain that all code needs.
 
     `packages` are the folders with Python files in them, and all folders above those. `stems` are
-    the paths of files without their suffixes.
+    the paths of files without their suffixes, but for modules that an order removes. `removed` are
+    the paths of these modules without their suffixes.
     """
 
     packages: frozenset[str]
     stems: frozenset[str]
+    removed: frozenset[str]
     dependencies: Dependencies
 
 
@@ -74,7 +76,14 @@ def layout_of(chain: Chain) -> Layout:
         if path.endswith(SUFFIXES)
         for folder in accumulate(path.split("/")[:-1], lambda above, name: f"{above}/{name}")
     }
-    return Layout(frozenset(packages), frozenset(map(_stem, paths)), read_dependencies(chain))
+    removed = frozenset(path for path in chain.files.removed if path.endswith(SUFFIXES))
+    staying = (path for path in paths if path not in removed)
+    return Layout(
+        frozenset(packages),
+        frozenset(map(_stem, staying)),
+        frozenset(map(_stem, removed)),
+        read_dependencies(chain),
+    )
 
 
 def _stem(path: str) -> str:
@@ -95,7 +104,7 @@ def unmet_import(placed: PlacedCode, needed: Import) -> Iterator[Need]:
         yield provided_later("imports", missing, placed.chain.source(later))
     elif _is_own(root, placed):
         if _is_certain(missing, placed):
-            yield missing_module(missing)
+            yield missing_module(missing, _remover(missing, placed))
         else:
             yield unprovided("imports", missing)
     else:
@@ -185,10 +194,20 @@ def _is_own(root: str, placed: PlacedCode) -> bool:
     stems = [folder + root for folder in placed.roots]
     if any(_has_module(stem, placed, last) for stem in stems):
         return True
+    removed = placed.layout.removed
+    if any(stem in removed or f"{stem}/__init__" in removed for stem in stems):
+        return True
     dependencies = placed.layout.dependencies
     if dependencies.provides(root, placed.after) or dependencies.must_declare(root, placed.after):
         return False
     return any(stem in placed.layout.packages for stem in stems)
+
+
+def _remover(module: str, placed: PlacedCode) -> str:
+    """Return the name of the order that removes the module; "" where none does."""
+    stems = [root + module.replace(".", "/") for root in placed.roots]
+    paths = (stem + suffix for stem in stems for suffix in _MODULE_SUFFIXES)
+    return next(filter(None, (placed.chain.remover(path, placed.after) for path in paths)), "")
 
 
 def _is_certain(module: str, placed: PlacedCode) -> bool:

@@ -66,7 +66,10 @@ def read_project(chain: Chain) -> Project:
         )
         for order in chain.orders
     )
-    changes = [_change(each) for each in orders]
+    removed: dict[int, list[str]] = {}
+    for path, position in chain.files.removed.items():
+        removed.setdefault(position, []).append(path)
+    changes = [_change(each, removed.get(each.position, ())) for each in orders]
     history = ModuleHistory(chain.listing, chain.sources, changes, portable=True)
     return Project(chain, orders, history)
 
@@ -81,7 +84,7 @@ def _compiled(files: Sequence[AcceptanceText]) -> list[TestCode]:
     return [each for each in read if each.code.problem is None]
 
 
-def _change(planned: PlannedOrder) -> Change:
+def _change(planned: PlannedOrder, removed: Sequence[str]) -> Change:
     stubs: dict[str, list[ast.stmt]] = {}
     for each in planned.interfaces:
         if isinstance(each.stub, Stub):
@@ -91,4 +94,5 @@ def _change(planned: PlannedOrder) -> Change:
         writes=frozenset((*order.writes, *order.may_write)),
         stubs=stubs,
         changed=normal_changes(order.changes),
+        removes=removed,
     )

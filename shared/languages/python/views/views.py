@@ -27,12 +27,13 @@ class Change:
 
     `writes` has the paths that the order may write, `stubs` its declarations by path, and `changed`
     the names that it says it changes. A changed name that the order does not declare anew is no
-    longer known.
+    longer known. `removes` has the paths of the files that the order removes.
     """
 
     writes: Collection[str] = ()
     stubs: Mapping[str, Sequence[ast.stmt]] = field(default_factory=dict)
     changed: Collection[str] = ()
+    removes: Collection[str] = ()
 
 
 class ModuleHistory:
@@ -57,7 +58,9 @@ class ModuleHistory:
         self._sources = sources
         self._repo: dict[str, Module] = {}
         self._versions: dict[str, list[tuple[int, Module]]] = {}
+        self._removed: dict[str, int] = {}
         for position, change in enumerate(changes, 1):
+            self._removed.update(dict.fromkeys(change.removes, position))
             for path in sorted({*change.writes, *change.stubs}):
                 if path.endswith((".py", ".pyi")):
                     versions = self._versions.setdefault(path, [])
@@ -69,6 +72,8 @@ class ModuleHistory:
 
     def module(self, path: str, after: int) -> Module | None:
         """Return the file at `path` after the order at position `after`; `None` for no file."""
+        if self._removed.get(path, after + 1) <= after:
+            return None
         for position, module in reversed(self._versions.get(path, ())):
             if position <= after:
                 return module

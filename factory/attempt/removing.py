@@ -1,0 +1,48 @@
+"""Takes the files that an order removes out of the tree, before the model is asked."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from factory.proposal.scope import DESCRIPTIONS, FileKind
+from factory.workbench.tree import NotReadable, Tree
+from shared.files.atomic_io import write_refused
+from shared.work_order.schemas import WorkOrder
+
+# A link is removed itself, and never what it points to.
+_REMOVABLE: Final = frozenset({FileKind.FILE, FileKind.LINK})
+
+
+class CannotRemove(Exception):
+    """Say why a file cannot be removed: the plan is wrong, not the code."""
+
+
+def remove_files(order: WorkOrder, tree: Tree) -> None:
+    """Remove the order's `removed_files` from `tree`, as it is before the order.
+
+    Raises `CannotRemove` where one of them is not a file there, before any is removed, and
+    `CommandFailed` where the disk refuses.
+    """
+    for path in order.removed_files:
+        kind = tree.kind_of(path)
+        if kind not in _REMOVABLE:
+            raise CannotRemove(
+                f"the order removes {path!r}, which {DESCRIPTIONS[kind]} at this point of the "
+                "chain. The plan is wrong, not the code."
+            )
+    keep_removed(order, tree)
+
+
+def keep_removed(order: WorkOrder, tree: Tree) -> None:
+    """Remove those of the order's `removed_files` that are there again.
+
+    The trial runs before a proposal is applied leave the tree as it was before the order. Raises
+    `CommandFailed` where the disk refuses.
+    """
+    for path in order.removed_files:
+        try:
+            tree.remove(path)
+        except NotReadable as refused:
+            raise CannotRemove(f"{path!r} {DESCRIPTIONS[refused.kind]}") from None
+        except OSError as error:
+            raise write_refused(tree.root / path, error) from error
