@@ -18,6 +18,10 @@ from shared.settings.settings import Settings
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say what to plan and how to plan it."""
     parser.add_argument("--spec", type=Path, required=True, metavar="FILE", help="what to build")
+    parser.add_argument(
+        "--from", dest="follows", type=Path, metavar="PLAN",
+        help="plan only what the spec changes since this plan, and keep the rest of it",
+    )  # fmt: skip
     add_tree_argument(parser)
     parser.add_argument("--outdir", type=Path, metavar="DIR", help="also write the plan here")
     parser.add_argument("--overwrite", action="store_true", help="replace the plan in --outdir")

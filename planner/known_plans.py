@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from planner.compile.options import PlanOptions
 from planner.prompts.template import load_template
+from planner.replan.read import read_predecessor
 from planner.run import PlanResult, run_plan
+from planner.spec.difference import compare_requirements
 from planner.spec.read import read_spec
+from shared.errors import InvalidInput
 from shared.events.event import Emit
 from shared.events.messages import Noted
 from shared.files.atomic_io import make_folder, write_json
 from shared.languages.capabilities.tools import ToolRunner
 from shared.llm.stack import ModelSource
 from shared.plan_folder.names import MANIFEST_NAME
+from shared.plan_folder.read import PlanFacts, read_manifest
 from shared.work_order.hashing import canonical_json, sha256_bytes
 
 
@@ -48,6 +54,8 @@ def plan_once(
     if known is not None:
         emit(Noted(f"continuing with the plan in {known}"))
         return BuildPlan(known)
+    if options.follows is not None:
+        emit(Noted(f"the plan in {options.follows.folder} is followed by a new one"))
     result = run_plan(options, source, emit, runner)
     if result.output_dir is not None:
         make_folder(_path(common_dir).parent)
@@ -62,6 +70,28 @@ def known_plan(options: PlanOptions, common_dir: Path) -> Path | None:
     Raises `InvalidInput` where the spec or the template cannot be used.
     """
     return _known(plan_identity(options), common_dir)
+
+
+def plan_to_follow(options: PlanOptions, common_dir: Path) -> Path | None:
+    """Return the plan of this repo that a plan for these options goes on from, or `None`.
+
+    That is the newest plan at the end of its line of which the spec still has half of the
+    requirements: with fewer, the spec is taken for another product's. A plan whose orders name no
+    requirements cannot be followed. Raises `InvalidInput` where the spec cannot be used.
+    """
+    wanted = read_spec(options.spec)
+    facts = _facts_on_file(common_dir)
+    followed = _followed(facts)
+    ends = [folder for folder, fact in facts.items() if fact.manifest_sha256 not in followed]
+    for folder in reversed(ends):
+        try:
+            before = read_predecessor(folder, ()).plan.requirements
+        except InvalidInput:
+            continue
+        difference = compare_requirements(before, wanted.requirements)
+        if 2 * (len(difference.untouched) + len(difference.changed)) >= len(before):
+            return folder
+    return None
 
 
 def plan_identity(options: PlanOptions) -> str:
@@ -90,8 +120,29 @@ def plan_identity(options: PlanOptions) -> str:
 
 
 def _known(identity: str, common_dir: Path) -> Path | None:
+    """Return the plan on file with this identity; `None` where another one follows it by now."""
     known = _read(_path(common_dir)).get(identity)
-    return Path(known) if known and (Path(known) / MANIFEST_NAME).is_file() else None
+    if not known or not (Path(known) / MANIFEST_NAME).is_file():
+        return None
+    facts = _facts_on_file(common_dir)
+    own = facts.get(Path(known))
+    return None if own and own.manifest_sha256 in _followed(facts) else Path(known)
+
+
+def _facts_on_file(common_dir: Path) -> dict[Path, PlanFacts]:
+    """Return the identities of the plans on file by their folders, the newest last."""
+    found: dict[Path, PlanFacts] = {}
+    for folder in dict.fromkeys(map(Path, _read(_path(common_dir)).values())):
+        with contextlib.suppress(InvalidInput):
+            manifest = read_manifest(folder)
+            if manifest is not None and manifest.facts is not None:
+                found[folder] = manifest.facts
+    return found
+
+
+def _followed(facts: Mapping[Path, PlanFacts]) -> frozenset[str]:
+    """Return the hashes of the plans that another plan follows."""
+    return frozenset(each for fact in facts.values() for each in fact.lineage)
 
 
 def _path(common_dir: Path) -> Path:

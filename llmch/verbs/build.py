@@ -24,6 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `build`."""
     parser.add_argument("--spec", type=Path, required=True, metavar="FILE", help="what to build")
     parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
+    parser.add_argument(
+        "--anew", action="store_true", help="plan all of it, also where a plan could be followed"
+    )
     add_planner_flags(parser)
     add_acceptance_arguments(parser)
     add_batch_arguments(parser)
@@ -36,6 +39,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Make the plan, unless the same plan is on file already, then run all its orders."""
     from factory.batch.coordinator import run_all
     from factory.repo.preflight import find_repo
+    from llmch.entry.predecessor import following
     from llmch.entry.wiring import (
         inputs_first,
         model_source,
@@ -44,7 +48,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         settings_for,
         tool_runner,
     )
-    from planner.known_plans import known_plan, plan_once
+    from planner.known_plans import known_plan, plan_once, plan_to_follow
     from planner.spec.read import read_spec
     from shared.llm.cost.budget import SharedBudget
     from shared.llm.stack import Mode
@@ -59,7 +63,11 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     planning = replace(
         compile_options(args, settings, args.repo, review=review), start=args.commit_hash
     )
-    paid = planner_source.mode is Mode.LIVE and known_plan(planning, place.common_dir) is None
+    known = known_plan(planning, place.common_dir)
+    if known is None and not (args.anew or args.template):
+        before = plan_to_follow(planning, place.common_dir)
+        planning = following(planning, before, place.git) if before else planning
+    paid = planner_source.mode is Mode.LIVE and known is None
     options = _check_first(run_options(args, settings), console, verify=paid)
     plan = plan_once(
         planning,

@@ -23,7 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Compile the spec. The exit code is 0 for a valid plan, and 2 where E-codes are left."""
+    from factory.repo.preflight import find_repo
     from factory.run.plan_forecast import forecast_plan
+    from llmch.entry.predecessor import following
     from llmch.entry.wiring import (
         inputs_first,
         planning_source,
@@ -39,8 +41,10 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     review = reviews_plan(args)
     with inputs_first(lambda: read_spec(args.spec)):
         source = planning_source(args, settings, review=review)
-    options, runner = plan_options(args, settings, repo, review=review), tool_runner(settings, repo)
-    result = run_plan(options, source, console, runner)
+    options = plan_options(args, settings, repo, review=review)
+    if args.follows is not None:
+        options = following(options, args.follows, find_repo(repo).git if repo else None)
+    result = run_plan(options, source, console, tool_runner(settings, repo))
     if args.print_summary:
         summary = (result.run_dir / "compile_summary.json").read_text("utf-8").rstrip()
         console.say(Paragraph((summary,)))
