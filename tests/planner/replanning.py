@@ -8,14 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from planner.judging.follow_up import judge_answer
+from planner.judging.validation import Report, judge
 from planner.plan.manifest import PlanOrigin, build_manifest
-from planner.plan.plan import parse_plan
+from planner.plan.plan import Plan, parse_plan
+from planner.replan.answer import Answer
 from planner.replan.follow_up import FollowUp
+from planner.replan.merge import merge
 from planner.replan.predecessor import Predecessor
 from planner.replan.read import read_predecessor
 from planner.spec.difference import compare_requirements
 from planner.spec.requirements import Requirement
-from shared.plan_folder.write import write_plan
+from shared.plan_folder.write import replace_plan
 from tests.planner.plans import Document, exists, order, plan
 
 Texts = Mapping[str, str]
@@ -51,7 +55,7 @@ def writing(number: int, *covers: str, **fields: Any) -> Document:
 def stored_plan(folder: Path, texts: Texts, *orders: Document, **top: Any) -> Path:
     """Write the plan of these orders to `folder`, as `llmch plan` does."""
     parsed = replace(parse_plan(plan(*orders, **top)), requirements=requirements(texts))
-    write_plan(folder, build_manifest(parsed, (), ORIGIN))
+    replace_plan(folder, build_manifest(parsed, (), ORIGIN))
     return folder
 
 
@@ -64,3 +68,18 @@ def predecessor(
 def follow_up(before: Predecessor, texts: Texts) -> FollowUp:
     old = before.plan.requirements
     return FollowUp(before, compare_requirements(old, requirements(texts), ids_given=True))
+
+
+def judged(task: FollowUp, reply: Any, repo: Collection[str] = ()) -> list[str]:
+    """Return `CODE WO-01 field` for each error of a reply; the order of the plan is `plan`."""
+    merged = merge(parse_plan(reply), task)
+
+    def judge_all(each: Plan, answer: Answer | None = merged.answer) -> Report:
+        return judge(each, repo, history=task.predecessor.landed, answer=answer)
+
+    before = judge_all(task.predecessor.plan, None)
+    report = judge_answer(merged.plan, merged.answer, judge_all, before)
+    return [
+        " ".join(filter(None, (each.code, each.order or "plan", each.field)))
+        for each in report.errors
+    ]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+import pytest
 
 from planner.plan.manifest import build_manifest
 from planner.plan.plan import parse_plan
@@ -114,7 +117,7 @@ def _tokens(planner: Planner, reply: Document) -> int:
 
 
 def test_one_change_among_thirty_costs_a_quarter_of_a_whole_plan_at_most(
-    planner: Planner, capsys: Any
+    planner: Planner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     texts, orders = _requirements(), _orders()
     whole: Document = {"system_overview": ["A shop."], "work_orders": orders}
@@ -136,5 +139,5 @@ def test_one_change_among_thirty_costs_a_quarter_of_a_whole_plan_at_most(
     assert len(planner.prompts) == 1
     share = _tokens(planner, {"work_orders": [new]}) / full
     with capsys.disabled():
-        print(f"\na change of one requirement in thirty: {share:.0%} of the tokens of a whole plan")
+        sys.stdout.write(f"\none change in thirty requirements: {share:.0%} of a whole plan\n")
     assert share <= _SHARE
