@@ -24,6 +24,7 @@ from planner.compile.options import PlanOptions, settings_document
 from planner.compile.record import CompileRecord, summarised
 from planner.judging.validation import Report
 from planner.plan.manifest import PlanOrigin, build_manifest
+from planner.replan.change import PlanChange, change_of, no_change
 from planner.replan.follow_up import FollowUp
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events.event import Emit
@@ -63,8 +64,8 @@ class PlanResult:
     """The error that ends the command where the model's last reply could not even be judged."""
     unchanged: bool = False
     """Whether the plan before carries out the spec already: no model was asked then."""
-    follows: FollowUp | None = None
-    """What changed since the plan before, where there is one."""
+    change: PlanChange | None = None
+    """What the plan changes in the one that it follows, where it follows one and is valid."""
 
 
 def run_plan(
@@ -104,7 +105,7 @@ def run_plan(
             report=outcome.report,
             tally=model.meter.run,
             error=_error(outcome, folder.path),
-            follows=inputs.task,
+            change=_change(outcome),
         )
         recording.emit(usage_counted(result.tally))
         recording.emit(_ended(result, manifest))
@@ -115,7 +116,7 @@ def run_plan(
 
 
 def plan_document(result: PlanResult) -> dict[str, Any]:
-    """Return what `plan --json` prints."""
+    """Return what `plan --json` prints; `change` is there where the plan follows another one."""
     return {
         "ok": result.ok,
         "attempts": result.attempts,
@@ -125,6 +126,7 @@ def plan_document(result: PlanResult) -> dict[str, Any]:
         "output_dir": str(result.output_dir) if result.output_dir else None,
         "findings": result.report.to_json()["findings"],
         "usage": usage_document(result.tally),
+        **({"change": result.change.to_json()} if result.change else {}),
     }
 
 
@@ -139,12 +141,15 @@ def _compile(
     folder = recording.folder.path
     record = CompileRecord(make_folder(folder / "compile"), recording.emit)
     with summarised(folder, settings_document(options)) as attempts, Tools(runner) as tools:
+        judge = PlanJudge(inputs, tools)
+        if inputs.task is not None:
+            _warn_of_faults(judge.before(inputs.task), inputs.task, recording.emit)
         compilation = Compilation(
             inputs=inputs,
             model=options.model,
             reviewer=options.reviewer,
             client=client,
-            judge=PlanJudge(inputs, tools),
+            judge=judge,
             record=record,
             max_attempts=options.max_attempts,
         )
@@ -173,8 +178,22 @@ def _unchanged(task: FollowUp, folder: RunFolder, tally: Tally, recording: Recor
         tally=tally,
         error=None,
         unchanged=True,
-        follows=task,
+        change=no_change(task),
     )
+
+
+def _warn_of_faults(before: Report, task: FollowUp, emit: Emit) -> None:
+    """Report the errors of kept orders, which no new order is blamed for."""
+    replaceable = {*task.replaceable}
+    for each in before.errors:
+        if each.position and each.order not in replaceable:
+            emit(Warned(f"{each.order} is kept and does not fit the branch: {each.render()}"))
+
+
+def _change(outcome: Judged) -> PlanChange | None:
+    if outcome.plan is None or outcome.answer is None or not outcome.ok:
+        return None
+    return change_of(outcome.plan, outcome.answer)
 
 
 def _manifest(outcome: Judged, inputs: CompileInputs, run_id: str) -> Manifest | None:

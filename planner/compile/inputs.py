@@ -27,8 +27,8 @@ from shared.events.event import Emit, ignore
 from shared.projects.base import VerifyCommand
 
 HINT_CHARACTERS: Final = 24_000  # about 6,000 tokens: a tenth of what a plan's reply may take
-# A change concerns few files, and the orders before name theirs.
-CHANGE_HINT_CHARACTERS: Final = 4_000
+# A change concerns few files, and the orders of the plan before name their own.
+CHANGE_HINT_CHARACTERS: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from planner.judging.follow_up import judge_answer
 from planner.judging.validation import Report, judge
 from planner.plan.plan import Plan
 from planner.replan.answer import Answer
+from planner.replan.follow_up import FollowUp
 from shared.languages.capabilities.tools import Tools
 
 
@@ -27,9 +28,14 @@ class PlanJudge:
         """Return the report on a plan; `answer` is what a reply changes in the plan before."""
         if answer is None:
             return self._judge(plan, None)
+        before = self.before(answer.task)
+        return judge_answer(plan, answer, lambda each: self._judge(each, answer), before)
+
+    def before(self, task: FollowUp) -> Report:
+        """Return the report on the orders of the plan before that have not landed."""
         if self._before is None:
-            self._before = self._judge(answer.task.predecessor.plan, None)
-        return judge_answer(plan, answer, lambda each: self._judge(each, answer), self._before)
+            self._before = self._judge(task.predecessor.plan, None)
+        return self._before
 
     def _judge(self, plan: Plan, answer: Answer | None) -> Report:
         repo, task = self.inputs.repo, self.inputs.task

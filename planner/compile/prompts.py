@@ -57,7 +57,7 @@ def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
         },
         inputs.repo.hints,
         render_commands(inputs.repo.verification),
-        render_languages(relevant_words(task), relevant_words(task).split()),
+        render_languages(relevant_words(task), inputs.repo.files),
     )
 
 

@@ -159,9 +159,12 @@ def _renumber(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry], list[
     """Number the orders as they are listed, where their own numbers rise in that order.
 
     Return `None` where a text mentions an id that would change, because its meaning is unclear.
+    Orders of a plan that follows another one keep their ids, since commits may carry them.
     """
     orders = _entries(plan)
     if orders is None or not any(each.code == "E001" for each in errors):
+        return None
+    if plan.succession.supersedes is not None:
         return None
     given = [order.get("id") for order in orders]
     numbers = [_meant_number(each) for each in given]

@@ -16,7 +16,13 @@ from planner.replan.answer import Answer, Entry, Place
 from planner.replan.follow_up import FollowUp
 from shared.files.strict_json import JsonObject, JsonValue
 from shared.work_order.field_path import at
-from shared.work_order.schemas import MAX_ORDERS, NotRemoved, SchemaProblem, WithdrawnOrder
+from shared.work_order.schemas import (
+    MAX_ORDERS,
+    NotRemoved,
+    SchemaProblem,
+    WithdrawnOrder,
+    WorkOrder,
+)
 
 _OF_THE_HARNESS = frozenset({"provenance", "verify_exempt"})
 _HEAD = ("system_overview", "verify_contract")
@@ -127,7 +133,7 @@ def _places(drafts: Sequence[Draft], task: FollowUp) -> list[Place]:
             places.append(Place.REPEATED)
         elif known is None:
             places.append(Place.NEW)
-        elif _own(draft) == _own(known):
+        elif _is_same(draft, known):
             places.append(Place.SAME)
         elif known.landed:
             places.append(Place.LANDED)
@@ -135,6 +141,16 @@ def _places(drafts: Sequence[Draft], task: FollowUp) -> list[Place]:
             places.append(Place.REPLACES if draft.label in replaceable else Place.KEPT)
         seen.add(draft.label)
     return places
+
+
+def _is_same(draft: Draft, known: Draft) -> bool:
+    """Say whether two orders ask for the same, however many defaults they spell out."""
+    return draft.order is not None and _work(draft) == _work(known)
+
+
+def _work(draft: Draft) -> WorkOrder | None:
+    stated = {"provenance": None, "verify_exempt": False}
+    return draft.order.model_copy(update=stated) if draft.order is not None else None
 
 
 def _own(draft: Draft) -> JsonObject:

@@ -105,15 +105,21 @@ def _listed(heading: str, drafts: Sequence[Draft], task: FollowUp) -> Iterator[s
 
 
 def _short(draft: Draft, task: FollowUp) -> str:
-    """Return an order on one line: id, title, what it covers, and its files."""
+    """Return an order on one line: id, title, what it covers, and its files.
+
+    The tests that it brought are named where the change concerns them.
+    """
     order = draft.order
     if order is None:
         return draft.label
-    files = (*order.allowed_files, *(each.path for each in order.acceptance_files))
+    concerned = not task.touched_ids.isdisjoint(order.covers)
+    tests = [each.path for each in order.acceptance_files] if concerned else []
     left_out = " (left out by a person)" if draft.label in task.predecessor.left_out else ""
     covers = f"; covers {', '.join(order.covers)}" if order.covers else ""
     title = _cut(" ".join(order.title.split()), _MAX_TITLE)
-    return f"{order.id} {title}{left_out}{covers}; files {', '.join(files)}"
+    return (
+        f"{order.id} {title}{left_out}{covers}; files {', '.join([*order.allowed_files, *tests])}"
+    )
 
 
 def _short_raw(draft: Draft) -> JsonValue:
@@ -151,7 +157,8 @@ def _in_force(task: FollowUp) -> Iterator[Interface]:
     drafts = task.predecessor.plan.drafts
     orders = [each.order for each in drafts if each.order]
     open_orders = [each.order for each in drafts if each.order and not each.landed]
-    paths = _concerned_paths(task).union(*(each.allowed_files for each in open_orders))
+    concerned = [each.order for each in _concerned(task) if each.order]
+    paths = {path for each in (*concerned, *open_orders) for path in each.allowed_files}
     for language in LANGUAGES:
         if language.conformance is not None:
             for each in language.conformance.contracts_in_force(orders):

@@ -8,14 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from planner.judging.follow_up import judge_answer
+from planner.judging.validation import Report, judge
 from planner.plan.manifest import PlanOrigin, build_manifest
-from planner.plan.plan import parse_plan
+from planner.plan.plan import Plan, parse_plan, with_history
+from planner.replan.answer import Answer
 from planner.replan.follow_up import FollowUp
+from planner.replan.merge import Merged, merge
 from planner.replan.predecessor import Predecessor
 from planner.replan.read import read_predecessor
 from planner.spec.difference import compare_requirements
 from planner.spec.requirements import Requirement
-from shared.plan_folder.write import write_plan
+from shared.plan_folder.read import StoredManifest
+from shared.plan_folder.write import replace_plan
+from shared.work_order.schemas import Manifest
 from tests.planner.plans import Document, exists, order, plan
 
 Texts = Mapping[str, str]
@@ -48,10 +54,15 @@ def writing(number: int, *covers: str, **fields: Any) -> Document:
     return order(number, **(defaults | fields))
 
 
+def manifest_of(texts: Texts, *orders: Document, **top: Any) -> Manifest:
+    """Return the plan of these orders, as `llmch plan` seals it."""
+    parsed = replace(parse_plan(plan(*orders, **top)), requirements=requirements(texts))
+    return build_manifest(parsed, (), ORIGIN)
+
+
 def stored_plan(folder: Path, texts: Texts, *orders: Document, **top: Any) -> Path:
     """Write the plan of these orders to `folder`, as `llmch plan` does."""
-    parsed = replace(parse_plan(plan(*orders, **top)), requirements=requirements(texts))
-    write_plan(folder, build_manifest(parsed, (), ORIGIN))
+    replace_plan(folder, manifest_of(texts, *orders, **top))
     return folder
 
 
@@ -61,6 +72,35 @@ def predecessor(
     return read_predecessor(stored_plan(folder, texts, *orders), landed)
 
 
+def unstored_predecessor(
+    texts: Texts, *orders: Document, landed: Collection[str] = ()
+) -> Predecessor:
+    """Return the same without a folder, for many plans."""
+    document = manifest_of(texts, *orders).model_dump(mode="json")
+    facts = StoredManifest(document).facts
+    assert facts is not None, "the plan was just sealed"
+    return Predecessor(Path("nowhere"), facts, with_history(parse_plan(document), landed))
+
+
 def follow_up(before: Predecessor, texts: Texts) -> FollowUp:
     old = before.plan.requirements
     return FollowUp(before, compare_requirements(old, requirements(texts), ids_given=True))
+
+
+def judged(task: FollowUp, reply: Any, repo: Collection[str] = ()) -> list[str]:
+    """Return `CODE WO-01 field` for each error of a reply; the order of the plan is `plan`."""
+    report = judged_report(task, merge(parse_plan(reply), task), repo)
+    return [
+        " ".join(filter(None, (each.code, each.order or "plan", each.field)))
+        for each in report.errors
+    ]
+
+
+def judged_report(task: FollowUp, merged: Merged, repo: Collection[str] = ()) -> Report:
+    """Return the report on a merged plan, as the compile loop makes it."""
+
+    def judge_all(each: Plan, answer: Answer | None = merged.answer) -> Report:
+        return judge(each, repo, history=task.predecessor.landed, answer=answer)
+
+    before = judge_all(task.predecessor.plan, None)
+    return judge_answer(merged.plan, merged.answer, judge_all, before)

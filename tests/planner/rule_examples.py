@@ -41,13 +41,13 @@ def judged_example(example: str, **more: Any) -> Report:
     repo = example_repo(example)
     plan = parse_plan(example_plan(example))
     match parse_json(example):
-        case {"follows": {"work_orders": [*_], "requirements": list(), **rest} as before}:
+        case {"follows": {"work_orders": orders, "requirements": required, **rest}}:
             pass
         case _:
             return judge(plan, repo, repo, **more)
     landed = rest.get("landed", [])
     assert isinstance(landed, list)
-    old = parse_plan(_filled({key: before[key] for key in ("work_orders", "requirements")}))
+    old = parse_plan(_filled({"work_orders": orders, "requirements": required}))
     follows = Predecessor(Path(), PlanFacts("", ""), with_history(old, [str(e) for e in landed]))
     difference = compare_requirements(old.requirements, plan.requirements, ids_given=True)
     merged = merge(plan, FollowUp(follows, difference))
