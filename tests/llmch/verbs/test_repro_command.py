@@ -160,12 +160,12 @@ def test_files_that_the_order_removes_are_gone_and_in_the_patch(
 
 @pytest.mark.parametrize("path", [".git/config", "../outside.txt", "/etc/hosts"])
 def test_a_record_that_names_other_files_to_remove_is_not_followed(
-    say: Say, repo: Path, run_once: Run, path: str
+    say: Say, repo: Path, cwd: Path, run_once: Run, path: str
 ) -> None:
     run_once(WRONG, command=NOISY)
     outside = repo.parent / "outside.txt"
     outside.write_text("mine\n")
-    (record,) = (repo / "artifacts").glob("factory/*/attempt_1/write_result.json")
+    (record,) = (cwd / "artifacts" / "factory").glob("*/attempt_1/write_result.json")
     record.write_text(json.dumps({"write_ok": True, "removed_files": [path]}))
     said = say("repro", "WO-01", "--repo", repo)
     assert "is not a path that an order may remove" in said.err
