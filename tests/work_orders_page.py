@@ -38,7 +38,8 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "no shell runs them",
         "acceptance_files": "brings tests that the planner wrote: they are put in place before the "
         "commands run, shown to the model, compared afterwards, and committed with the order",
-        "removed_files": "lists files that the harness deletes when the order begins",
+        "removed_files": "lists files that the harness deletes before the model is asked; they are "
+        "gone for the commands and in the commit, and no later order may use them",
         "regression": "repeats the acceptance commands that are meant to pass before the order too",
         "context_files": "lists files that the model is shown, beside those it may write",
         "depends_on": "lists earlier orders that this one needs, "
@@ -57,7 +58,7 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "path": "names the file",
     },
     "Postcondition": {
-        "kind": "is always `file_exists`: orders create and change files, and never remove one",
+        "kind": "is always `file_exists`: what an order takes away stands in `removed_files`",
         "path": "names the file, which `allowed_files` must have",
     },
     "Interface": {

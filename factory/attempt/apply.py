@@ -25,8 +25,8 @@ from shared.work_order.schemas import WorkOrder
 def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
     """Put the proposal's files and the plan's acceptance files into the workspace.
 
-    The files that the order removes are taken out of it first.
-    Return a brief that says why not, where that cannot be done.
+    The files that the order removes are taken out of it first. Return a brief that says why not,
+    where that cannot be done.
     """
     context, attempt = runtime.context, state["attempt"]
     order, proposal = context.order, attempt.proposed

@@ -6,6 +6,7 @@ from typing import Final
 
 from factory.proposal.scope import DESCRIPTIONS, FileKind
 from factory.workbench.tree import NotReadable, Tree
+from shared.errors import CommandFailed
 from shared.files.atomic_io import write_refused
 from shared.work_order.schemas import WorkOrder
 
@@ -43,6 +44,9 @@ def keep_removed(order: WorkOrder, tree: Tree) -> None:
         try:
             tree.remove(path)
         except NotReadable as refused:
-            raise CannotRemove(f"{path!r} {DESCRIPTIONS[refused.kind]}") from None
+            raise CommandFailed(
+                f"cannot remove {tree.root / path}: it {DESCRIPTIONS[refused.kind]}",
+                "find out which process uses the workspace; the next run makes a new one",
+            ) from None
         except OSError as error:
             raise write_refused(tree.root / path, error) from error

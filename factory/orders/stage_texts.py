@@ -27,8 +27,9 @@ _ANSWERED = "The next prompt contains this failure, and another proposal can ans
 STAGE_TEXTS: Final = (
     StageText(
         Stage.PREFLIGHT,
-        "The order could not begin: a precondition does not hold, a file cannot be shown whole as "
-        "text, or an acceptance command proves nothing under `--strict-acceptance`.",
+        "The order could not begin: a precondition does not hold, a file that it removes is not "
+        "there, a file cannot be shown whole as text, or an acceptance command proves nothing "
+        "under `--strict-acceptance`.",
         "No reply can fix the plan, so the model is not asked.",
         "Correct the order: the plan is wrong, not the code.",
     ),

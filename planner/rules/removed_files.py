@@ -23,8 +23,10 @@ def missing_removals(step: Step, order: WorkOrder) -> Iterator[Finding]:
 
 def _removed(order: WorkOrder) -> Iterator[tuple[int, str]]:
     """Yield each path that the order removes, once; E004 speaks of one with globs."""
+    seen: set[str] = set()
     for index, path in enumerate(order.removed_files):
-        if path not in order.removed_files[:index] and not glob_characters(path):
+        if path not in seen and not glob_characters(path):
+            seen.add(path)
             yield index, path
 
 

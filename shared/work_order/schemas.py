@@ -107,7 +107,7 @@ class Condition(_Document):
 
 
 class Postcondition(Condition):
-    """State a promise of an order: orders create and change files, and never remove one."""
+    """State a promise of an order: a file that it creates or changes is there afterwards."""
 
     kind: Literal["file_exists"]
 

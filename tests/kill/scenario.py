@@ -42,7 +42,7 @@ Files: TypeAlias = dict[str, tuple[str, int, str]]
 def three_orders() -> list[Json]:
     """1 and 2 stand alone, 3 is made on what 1 wrote; 2 is right at the second attempt.
 
-    2 also has a file of the plan's own, with which its command compares.
+    2 also has a file of the plan's own, with which its command compares, and removes one.
     """
     wanted = {"path": "wanted.txt", "content": "two, right\n"}
     return [
@@ -51,7 +51,10 @@ def three_orders() -> list[Json]:
             "two.txt",
             2,
             acceptance_files=[wanted],
-            acceptance_commands=["grep -q right two.txt", "cmp wanted.txt two.txt"],
+            removed_files=["old.txt"],
+            acceptance_commands=[
+                *("grep -q right two.txt", "cmp wanted.txt two.txt", "test ! -e old.txt"),
+            ],
         ),
         writing(
             "three.txt", 3, context_files=["one.txt"], acceptance_commands=["grep one three.txt"]
@@ -112,6 +115,8 @@ class Scenario:
     ) -> Scenario:
         repo = Path(shutil.copytree(template, folder / "repo", symlinks=True))
         (repo / "scripts/verify.sh").write_text(VERIFY)
+        (repo / "old.txt").write_text("two, long ago\n")
+        git(repo, "add", "old.txt")
         git(repo, "commit", "--quiet", "--all", "--message=verify")
         (repo / "data").mkdir()
         (repo / "data/private.bin").write_bytes(b"\0\1")
@@ -212,7 +217,8 @@ class Scenario:
         for commit, order in zip(commits, three_orders(), strict=True):
             changed = git(self.repo, "diff", "--name-only", f"{commit}^", commit).split()
             placed = [each["path"] for each in order.get("acceptance_files", ())]
-            assert changed == sorted([*order["allowed_files"], *placed])
+            removed = order.get("removed_files", ())
+            assert changed == sorted([*order["allowed_files"], *placed, *removed])
         verify_from_scratch(self.repo, self.folder / "fresh", commits)
 
     def assert_only_landed_files_differ(self) -> None:
@@ -222,7 +228,8 @@ class Scenario:
         if self.checked_out:
             added = git(self.repo, "diff", "--name-only", "main", "work").split()
             landed = {path: now.get(path) for path in added}
-        assert now == {**self.before, **landed}
+        expected = {**self.before, **landed}
+        assert now == {path: each for path, each in expected.items() if each is not None}
         assert git(self.repo, "status", "--porcelain") == ""
 
     def assert_nothing_left(self) -> None:

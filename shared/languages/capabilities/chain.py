@@ -146,9 +146,9 @@ def first_with(
     Once true, `holds` has to stay true up to the next position in `removing`, which is sorted. Only
     the first 20 parts between these are searched.
     """
-    begin = positions.start
-    within = [each for each in removing if each in positions][:_MAX_BREAKS]
-    for end in (*within, positions.stop):
+    begin, last = positions.start, positions.stop
+    within = removing[bisect_left(removing, begin) : bisect_left(removing, last)]
+    for end in (*within[:_MAX_BREAKS], last):
         part = range(begin, end)
         if part and holds(part[-1]):
             return part[bisect_left(part, True, key=holds)]

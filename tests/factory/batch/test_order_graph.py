@@ -281,3 +281,51 @@ def test_a_thousand_orders_take_under_half_a_second(name: str) -> None:
         assert len(graph.dependents) == 1000
         best = min(best, time.process_time() - started)
     assert best < 0.5
+
+
+def removing(number: int, *paths: str, **changes: object) -> WorkOrder:
+    return an_order(number, f"own{number}.txt", removed_files=[*paths], **changes)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        an_order(1, "old.py"),
+        an_order(1, "a.py", context_files=["old.py"]),
+        an_order(1, "a.py", preconditions=[{"kind": "file_exists", "path": "old.py"}]),
+        an_order(1, "a.py", acceptance_commands=["python old.py"]),
+        an_order(1, "a.py", acceptance_commands=['python -c "import old"']),
+        with_test(1, "import old\n"),
+    ],
+)
+def test_an_order_that_removes_a_file_comes_after_those_that_use_it(first: WorkOrder) -> None:
+    orders = [first, an_order(2, "b.py"), removing(3, "old.py")]
+    assert needed(orders, 2) == {"WO-01"}
+    assert needed(orders[:2], 1) == set()
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        an_order(2, "b.py", context_files=["old.py"]),
+        an_order(2, "b.py", preconditions=[{"kind": "file_absent", "path": "old.py"}]),
+        an_order(2, "b.py", acceptance_commands=["test ! -e old.py"]),
+        an_order(2, "old.py/inner.txt"),
+        removing(2, "old.py"),
+    ],
+)
+def test_an_order_that_speaks_of_a_removed_file_comes_after_its_removal(later: WorkOrder) -> None:
+    assert needed([removing(1, "old.py"), later], 1) == {"WO-01"}
+    assert needed([removing(1, "other.py"), later], 1) == set()
+
+
+def test_an_order_that_reads_a_whole_folder_comes_before_a_removal_in_it() -> None:
+    reader = an_order(1, "a.py", acceptance_commands=["pytest -q tests"])
+    assert needed([reader, removing(2, "tests/deep/test_old.py")], 1) == {"WO-01"}
+    assert needed([reader, removing(2, "other/test_old.py")], 1) == set()
+
+
+def test_removals_of_lock_files_and_manifests_count_as_writing_them() -> None:
+    orders = [an_order(1, "a.py"), removing(2, "package-lock.json"), an_order(3, "b.py")]
+    assert (needed(orders, 1), needed(orders, 2)) == ({"WO-01"}, {"WO-02"})
+    assert needed([removing(1, "web/package.json"), an_order(2, "web/a.js")], 1) == {"WO-01"}

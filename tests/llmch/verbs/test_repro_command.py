@@ -143,6 +143,36 @@ def test_the_tests_of_the_plan_are_in_place_and_in_the_patch(
     assert [each["path"] for each in shown["files"]] == ["hello.txt", "tests/wanted.txt"]
 
 
+def test_files_that_the_order_removes_are_gone_and_in_the_patch(
+    say: Say, repo: Path, run_once: Run
+) -> None:
+    commit_all(repo, {"old/gone.txt": "old\n"})
+    command = "ls old"
+    assert run_once(WRONG, command=command, removed_files=["old/gone.txt"]).code == 1
+    before = snapshot(repo)
+    said = say("repro", "WO-01", "--repo", repo)
+    assert (said.code, "gone.txt" in said.out) == (1, False)
+    assert said.out.rstrip().endswith("as in the run")
+    assert snapshot(repo) == before
+    shown = say("diff", "WO-01", "--repo", repo, "--json").document
+    assert [each["path"] for each in shown["files"]] == ["hello.txt", "old/gone.txt"]
+
+
+@pytest.mark.parametrize("path", [".git/config", "../outside.txt", "/etc/hosts"])
+def test_a_record_that_names_other_files_to_remove_is_not_followed(
+    say: Say, repo: Path, cwd: Path, run_once: Run, path: str
+) -> None:
+    run_once(WRONG, command=NOISY)
+    outside = repo.parent / "outside.txt"
+    outside.write_text("mine\n")
+    (record,) = (cwd / "artifacts" / "factory").glob("*/attempt_1/write_result.json")
+    record.write_text(json.dumps({"write_ok": True, "removed_files": [path]}))
+    said = say("repro", "WO-01", "--repo", repo)
+    assert "is not a path that an order may remove" in said.err
+    assert outside.read_text() == "mine\n"
+    assert (repo / ".git" / "config").is_file()
+
+
 def test_the_answer_for_programs(say: Say, repo: Path, run_once: Run) -> None:
     run_once(WRONG, command=NOISY)
     document = say("repro", "WO-01", "--repo", repo, "--json").document

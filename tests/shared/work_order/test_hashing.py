@@ -114,6 +114,22 @@ def test_the_tests_of_the_plan_are_work(order: WorkOrder, text: str) -> None:
     assert len(keys) == 3
 
 
+@given(PARSED)
+def test_an_order_that_removes_nothing_has_the_key_that_it_had_before(order: WorkOrder) -> None:
+    """The document is as a version without the field would write it: the key is not there."""
+    document = order.model_dump(mode="json", exclude={"provenance", "verify_exempt"})
+    assert "removed_files" not in document
+    empty = parse_document(WorkOrder, {**document, "removed_files": []})
+    assert order_key(empty) == order_key(order)
+
+
+@given(PARSED, st.lists(st.sampled_from(["b.py", "c.py", "d/e.py"]), min_size=1, unique=True))
+def test_what_an_order_removes_is_work(order: WorkOrder, removed: list[str]) -> None:
+    removing = order.model_copy(update={"removed_files": tuple(removed)})
+    more = order.model_copy(update={"removed_files": (*removed, "f.py")})
+    assert len({order_key(order), order_key(removing), order_key(more)}) == 3
+
+
 def test_two_runs_with_equal_content_have_the_same_manifest_hash() -> None:
     other_run = manifest(planner_run_id="R2", manifest_sha256="n")
     assert manifest_sha256(manifest()) == manifest_sha256(other_run)

@@ -7,6 +7,8 @@ import pytest
 from shared.languages.capabilities.chain import Chain, ChainCode, Fault
 from shared.languages.capabilities.tools import ToolMissing, ToolResult, Tools
 from shared.languages.go.language import GO
+from shared.languages.go.planned import PlannedGo
+from shared.languages.go.view import build_view
 from shared.work_order.schemas import Interface, WorkOrder
 from tests.shared.languages.chains import Order, chain_of
 from tests.shared.languages.tool_runner import SandboxRunner, runner_for
@@ -220,3 +222,24 @@ def test_hollow_code_passes_what_proves_nothing_and_fails_what_proves_something(
         files = {**MODULE, **hollow, "game/game_test.go": test}
         result = runner.run(files, ["go", "test", "-vet=off", "./game"], seconds=120)
         assert (result.exit_code == 0) is passes, result.stdout
+
+
+def test_a_package_that_an_order_removes_is_not_there_any_more() -> None:
+    test = outside("t.Fail()", "example.org/play/old")
+    repo = {**MODULE, "old/old.go": "package old\n\nfunc Score() int { return 1 }\n"}
+    orders = Order(tests={"a/a_test.go": test}), Order(removes=["old/old.go"])
+    before, after = chain_of(*orders, repo=repo), chain_of(*reversed(orders), repo=repo)
+    assert [*read(before).needs_of_file(1, before.orders[0].acceptance_files[0])] == []
+    (need,) = read(after).needs_of_file(2, after.orders[1].acceptance_files[0])
+    assert need.code == "E210" and need.message.endswith("that WO-01 removes")
+
+
+def test_what_a_removed_file_declared_is_not_in_the_view_any_more() -> None:
+    repo = {**MODULE, "old/old.go": "package old\n", "old/b.go": "package old\n"}
+    chain = chain_of(Order(), Order(removes=["old/old.go"]), repo=repo)
+    planned = PlannedGo(chain)
+    assert {"old/old.go", "old/b.go"} <= build_view(planned, 1).keys()
+    assert "old/old.go" not in build_view(planned, 2)
+    own = chain_of(Order({"x/x.go": "package x\n"}), Order(removes=["x/x.go"]), repo=repo)
+    planned = PlannedGo(own)
+    assert ["x/x.go" in build_view(planned, at) for at in (1, 2)] == [True, False]

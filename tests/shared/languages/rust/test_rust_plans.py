@@ -7,6 +7,8 @@ import pytest
 from shared.languages.capabilities.chain import Chain, ChainCode, Fault
 from shared.languages.capabilities.tools import ToolMissing, ToolResult, Tools
 from shared.languages.rust.language import RUST
+from shared.languages.rust.planned import PlannedRust
+from shared.languages.rust.view import build_view
 from shared.work_order.schemas import Interface
 from tests.shared.languages.chains import Order, chain_of
 from tests.shared.languages.tool_runner import SandboxRunner, runner_for
@@ -196,3 +198,15 @@ def test_hollow_code_passes_what_proves_nothing_and_fails_what_proves_something(
         argv = ["cargo", "test", "--offline", "--test", "game"]
         result = runner.run(files, argv, seconds=120)
         assert (result.exit_code == 0) is passes, result.stderr
+
+
+def test_a_module_that_an_order_removes_is_not_there_any_more() -> None:
+    test = file_of("", "use my_play::old::score;")
+    repo = {**CRATE, "src/lib.rs": "pub fn f() {}\n", "src/old.rs": "pub fn score() {}\n"}
+    orders = Order(tests={"tests/a.rs": test}), Order(removes=["src/old.rs"])
+    before, after = chain_of(*orders, repo=repo), chain_of(*reversed(orders), repo=repo)
+    assert [*read(before).needs_of_file(1, before.orders[0].acceptance_files[0])] == []
+    (need,) = read(after).needs_of_file(2, after.orders[1].acceptance_files[0])
+    assert need.code == "E210" and need.message.endswith("that WO-01 removes")
+    planned = PlannedRust(after)
+    assert "src/old.rs" not in build_view(planned, 2)
