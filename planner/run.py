@@ -22,7 +22,7 @@ from planner.compile.model import PlannerModel
 from planner.compile.options import PlanOptions, settings_document
 from planner.compile.record import CompileRecord, summarised
 from planner.judging.validation import Report, judge
-from planner.plan.manifest import PlanOrigin, build_manifest
+from planner.plan.manifest import PlanOrigin, build_manifest, no_base
 from planner.plan.plan import Plan
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events.event import Emit
@@ -153,7 +153,8 @@ def _manifest(outcome: Judged, inputs: CompileInputs, run_id: str) -> Manifest |
     assert outcome.plan is not None, "a valid plan was parsed"
     origin = PlanOrigin(run_id, inputs.compile_hash)
     verified = bool(inputs.repo.verification)
-    return build_manifest(outcome.plan, inputs.repo.files, origin, verified=verified)
+    base = inputs.repo.base.base_files if inputs.repo.base else no_base
+    return build_manifest(outcome.plan, inputs.repo.files, origin, verified=verified, base=base)
 
 
 def _write(manifest: Manifest | None, options: PlanOptions, run_dir: Path) -> Path | None:

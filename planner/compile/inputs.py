@@ -11,6 +11,7 @@ from planner.compile.options import PlanOptions
 from planner.plan.manifest import compile_hash
 from planner.plan.target import NOTHING_MORE, Allowed
 from planner.prompts.template import Template, default_doctrine, load_template
+from planner.repo.base_tree import BaseTree, base_tree
 from planner.repo.hints import read_repo_hints
 from planner.repo.tracked import open_tree
 from planner.spec.read import Spec, read_spec
@@ -34,6 +35,8 @@ class RepoInputs:
     sources: Mapping[str, str] = field(default_factory=dict)
     hints: str = ""
     verification: tuple[VerifyCommand, ...] = ()
+    base: BaseTree | None = None
+    """What each file was when the plan began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,5 +81,5 @@ def _compile_hash(options: PlanOptions, spec: Spec, template: Template) -> str:
 def _read_repo(folder: Path, options: PlanOptions, spec: Spec, emit: Emit) -> RepoInputs:
     tree = open_tree(folder, options.branch, options.verify, emit, options.start)
     hints = read_repo_hints(tree.files, spec.text, HINT_CHARACTERS, tree.projects)
-    paths = tuple(tree.files.paths)
-    return RepoInputs(tree.root, paths, tree.files, hints.text, tree.verification)
+    paths, base = tuple(tree.files.paths), base_tree(tree)
+    return RepoInputs(tree.root, paths, tree.files, hints.text, tree.verification, base)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 
 from planner.plan.plan import Plan
@@ -10,6 +10,7 @@ from planner.plan.projection import exempted_orders
 from shared.files.strict_json import JsonObject, JsonValue
 from shared.work_order.hashing import canonical_json, manifest_sha256, sha256_bytes
 from shared.work_order.schemas import (
+    BaseFile,
     Manifest,
     Provenance,
     RequirementEntry,
@@ -40,15 +41,25 @@ def compile_hash(*, spec: str, template: str, model: str, reasoning_effort: str 
     return sha256_bytes(canonical_json(inputs))
 
 
+def no_base(orders: Sequence[WorkOrder]) -> tuple[BaseFile, ...]:
+    """Return no files: the plan is for no repo."""
+    return ()
+
+
 def build_manifest(
-    plan: Plan, repo_files: Collection[str], origin: PlanOrigin, *, verified: bool = False
+    plan: Plan,
+    repo_files: Collection[str],
+    origin: PlanOrigin,
+    *,
+    verified: bool = False,
+    base: Callable[[Sequence[WorkOrder]], tuple[BaseFile, ...]] = no_base,
 ) -> Manifest:
     """Return a valid plan's manifest, with a hash that recomputes from the manifest's file.
 
     The manifest lists the requirements that the orders are traced to, where there are any. An
     order is exempt from verification where a repo that holds `repo_files` cannot be verified yet
     after it; such an order is marked as bootstrap. No order is exempt where the repo is `verified`
-    by known commands.
+    by known commands. `base` returns the files of the repo that the orders touch or read.
     """
     orders = exempted_orders(plan, repo_files, verified=verified)
     manifest = Manifest(
@@ -57,6 +68,7 @@ def build_manifest(
         work_orders=tuple(_with_provenance(order, origin) for order in orders),
         requirements=tuple(RequirementEntry(**asdict(each)) for each in plan.requirements),
         require_coverage=plan.require_coverage,
+        base_files=base(orders),
         provenance=_provenance(origin, bootstrap=any(order.verify_exempt for order in orders)),
     )
     return parse_document(Manifest, _sealed(manifest.model_dump(mode="json")))
