@@ -67,6 +67,7 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
         allow_verify_exempt=args.allow_verify_exempt,
         allow_red=args.allow_red,
         allow_dirty=args.allow_dirty,
+        allow_changed=args.allow_changed,
         allow_lost=getattr(args, "allow_lost", False),
         allow_repo_filters=args.allow_repo_filters,
         push=args.push,
@@ -83,6 +84,10 @@ def _add_branch_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--allow-dirty", action="store_true",
         help="work from HEAD although tracked files have uncommitted changes",
+    )  # fmt: skip
+    group.add_argument(
+        "--allow-changed", action="store_true",
+        help="go on although files that the plan was made for have changed since",
     )  # fmt: skip
     group.add_argument(
         "--push", action=argparse.BooleanOptionalAction, default=False,

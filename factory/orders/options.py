@@ -32,6 +32,8 @@ class RunOptions:
     """Whether orders may begin on a base whose verification fails; then none may make more fail."""
     allow_dirty: bool = False
     """Whether a run may begin from HEAD beside uncommitted changes, which it does not see."""
+    allow_changed: bool = False
+    """Whether orders are made though files that the plan was made for have changed since."""
     allow_lost: bool = False
     """Whether orders are made again whose commits the branch once had and then lost."""
     patience_seconds: float = 10.0

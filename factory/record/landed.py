@@ -36,13 +36,15 @@ class LandedOrders:
     """Hold which orders of a plan a branch has.
 
     `first_parents` are the branch's commits along first parents, newest first. `landed` has the
-    commit of each order that has landed, by the order's id. `by_content` are the ids of those
-    whose commit does not name them. `lost` are the orders whose commits the branch lost without
-    being moved back; `compared` says with how many commits they were compared.
+    commit of each order that has landed, by the order's id. `by_content` are the ids of those whose
+    commit does not name them. `of_plans` has the commits of all orders of the plan and of those
+    that it follows, each with the hash of its plan. `lost` are the orders whose commits the branch
+    lost without being moved back; `compared` says with how many commits they were compared.
     """
 
     first_parents: tuple[str, ...] = ()
     landed: Mapping[str, str] = field(default_factory=dict)
+    of_plans: Mapping[str, str] = field(default_factory=dict)
     by_content: tuple[str, ...] = ()
     lost: tuple[LostOrder, ...] = ()
     compared: int = 0
@@ -76,16 +78,17 @@ def find_landed(git: Git, branch: str, tip: str, orders: Sequence[LoadedOrder]) 
     history = commits.log(git, tip, limit=_SEARCHED)
     named = landed_orders((each.id, each.message) for each in history)
     landed = _by_order(orders, named)
+    of_plans = _of_plans(orders, named)
     first_parents = commits.first_parents(history, tip)
     missing = [each for each in orders if each.order.id not in landed]
     if not missing:
-        return LandedOrders(first_parents, landed)
+        return LandedOrders(first_parents, landed, of_plans)
     reflog = commits.log_of_ref(git, f"refs/heads/{branch}", limit=_REFLOG)
     on_branch = {each.id for each in history}
     recorded = _on_record(git, reflog, on_branch)
     gone = _by_order(missing, landed_orders((each.id, each.message) for each in recorded))
     if not gone:
-        return LandedOrders(first_parents, landed)
+        return LandedOrders(first_parents, landed, of_plans)
     alike, compared = _same_changes(git, tip, gone, recorded)
     once_here = {each.id for each in reflog}
     lost = tuple(
@@ -95,7 +98,7 @@ def find_landed(git: Git, branch: str, tip: str, orders: Sequence[LoadedOrder]) 
         and commit in once_here
         and not was_moved_back(git, [each.id for each in reflog], commit)
     )
-    return LandedOrders(first_parents, {**landed, **alike}, tuple(alike), lost, compared)
+    return LandedOrders(first_parents, {**landed, **alike}, of_plans, tuple(alike), lost, compared)
 
 
 def _by_order(orders: Iterable[LoadedOrder], named: Mapping[OrderIdentity, str]) -> dict[str, str]:
@@ -105,6 +108,14 @@ def _by_order(orders: Iterable[LoadedOrder], named: Mapping[OrderIdentity, str])
         if commit := next(known, ""):
             found[each.order.id] = commit
     return found
+
+
+def _of_plans(
+    orders: Sequence[LoadedOrder], named: Mapping[OrderIdentity, str]
+) -> Mapping[str, str]:
+    plan = orders[0].plan if orders else None
+    hashes = {plan.manifest_sha256, *plan.lineage} if plan else set()
+    return {commit: each.plan for each, commit in named.items() if each.plan in hashes}
 
 
 def _on_record(

@@ -30,6 +30,7 @@ from factory.repo.preflight import (
 )
 from factory.run.authorship import commit_terms
 from factory.run.commission import Commission, describe_run, run_begun
+from factory.run.fitting import files_changed_since
 from factory.run.going_on import Standing, after_interruption
 from factory.run.opening import open_session
 from factory.run.parts import RunParts
@@ -153,6 +154,7 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
         )
         landed = find_landed(held.repo.git, branch, target.tip, orders)
         remaining = remaining_orders(commission, landed)
+        changed = files_changed_since(held.repo.git, commission, landed)
         refuse_files_in_the_way(held.repo, target, remaining)
         terms = _terms(commission, held, target)
         folder = new_run_folder(options.settings.artifacts_dir, "factory", run_id)
@@ -170,6 +172,7 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
         )
         for text in (
             *_warnings_about(held.repo),
+            *changed,
             *(text for each in orders for text in each.warnings),
             *(warning for _, warning in exemptions if warning),
         ):

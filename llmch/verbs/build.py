@@ -60,9 +60,9 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         factory_source = model_source(args, settings, settings.factory)
     purse = SharedBudget(planner_source.budget)  # planner and factory share one budget
     place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
-    planning = replace(
-        compile_options(args, settings, args.repo, review=review), start=args.commit_hash
-    )
+    # Orders work from HEAD beside uncommitted changes, so their plan is made for HEAD too.
+    start = args.commit_hash or ("HEAD" if args.allow_dirty else None)
+    planning = replace(compile_options(args, settings, args.repo, review=review), start=start)
     known = known_plan(planning, place.common_dir)
     if known is None and not (args.anew or args.template):
         before = plan_to_follow(planning, place.common_dir)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+=======
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass
+>>>>>>> fits
 
 from planner.plan.plan import Plan
 from planner.plan.projection import exempted_orders
@@ -11,6 +16,7 @@ from planner.plan.succession import parse_succession
 from shared.files.strict_json import JsonObject, JsonValue
 from shared.work_order.hashing import canonical_json, manifest_sha256, sha256_bytes
 from shared.work_order.schemas import (
+    BaseFile,
     Manifest,
     Provenance,
     RequirementEntry,
@@ -50,21 +56,34 @@ def compile_hash(
     return sha256_bytes(canonical_json(inputs))
 
 
+def no_base(orders: Sequence[WorkOrder]) -> tuple[BaseFile, ...]:
+    """Return no files: the plan is for no repo."""
+    return ()
+
+
 def build_manifest(
     plan: Plan,
     repo_files: Collection[str],
     origin: PlanOrigin,
     *,
     verified: bool = False,
+<<<<<<< HEAD
     own: Collection[int] | None = None,
+=======
+    base: Callable[[Sequence[WorkOrder]], tuple[BaseFile, ...]] = no_base,
+>>>>>>> fits
 ) -> Manifest:
     """Return a valid plan's manifest, with a hash that recomputes from the manifest's file.
 
     The manifest lists the requirements that the orders are traced to, where there are any. An
     order is exempt from verification where a repo that holds `repo_files` cannot be verified yet
     after it; such an order is marked as bootstrap. No order is exempt where the repo is `verified`
+<<<<<<< HEAD
     by known commands. In a plan that follows another one, `own` has the positions of the orders
     that are new or changed; the others stay as they are, with the provenance that they have.
+=======
+    by known commands. `base` returns the files of the repo that the orders touch or read.
+>>>>>>> fits
     """
     orders = exempted_orders(plan, repo_files, verified=verified, own=own)
     bootstrap = any(order.verify_exempt for order in orders)
@@ -81,10 +100,15 @@ def build_manifest(
             for each in plan.requirements
         ),
         require_coverage=plan.require_coverage,
+<<<<<<< HEAD
         supersedes=succession.supersedes,
         withdrawn=succession.withdrawn,
         not_removed=succession.not_removed,
         provenance=_provenance(origin, bootstrap=bootstrap),
+=======
+        base_files=base(orders),
+        provenance=_provenance(origin, bootstrap=any(order.verify_exempt for order in orders)),
+>>>>>>> fits
     )
     return parse_document(Manifest, _sealed(manifest.model_dump(mode="json")))
 

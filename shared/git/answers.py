@@ -45,6 +45,19 @@ class PatchedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class FileChange:
+    """Hold that a commit changed a file: the ids of its content before and after.
+
+    An id is all zeros where the file was not there.
+    """
+
+    commit: str
+    path: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class Checkout:
     """Describe a working tree of the repo; `branch` is empty where none is checked out."""
 
@@ -90,6 +103,21 @@ def parse_numstat(output: str) -> tuple[PatchedFile, ...]:
     for record in filter(None, output.split("\0")):
         added, removed, path = record.split("\t", 2)
         found.append(PatchedFile(path, _lines(added), _lines(removed)))
+    return tuple(found)
+
+
+def parse_changes(output: str) -> tuple[FileChange, ...]:
+    """Return the changes in the output of `log -z --raw --format=%x01%H`, in its sequence."""
+    found: list[FileChange] = []
+    commit = ""
+    records = iter(output.split("\0"))
+    for record in records:
+        text = record.lstrip("\n")
+        if text.startswith("\x01"):
+            commit = text[1:].strip()
+        elif text.startswith(":"):
+            _, _, before, after, _ = text.split(" ")
+            found.append(FileChange(commit, next(records, ""), before, after))
     return tuple(found)
 
 

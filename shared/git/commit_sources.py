@@ -26,22 +26,23 @@ class CommitSources(TreeSources):
             if mode in _REGULAR:
                 blobs[path] = object_id
         super().__init__(paths)
-        self._git = git
-        self._blobs = blobs
+        self.git: Final = git
+        self.blobs: Final[Mapping[str, str]] = blobs
+        """The ids in git of all regular files, by path."""
 
     def _read_all(self, paths: Sequence[str]) -> Mapping[str, str | None]:
-        ids = dict.fromkeys(self._blobs[path] for path in paths if path in self._blobs)
+        ids = dict.fromkeys(self.blobs[path] for path in paths if path in self.blobs)
         sizes = self._sizes_of(tuple(ids))
         small = [each for each in ids if sizes.get(each, MAX_SOURCE_BYTES + 1) <= MAX_SOURCE_BYTES]
-        contents = trees.blobs(self._git, small)
-        return {path: _text(contents.get(self._blobs.get(path, ""))) for path in paths}
+        contents = trees.blobs(self.git, small)
+        return {path: _text(contents.get(self.blobs.get(path, ""))) for path in paths}
 
     def _sizes_of(self, ids: Sequence[str]) -> Mapping[str, int]:
         """Return the sizes of blobs in bytes by their ids; what is not there is left out."""
         if not ids:
             return {}
         asked = "\n".join(ids).encode() + b"\n"
-        answer = self._git.run("cat-file", "--batch-check", stdin=asked)
+        answer = self.git.run("cat-file", "--batch-check", stdin=asked)
         facts = (line.split(" ") for line in answer.splitlines())
         return {each[0]: int(each[2]) for each in facts if len(each) == 3 and each[1] == "blob"}
 

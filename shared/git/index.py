@@ -27,6 +27,11 @@ def has_staged(git: Git, commit: str) -> bool:
     return done.exit_code == 0
 
 
+def all_entries(git: Git) -> Mapping[str, TreeEntry]:
+    """Return the index's entries by path."""
+    return parse_entries(git.run("ls-files", "--stage", "-z", "--full-name"))
+
+
 def staged_entries(git: Git, paths: Sequence[str]) -> Mapping[str, TreeEntry]:
     """Return the index's entries, by path, for those of `paths` that it has."""
     return parse_entries(git.run("ls-files", "--stage", "-z", "--", *paths))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from shared.git.answers import PatchedFile, parse_numstat
+from shared.git.answers import FileChange, PatchedFile, parse_changes, parse_numstat
 from shared.git.client import Git, GitFailed, text_of
 
 # The same patch comes out whatever the config says, and no program of the config is run.
@@ -18,6 +18,21 @@ def files_between(git: Git, old: str, new: str) -> frozenset[str]:
     """Return the paths that differ between two commits."""
     output = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
     return frozenset(filter(None, output.split("\0")))
+
+
+def changes_of_files(
+    git: Git, tip: str, until: str, paths: Sequence[str], *, limit: int
+) -> tuple[FileChange, ...]:
+    """Return the changes of `paths` in the commits before `tip`, newest first, of `limit` commits.
+
+    With a commit for `until`, that commit and those before it are left out. So are merges.
+    """
+    since = [f"^{until}"] if until else []
+    output = git.run(
+        "log", "-z", "--raw", "--no-abbrev", "--no-renames", "--format=%x01%H",
+        f"--max-count={limit}", tip, *since, "--", *paths,
+    )  # fmt: skip
+    return parse_changes(output)
 
 
 def between(git: Git, old: str, new: str) -> bytes:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
 
 from shared.git.answers import TreeEntry, parse_blobs, parse_entries
 from shared.git.client import Git, GitFailed
+
+_REGULAR = ("100644", "100755")
+_HELD_BYTES = 64_000_000  # of contents that are in memory at a time
 
 
 def tree_of(git: Git, commit: str) -> str:
@@ -43,6 +47,52 @@ def sizes_of(git: Git, commit: str, paths: Sequence[str]) -> Mapping[str, int]:
     entries = (record.partition("\t") for record in records if record)
     facts = ((path, words.split()) for words, _, path in entries)
     return {path: int(words[3]) for path, words in facts if words[1] == "blob"}
+
+
+def hashes_of(git: Git, commit: str, paths: Sequence[str]) -> Mapping[str, str]:
+    """Return the SHA-256 of what git stores, for those of `paths` that are files in `commit`.
+
+    Links and submodules are left out. Two git processes answer, whatever the size of the tree.
+    """
+    if not paths:
+        return {}
+    ids = {}
+    sizes = {}
+    for record in filter(None, git.run("ls-tree", "-l", "-z", "--", commit, *paths).split("\0")):
+        facts, _, path = record.partition("\t")
+        mode, _, object_id, size = facts.split()
+        if mode in _REGULAR:
+            ids[path], sizes[object_id] = object_id, int(size)
+    hashes = _hashes(git, sizes)
+    return {path: hashes[each] for path, each in ids.items() if each in hashes}
+
+
+def hashes_of_blobs(git: Git, object_ids: Collection[str]) -> Mapping[str, str]:
+    """Return the SHA-256 of blobs by their ids; what is not there is left out."""
+    if not object_ids:
+        return {}
+    asked = "".join(f"{each}\n" for each in object_ids).encode()
+    lines = git.run("cat-file", "--batch-check", stdin=asked).splitlines()
+    facts = (line.split(" ") for line in lines)
+    return _hashes(git, {each[0]: int(each[2]) for each in facts if each[1:2] == ["blob"]})
+
+
+def _hashes(git: Git, sizes: Mapping[str, int]) -> Mapping[str, str]:
+    """Return the SHA-256 of blobs by their ids; `sizes` has their sizes in bytes."""
+    found: dict[str, str] = {}
+    group: list[str] = []
+    room = _HELD_BYTES
+    for object_id, size in sizes.items():
+        if group and size > room:
+            found |= _hashes_of_group(git, group)
+            group, room = [], _HELD_BYTES
+        group.append(object_id)
+        room -= size
+    return found | _hashes_of_group(git, group)
+
+
+def _hashes_of_group(git: Git, object_ids: Sequence[str]) -> dict[str, str]:
+    return {each: hashlib.sha256(data).hexdigest() for each, data in blobs(git, object_ids).items()}
 
 
 def content_of(git: Git, commit: str, path: str) -> bytes | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from shared.files.text_input import read_regular_file
 from shared.plan_folder.names import MANIFEST_NAME, list_plan_files, order_file_name
 from shared.work_order.hashing import manifest_sha256
 from shared.work_order.schemas import (
+    BaseFile,
     DocumentInvalid,
     Supersedes,
     order_number,
@@ -40,12 +41,14 @@ class PlanFacts:
 
     `title` says what the plan is about, in words of the plan; it may be long, or empty. `lineage`
     are the hashes of the plans that it follows, oldest first; the title is then the oldest one's.
+    `base_files` are the files of the repo that the plan was made for.
     """
 
     manifest_sha256: str
     planner_run_id: str
     title: str = ""
     lineage: tuple[str, ...] = ()
+    base_files: tuple[BaseFile, ...] = ()
 
     @property
     def root(self) -> str:
@@ -93,9 +96,10 @@ class StoredManifest:
                 if self._hash() != claimed:
                     return None
                 follows = self._supersedes()
-                if follows is None:
-                    return PlanFacts(claimed, run_id, self._title())
-                return PlanFacts(claimed, run_id, follows.title or self._title(), follows.lineage)
+                lineage = follows.lineage if follows else ()
+                title = follows.title if follows else ""
+                base = tuple(self._base_files())
+                return PlanFacts(claimed, run_id, title or self._title(), lineage, base)
             case _:
                 return None
 
@@ -107,6 +111,15 @@ class StoredManifest:
                 return None
             case _:
                 return None
+
+    def _base_files(self) -> Iterator[BaseFile]:
+        match self.document:
+            case {"base_files": [*entries]}:
+                for each in entries:
+                    with contextlib.suppress(DocumentInvalid):
+                        yield parse_document(BaseFile, each)
+            case _:
+                pass
 
     def _title(self) -> str:
         match self.document:

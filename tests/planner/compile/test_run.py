@@ -184,6 +184,17 @@ def test_what_the_repo_has_satisfies_preconditions(planner: Planner, repo: Path)
     assert planner.plan(document, repo=repo).ok
 
 
+def test_a_plan_records_the_files_that_it_was_made_for(planner: Planner, repo: Path) -> None:
+    document = plan(order(1, allowed_files=["src/app.py", "new.py"]))
+    planner.plan(document, repo=repo)
+    manifest = planner.record("output/WORK_ORDERS_MANIFEST.json")
+    content = (repo / "src/app.py").read_bytes()
+    assert manifest["base_files"] == [{"path": "src/app.py", "sha256": sha256_bytes(content)}]
+    assert manifest["provenance"]["manifest_sha256"] == manifest_sha256(manifest)
+    planner.plan(document)
+    assert "base_files" not in planner.record("output/WORK_ORDERS_MANIFEST.json")
+
+
 def test_the_model_is_told_what_the_repo_has(planner: Planner, repo: Path) -> None:
     commit_all(repo, {"src/math.py": "def double(n: int) -> int:\n    return n * 2\n"})
     planner.plan(plan(order(1)), repo=repo)
