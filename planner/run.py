@@ -22,16 +22,10 @@ from planner.compile.judge import PlanJudge
 from planner.compile.model import PlannerModel
 from planner.compile.options import PlanOptions, settings_document
 from planner.compile.record import CompileRecord, summarised
-<<<<<<< HEAD
 from planner.judging.validation import Report
-from planner.plan.manifest import PlanOrigin, build_manifest
+from planner.plan.manifest import PlanOrigin, build_manifest, no_base
 from planner.replan.change import PlanChange, change_of, no_change
 from planner.replan.follow_up import FollowUp
-=======
-from planner.judging.validation import Report, judge
-from planner.plan.manifest import PlanOrigin, build_manifest, no_base
-from planner.plan.plan import Plan
->>>>>>> fits
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events.event import Emit
 from shared.events.messages import Noted, Warned
@@ -209,13 +203,11 @@ def _manifest(outcome: Judged, inputs: CompileInputs, run_id: str) -> Manifest |
     assert outcome.plan is not None, "a valid plan was parsed"
     origin = PlanOrigin(run_id, inputs.compile_hash)
     verified = bool(inputs.repo.verification)
-<<<<<<< HEAD
     own = outcome.answer.own if outcome.answer else None
-    return build_manifest(outcome.plan, inputs.repo.files, origin, verified=verified, own=own)
-=======
     base = inputs.repo.base.base_files if inputs.repo.base else no_base
-    return build_manifest(outcome.plan, inputs.repo.files, origin, verified=verified, base=base)
->>>>>>> fits
+    return build_manifest(
+        outcome.plan, inputs.repo.files, origin, verified=verified, own=own, base=base
+    )
 
 
 def _write(manifest: Manifest | None, options: PlanOptions, run_dir: Path) -> Path | None:

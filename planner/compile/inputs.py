@@ -10,7 +10,6 @@ from typing import Final
 from planner.compile.options import PlanOptions
 from planner.plan.manifest import compile_hash
 from planner.plan.target import NOTHING_MORE, Allowed
-<<<<<<< HEAD
 from planner.prompts.template import (
     Template,
     default_doctrine,
@@ -19,10 +18,7 @@ from planner.prompts.template import (
 )
 from planner.replan.follow_up import FollowUp
 from planner.replan.prompt import relevant_words
-=======
-from planner.prompts.template import Template, default_doctrine, load_template
 from planner.repo.base_tree import BaseTree, base_tree
->>>>>>> fits
 from planner.repo.hints import read_repo_hints
 from planner.repo.tracked import open_tree
 from planner.spec.difference import compare_requirements
@@ -120,15 +116,9 @@ def _read_repo(
     folder: Path, options: PlanOptions, spec: Spec, task: FollowUp | None, emit: Emit
 ) -> RepoInputs:
     tree = open_tree(folder, options.branch, options.verify, emit, options.start)
-<<<<<<< HEAD
     words, room = spec.text, HINT_CHARACTERS
     if task is not None:
         words, room = relevant_words(task), CHANGE_HINT_CHARACTERS
     hints = read_repo_hints(tree.files, words, room, tree.projects)
-    paths = tuple(tree.files.paths)
-    return RepoInputs(tree.root, paths, tree.files, hints.text, tree.verification)
-=======
-    hints = read_repo_hints(tree.files, spec.text, HINT_CHARACTERS, tree.projects)
     paths, base = tuple(tree.files.paths), base_tree(tree)
     return RepoInputs(tree.root, paths, tree.files, hints.text, tree.verification, base)
->>>>>>> fits

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-=======
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass
->>>>>>> fits
+from dataclasses import dataclass
 
 from planner.plan.plan import Plan
 from planner.plan.projection import exempted_orders
@@ -67,23 +62,17 @@ def build_manifest(
     origin: PlanOrigin,
     *,
     verified: bool = False,
-<<<<<<< HEAD
     own: Collection[int] | None = None,
-=======
     base: Callable[[Sequence[WorkOrder]], tuple[BaseFile, ...]] = no_base,
->>>>>>> fits
 ) -> Manifest:
     """Return a valid plan's manifest, with a hash that recomputes from the manifest's file.
 
     The manifest lists the requirements that the orders are traced to, where there are any. An
     order is exempt from verification where a repo that holds `repo_files` cannot be verified yet
     after it; such an order is marked as bootstrap. No order is exempt where the repo is `verified`
-<<<<<<< HEAD
-    by known commands. In a plan that follows another one, `own` has the positions of the orders
-    that are new or changed; the others stay as they are, with the provenance that they have.
-=======
-    by known commands. `base` returns the files of the repo that the orders touch or read.
->>>>>>> fits
+    by known commands. `base` returns the files of the repo that the orders touch or read. In a plan
+    that follows another one, `own` has the positions of the orders that are new or changed; the
+    others stay as they are, with the provenance that they have.
     """
     orders = exempted_orders(plan, repo_files, verified=verified, own=own)
     bootstrap = any(order.verify_exempt for order in orders)
@@ -100,15 +89,11 @@ def build_manifest(
             for each in plan.requirements
         ),
         require_coverage=plan.require_coverage,
-<<<<<<< HEAD
+        base_files=base(orders),
         supersedes=succession.supersedes,
         withdrawn=succession.withdrawn,
         not_removed=succession.not_removed,
         provenance=_provenance(origin, bootstrap=bootstrap),
-=======
-        base_files=base(orders),
-        provenance=_provenance(origin, bootstrap=any(order.verify_exempt for order in orders)),
->>>>>>> fits
     )
     return parse_document(Manifest, _sealed(manifest.model_dump(mode="json")))
 
