@@ -55,10 +55,10 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
     return run_orders(Commission("run-all", workdir, orders, options, source, emit))
 
 
-def run_orders(commission: Commission, only: str = "") -> BatchSummary:
+def run_orders(commission: Commission, only: str = "", rest: str = "") -> BatchSummary:
     """Run the orders of a commission, or the one with the id `only`, as `run_all` does.
 
-    The summary is then about that order alone.
+    The summary is then about that order alone. `rest` is the command that makes the others.
     """
     options, source = commission.options, commission.source
     with begin_run(commission) as run:
@@ -77,7 +77,8 @@ def run_orders(commission: Commission, only: str = "") -> BatchSummary:
                 batch.summarise(recording, cut_short=True)
             raise
         summary = batch.summarise(
-            recording, lambda orders: after_the_orders(run.standing, orders, error)
+            recording,
+            lambda orders: after_the_orders(replace(run.standing, rest=rest), orders, error),
         )
         if any(each.state.is_on_branch for each in summary.orders):
             summary = summary.model_copy(update={"pushed": session.push()})

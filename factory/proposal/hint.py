@@ -10,10 +10,7 @@ from factory.proposal.files_format import fence_for
 from shared.errors import InvalidInput
 from shared.secrets.redaction import redact
 
-_HEADING = (
-    "# What the person who runs this says\n\n"
-    "Earlier attempts at this task failed. The person read them, and says to you:"
-)
+_HEADING = "# What the person who runs this task says to you"
 _LAYOUT = "\n\t"
 
 

@@ -69,9 +69,7 @@ def summarise_order(
 
 
 def summarise_unexecuted(
-    state: Literal[
-        OrderState.SKIPPED, OrderState.PENDING, OrderState.BLOCKED, OrderState.LEFT_OUT
-    ],
+    state: Literal[OrderState.SKIPPED, OrderState.PENDING, OrderState.BLOCKED, OrderState.LEFT_OUT],
     about: Circumstances,
     commit: str | None,
 ) -> RunSummary:

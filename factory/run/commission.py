@@ -73,10 +73,10 @@ def describe_run(
 ) -> dict[str, Any]:
     """Return what `run.json` says about the request for a run."""
     options, orders = commission.options, commission.orders
-    plan = orders[0].plan
+    plan, path = orders[0].plan, commission.path.resolve()
     return {
         "command": commission.command,
-        ("work_order" if commission.command == "run" else "workdir"): str(commission.path.resolve()),
+        ("work_order" if commission.command == "run" else "workdir"): str(path),
         "manifest_sha256": plan.manifest_sha256 if plan else None,
         "orders": [_describe_order(each) for each in orders],
         "repo": str(options.repo.resolve()),
