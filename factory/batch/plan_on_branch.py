@@ -24,12 +24,28 @@ from shared.git.client import Git
 
 
 @dataclass(frozen=True, slots=True)
+class LatestRun:
+    """Hold the folder of a run's records, and what its `run.json` says."""
+
+    folder: Path
+    head: Mapping[str, Any]
+
+    @property
+    def path(self) -> Path | None:
+        """Return the folder or the file that the run was asked for, as far as it is on record."""
+        named = self.head.get("workdir") or self.head.get("work_order")
+        return Path(named) if isinstance(named, str) and "\0" not in named else None
+
+
+@dataclass(frozen=True, slots=True)
 class PlanOnBranch:
     """Hold a plan with the branch that its commits go to. `path` is its folder, or one file."""
 
     path: Path
     orders: tuple[LoadedOrder, ...]
     branch: str
+    latest: LatestRun | None = None
+    """The repo's latest run, if it was of this plan."""
 
     def named(self, name: str) -> LoadedOrder:
         """Return the order with the id `name`. Raises `InvalidInput`, which lists the ids."""
@@ -78,8 +94,8 @@ def plan_on_branch(place: RepoPlace, workdir: Path | None, branch: str | None) -
     """
     entries = read_understood(journal_path(place.common_dir))
     begun = next((each for each in entries if isinstance(each, RunBegun)), None)
-    latest = _path_of(begun) if begun else None
-    path = workdir or latest
+    latest = LatestRun(begun.folder, _head_in(begun.folder)) if begun else None
+    path = workdir or (latest.path if latest else None)
     if path is None:
         raise InvalidInput(
             "no run of this repo says which plan is meant",
@@ -91,19 +107,18 @@ def plan_on_branch(place: RepoPlace, workdir: Path | None, branch: str | None) -
             "name its folder with --workdir DIR, and its branch with --branch B",
         )
     path, orders = _read(path)
-    if branch is None and begun is not None and _is_of(begun, orders, latest, path):
-        branch = begun.branch
-    return PlanOnBranch(path, orders, branch or default_branch(orders))
+    if begun is None or latest is None or not _is_of(begun, latest, path, orders):
+        return PlanOnBranch(path, orders, branch or default_branch(orders))
+    return PlanOnBranch(path, orders, branch or begun.branch, latest)
 
 
-def _is_of(
-    begun: RunBegun, orders: tuple[LoadedOrder, ...], latest: Path | None, path: Path
-) -> bool:
+def _is_of(begun: RunBegun, latest: LatestRun, path: Path, orders: tuple[LoadedOrder, ...]) -> bool:
     """Return whether the latest run was of this plan, or of one before it."""
     plan = orders[0].plan
     if plan is not None and begun.plan:
         return begun.plan == plan.root
-    return latest is not None and latest.resolve() in (path.resolve(), path.parent.resolve())
+    of_run = latest.path
+    return of_run is not None and of_run.resolve() in (path.resolve(), path.parent.resolve())
 
 
 def _read(path: Path) -> tuple[Path, tuple[LoadedOrder, ...]]:
@@ -113,11 +128,10 @@ def _read(path: Path) -> tuple[Path, tuple[LoadedOrder, ...]]:
     return (path, (loaded,)) if loaded.plan is None else (path.parent, read_workdir(path.parent))
 
 
-def _path_of(begun: RunBegun) -> Path | None:
-    """Return the folder or the file that the run was asked for, as far as its record says."""
+def _head_in(folder: Path) -> Mapping[str, Any]:
+    """Return a run's `run.json`; empty where it cannot be read."""
     try:
-        head: Any = json.loads((begun.folder / "run.json").read_text("utf-8"))
+        head = json.loads((folder / "run.json").read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
-        return None
-    named = head.get("workdir") or head.get("work_order") if isinstance(head, dict) else None
-    return Path(named) if isinstance(named, str) and "\0" not in named else None
+        return {}
+    return head if isinstance(head, dict) else {}
