@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from factory.orders.commit_note import parse_proof
+from factory.orders.decision import AcceptedCommit, DecisionKey
 from factory.orders.identity import NOTES_REF, covered_requirements, landed_orders
-from shared.git import commits
+from factory.record.decided import read_decisions
+from shared.git import commits, repos
 from shared.git.client import Git
 from shared.work_order.coverage import CoveredRequirement, CoveringOrder, with_proofs
 from shared.work_order.hashing import order_key
@@ -28,12 +30,17 @@ class LandedCommits:
 
 
 def landed_commits(git: Git) -> LandedCommits:
-    """Return the commits of all branches that landed an order."""
+    """Return the commits of all branches that landed an order or stand for one."""
     found: dict[tuple[str, str], tuple[str, ...]] = {}
-    for commit, message in _messages(git).items():
+    messages = _messages(git)
+    for commit, message in messages.items():
         for identity in landed_orders([(commit, message)]):
             name = identity.work_order, identity.key
             found[name] = (*found.get(name, ()), commit)
+    for key, accepted in _accepted(git, messages):
+        name = key.order, key.key
+        if accepted.commit not in found.get(name, ()):
+            found[name] = (*found.get(name, ()), accepted.commit)
     return LandedCommits(found)
 
 
@@ -57,12 +64,27 @@ def with_proofs_of(
 def _claimed(git: Git) -> dict[tuple[str, str, str], tuple[str, ...]]:
     """Return the commits of all branches by requirement, order and title."""
     found: dict[tuple[str, str, str], tuple[str, ...]] = {}
-    for commit, message in _messages(git).items():
+    messages = _messages(git)
+    for key, accepted in _accepted(git, messages):
+        for name in accepted.covers:
+            claim = name, key.order, accepted.title
+            found[claim] = (*found.get(claim, ()), accepted.commit)
+    for commit, message in messages.items():
         for order, name in dict.fromkeys(covered_requirements(message)):
             title = message.partition("\n")[0].removeprefix(f"{order}: ")
             claim = name, order, title
             found[claim] = (*found.get(claim, ()), commit)
     return found
+
+
+def _accepted(
+    git: Git, on_branches: Collection[str]
+) -> Iterator[tuple[DecisionKey, AcceptedCommit]]:
+    """Yield the commits that stand for orders because a person accepted them."""
+    layout = repos.layout(git)
+    for key, decision in read_decisions(layout[2]).items() if layout else ():
+        if decision.accepted is not None and decision.accepted.commit in on_branches:
+            yield key, decision.accepted
 
 
 def _messages(git: Git) -> dict[str, str]:

@@ -8,7 +8,7 @@ from planner.compile.attempt import Judged
 from planner.compile.inputs import CompileInputs
 from planner.compile.reviewer import Claim
 from planner.prompts.languages import render_languages
-from planner.prompts.template import render, render_review_revision, render_revision
+from planner.prompts.template import have_room, render, render_review_revision, render_revision
 from planner.repo.manifests import render_commands
 from planner.rules.catalogue import RULE_BY_CODE
 from planner.spec.requirements import render_requirements
@@ -29,9 +29,18 @@ def first_prompt(inputs: CompileInputs) -> str:
 
 
 def revision_prompt(first: str, refused: Judged) -> str:
-    """Return the prompt that shows the model its refused plan and the findings on it."""
-    findings = tuple(_with_remedy(each) for each in refused.report.findings)
-    return render_revision(first, refused.reply, findings, refused.attempt)
+    """Return the prompt that shows the model its refused plan and the findings on it.
+
+    Findings stand by order and code. Where there is no room for all, every error comes first.
+    """
+    report = refused.report
+    findings = tuple(map(_with_remedy, report.findings))
+    if have_room(findings):
+        return render_revision(first, refused.reply, findings, refused.attempt)
+    sorted_findings = tuple(map(_with_remedy, (*report.errors, *report.warnings)))
+    return render_revision(
+        first, refused.reply, sorted_findings, refused.attempt, needed=len(report.errors)
+    )
 
 
 def review_revision_prompt(first: str, valid: Judged, claims: Sequence[Claim]) -> str:
