@@ -139,6 +139,8 @@ def _runs(artifacts: Path, common_dir: Path, tree: Path) -> Iterator[RunOnRecord
     for run_id, folder in sorted(found.items(), reverse=True):
         head = _read_object(folder / "run.json")
         repo = head.get("repo")
+        if head.get("command") == "accept":
+            continue  # it judged a person's commit, and made no attempt
         if not isinstance(repo, str) or Path(repo).is_relative_to(tree):
             yield RunOnRecord(run_id, folder, head)
 

@@ -12,7 +12,7 @@ from tests.factory.batch.batching import landed_on, step, wrote
 from tests.factory.batch.taking_over import Person
 from tests.fakes import refused
 from tests.harness import Factory, manifest
-from tests.llmch.command_line import model_server, run, write_reply
+from tests.llmch.command_line import Words, model_server, run, write_reply
 
 
 def failed(factory: Factory) -> Person:
@@ -28,13 +28,22 @@ def test_a_retry(
     factory: Factory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_name: str
 ) -> None:
     failed(factory)
-    command = ["retry", "2", "--repo", factory.repo, "--hint", "the digit", "--max-attempts", "1"]
+    command: Words = [
+        "retry",
+        "2",
+        "--repo",
+        factory.repo,
+        "--hint",
+        "the digit",
+        "--max-attempts",
+        "1",
+    ]
     command += ["--reply-format", "json", "--sandbox", "off", "--artifacts-dir", factory.artifacts]
     with model_server(monkeypatch, write_reply({"2.txt": "2\n"})) as server:
         killed = run(*command, cwd=tmp_path, LLMCH_TEST_KILL_AT=step_name)
         assert killed.code == -signal.SIGKILL
         again = run(*command, cwd=tmp_path)
-        asked = len(server.requests)
+        asked = len(server.received)
     assert (again.code, asked) == (0, 1), again.err
     assert landed_on(factory.repo) == ["WO-01", "WO-02"]
     assert list(factory.workspaces.iterdir()) == []

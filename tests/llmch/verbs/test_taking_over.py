@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import git, manifest, write_plan, writing
-from tests.llmch.command_line import Said, Say, model_server, write_reply
+from tests.llmch.command_line import Said, Say, Words, model_server, write_reply
 
 STRAY = write_reply({"stray.txt": "text\n"})
 TWO, THREE = (write_reply({f"{number}.txt": "text\n"}) for number in (2, 3))
@@ -68,7 +68,7 @@ def test_a_secret_in_a_hint_reaches_neither_model_nor_records(
             "retry", "2", "--repo", repo, "--hint", f"use {SECRET}", "--reply-format", "json"
         )
     assert said.code == 0
-    asked = json.dumps([json.loads(each.body) for each in server.requests])
+    asked = json.dumps(server.bodies)
     assert "use [redacted]" in asked and SECRET not in asked
     texts = [each.read_bytes() for each in cwd.rglob("*") if each.is_file()]
     texts += [each.read_bytes() for each in (repo / ".git" / "llmch").rglob("*") if each.is_file()]
@@ -115,7 +115,15 @@ def test_an_order_is_left_out_and_taken_up_again(
         "left_out": True, "reason": "not wanted", "blocked": ["WO-03"],
     }  # fmt: skip
     assert "left out: not wanted" in say("status", "--repo", repo).out
-    command = ["run-all", "--repo", repo, "--workdir", cwd.parent / "plan", "--branch", "work"]
+    command: Words = [
+        "run-all",
+        "--repo",
+        repo,
+        "--workdir",
+        cwd.parent / "plan",
+        "--branch",
+        "work",
+    ]
     again = say(*command, "--sandbox", "off", "--json")
     assert again.code == 1
     assert [each["state"] for each in again.document["orders"]] == [
