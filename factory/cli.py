@@ -44,6 +44,30 @@ def add_batch_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_judging_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say how a commit is judged where no model is asked."""
+    parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="the git repo (.)")
+    _add_exemptions(parser)
+    _add_sandbox_arguments(parser.add_argument_group("commands"))
+
+
+def judging_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
+    """Return the options for judging a commit. Raises as `run_options` does."""
+    chosen = choose_python(settings.python, args.repo)
+    return RunOptions(
+        repo=args.repo,
+        settings=settings,
+        models=model_choice(settings),
+        python=chosen.python,
+        python_why=chosen.why,
+        retry_flaky=args.retry_flaky,
+        install_dependencies=args.deps == "auto",
+        allow_verify_exempt=args.allow_verify_exempt,
+        allow_red=args.allow_red,
+        allow_repo_filters=args.allow_repo_filters,
+    )
+
+
 def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
     """Return the options of a run, from the settings and from the flags that are not settings.
 
@@ -105,6 +129,10 @@ def _add_attempt_arguments(group: argparse._ArgumentGroup) -> None:
         help="how the model writes: whole files, edits of long files, or a JSON document "
         "(auto: by the server, the model and the files)",
     )
+    _add_exemptions(group)
+
+
+def _add_exemptions(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--allow-verify-exempt", action="store_true",
         help="believe an order that asks to be exempt from verification",

@@ -106,11 +106,12 @@ class Dialogue:
             told = not is_small(self.asking.model)
             earlier = () if self.asking.afresh else past
             prompt = render_short_prompt(
-                order, attempt.shown, known, earlier, note, with_commands=told
+                order, attempt.shown, known, earlier, note, task.loaded.hint, with_commands=told
             )
             return Question(self.asking, Offer(ReplyFormat.FILES), prompt)
         commands = tuple(check.text for check in self.context.verification.checks())
-        prompt = render_prompt(order, attempt.shown, commands, offer, known, past, note)
+        hint = task.loaded.hint
+        prompt = render_prompt(order, attempt.shown, commands, offer, known, past, note, hint)
         return Question(self.asking, offer, prompt)
 
     def _is_to_be_short(self, attempt: Attempt, offer: Offer) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from factory.batch.choice import Choice
 from factory.batch.history import BranchHistory
 from factory.batch.order_graph import derive_graph
 from factory.batch.schedule import Schedule
@@ -51,10 +52,19 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
     one stopped. Raises as `factory.run.run_order` does.
     """
     orders = read_workdir(workdir)
-    with begin_run(Commission("run-all", workdir, orders, options, source, emit)) as run:
+    return run_orders(Commission("run-all", workdir, orders, options, source, emit))
+
+
+def run_orders(commission: Commission, only: str = "", rest: str = "") -> BatchSummary:
+    """Run the orders of a commission, or the one with the id `only`, as `run_all` does.
+
+    The summary is then about that order alone. `rest` is the command that makes the others.
+    """
+    options, source = commission.options, commission.source
+    with begin_run(commission) as run:
         session, recording = run.session, run.recording
         history = BranchHistory.of(run.target.tip, run.landed)
-        batch = _Batch(orders, run.exempt, session, history)
+        batch = _Batch(run.orders, run.exempt, session, history, Choice(run.decisions, only))
         if (first := batch.first_to_make()) is not None:
             run.verify_base(first)
         if source.mode is Mode.LIVE and (remaining := batch.remaining()):
@@ -67,7 +77,8 @@ def run_all(workdir: Path, options: RunOptions, source: ModelSource, emit: Emit)
                 batch.summarise(recording, cut_short=True)
             raise
         summary = batch.summarise(
-            recording, lambda orders: after_the_orders(run.standing, orders, error)
+            recording,
+            lambda orders: after_the_orders(replace(run.standing, rest=rest), orders, error),
         )
         if any(each.state.is_on_branch for each in summary.orders):
             summary = summary.model_copy(update={"pushed": session.push()})
@@ -88,35 +99,45 @@ class _Batch:
         exempt: Sequence[bool],
         session: Session,
         history: BranchHistory,
+        choice: Choice,
     ) -> None:
         self._orders = orders
         self._exempt = exempt
         self._session = session
         self._root = session.parts.folder.path
         self._base = history.tip
+        self._shown = choice.shown(orders)
         self._started = time.monotonic()
         self._summaries: dict[int, RunSummary] = {}
         self._under_way: dict[int, OrderTask] = {}
         self._made: dict[int, tuple[OrderTask, OrderResult]] = {}
         self._error: LlmchError | None = None
+        accepted = choice.accepted(history.commits)
         landed = {
             position: commit
             for position, each in enumerate(orders)
             if (commit := history.landed.get(each.order.id))
         }
-        start, since_start = history.continued(frozenset(landed.values()))
+        # A person's commit may hold more than its order: later orders begin from it.
+        own = frozenset(landed.values()).difference(accepted.values())
+        start, since_start = history.continued(own)
+        graph = derive_graph([each.order for each in orders])
+        left_out = choice.left_out(orders, landed)
+        self._left_out = () if choice.only else choice.describe(graph, left_out, landed)
         self._schedule = Schedule.of(
-            derive_graph([each.order for each in orders]),
+            graph,
             session.parts.options.keep_going,
             start,
             landed,
-            [n for own in since_start for n, commit in landed.items() if commit == own],
+            [n for each in since_start for n, commit in landed.items() if commit == each],
+            left_out,
+            choice.others(orders),
         )
 
     def remaining(self) -> tuple[LoadedOrder, ...]:
-        """Return the orders that have not landed."""
+        """Return the orders that are still to be made."""
         states = zip(self._orders, self._schedule.states, strict=True)
-        return tuple(order for order, state in states if not state.is_on_branch)
+        return tuple(order for order, state in states if not state.is_over)
 
     def first_to_make(self) -> int | None:
         """Return the first order that is not on the branch; `None` if all are."""
@@ -125,11 +146,14 @@ class _Batch:
     def run(self, worker: Worker, jobs: int) -> LlmchError | None:
         """Make and land the orders; return the error that ended the run early, if there is one."""
         emit = self._session.parts.emit
-        emit(BatchStarted(len(self._orders), self._session.branch, self._base))
+        emit(BatchStarted(len(self._shown), self._session.branch, self._base))
         for position, commit in sorted(self._schedule.commits.items()):
             order = self._orders[position].order
             self._session.parts.journal.record(OrderLanded(order.id, commit, skipped=True))
-            emit(OrderSkipped(order.id, order.title, commit))
+            if position in self._shown:
+                emit(OrderSkipped(order.id, order.title, commit))
+        for text in self._left_out:
+            emit(Noted(text))
         running: dict[Future[OrderResult], tuple[int, OrderTask]] = {}
         try:
             while not self._schedule.over:
@@ -162,7 +186,7 @@ class _Batch:
         """
         session = self._session
         self._stop_unfinished(cut_short=cut_short)
-        orders = tuple(self._summary(position) for position in range(len(self._orders)))
+        orders = tuple(map(self._summary, self._shown))
         summary = BatchSummary(
             verdict="ERROR" if cut_short else batch_verdict(orders),
             run_id=recording.folder.run_id,
@@ -254,12 +278,16 @@ class _Batch:
         if position in self._summaries:
             return self._summaries[position]
         task = self._task(position, "")
-        state: Literal[OrderState.SKIPPED, OrderState.BLOCKED, OrderState.PENDING]
+        state: Literal[
+            OrderState.SKIPPED, OrderState.BLOCKED, OrderState.PENDING, OrderState.LEFT_OUT
+        ]
         commit, warnings = None, task.loaded.warnings
         match self._schedule.states[position]:
             # An order that landed has a summary of its own, unless the disk refused it.
             case OrderState.SKIPPED | OrderState.LANDED:
                 state, commit = OrderState.SKIPPED, self._schedule.commits[position]
+            case OrderState.LEFT_OUT:
+                state = OrderState.LEFT_OUT
             case OrderState.BLOCKED:
                 cause = self._orders[self._schedule.causes[position]].order.id
                 state, warnings = OrderState.BLOCKED, (*warnings, f"blocked by {cause}")

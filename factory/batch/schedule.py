@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from factory.batch.order_graph import OrderGraph
@@ -28,7 +28,7 @@ class Schedule:
     since_start: list[int] = field(default_factory=list)
     """The orders that landed after `start`, as they follow each other on the branch."""
     causes: dict[int, int] = field(default_factory=dict)
-    """For each blocked order, the failed order that blocks it."""
+    """For each blocked order, the failed or left-out order that blocks it."""
     limit: int | None = None
     """An order that will end the run when its turn to land comes; nothing after it starts."""
 
@@ -40,13 +40,24 @@ class Schedule:
         start: str,
         landed: Mapping[int, str],
         since_start: Sequence[int],
+        left_out: Collection[int] = (),
+        others: Collection[int] = (),
     ) -> Schedule:
-        """Return the schedule of a plan whose orders `landed` are on the branch already."""
+        """Return the schedule of a plan whose orders `landed` are on the branch already.
+
+        The orders `left_out` block those that need them. The orders `others` are for another run.
+        """
         states = [
             OrderState.SKIPPED if position in landed else OrderState.WAITING
             for position in range(len(graph.ids))
         ]
-        return cls(graph, keep_going, start, states, dict(landed), list(since_start))
+        schedule = cls(graph, keep_going, start, states, dict(landed), list(since_start))
+        for position in sorted(left_out):
+            schedule._leave_out(position)
+        for position in others:
+            if not states[position].is_over:
+                states[position] = OrderState.PENDING
+        return schedule
 
     def startable(self) -> Sequence[int]:
         """Return the orders that could be made now, in the plan's sequence."""
@@ -84,12 +95,19 @@ class Schedule:
     def fail(self, position: int) -> None:
         """Record that an order failed, and that the orders that need it are blocked."""
         self.states[position] = OrderState.FAILED
+        self._block_after(position)
+        if not self.keep_going:
+            self.stop()
+
+    def _leave_out(self, position: int) -> None:
+        self.states[position] = OrderState.LEFT_OUT
+        self._block_after(position)
+
+    def _block_after(self, position: int) -> None:
         for other in self.graph.dependents[position]:
             if not self.states[other].is_over:
                 self.states[other] = OrderState.BLOCKED
                 self.causes[other] = position
-        if not self.keep_going:
-            self.stop()
 
     def stop(self) -> None:
         """Leave the unfinished orders for another run."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 _PROOF = re.compile(r"^proof: (\S.*)$", re.MULTILINE)
 
@@ -13,6 +14,19 @@ def render_note(run_id: str, model: str, attempts: int, proof: str) -> str:
     if proof:
         lines.append(f"proof: {proof}")
     return "".join(f"{line}\n" for line in lines)
+
+
+def add_acceptance(note: str, order: str, facts: Mapping[str, str]) -> str:
+    """Return a note on a person's commit with a paragraph that says that it stands for an order.
+
+    `facts` are the other lines of the paragraph, by name. A paragraph of the same order is
+    replaced, and all else in the note stays.
+    """
+    head = f"accepted: {order}"
+    kept = [each.strip("\n") for each in note.split("\n\n") if each.strip()]
+    kept = [each for each in kept if each.partition("\n")[0] != head]
+    lines = (f"{name}: {' '.join(value.split())}" for name, value in facts.items() if value)
+    return "\n\n".join([*kept, "\n".join([head, *lines])]) + "\n"
 
 
 def parse_proof(note: str) -> str:

@@ -9,7 +9,8 @@ from typing import Literal
 class OrderState(StrEnum):
     """Name the state of an order in this run.
 
-    Only the last five appear in a summary: a run that is over leaves no order in the other states.
+    Only the last six appear in a summary: a run that is over leaves no order in the other states.
+    An order that is left out is not made because a person decided so.
     """
 
     WAITING = "waiting"
@@ -20,6 +21,7 @@ class OrderState(StrEnum):
     FAILED = "failed"
     BLOCKED = "blocked"
     PENDING = "pending"
+    LEFT_OUT = "left_out"
 
     @property
     def is_on_branch(self) -> bool:
@@ -38,5 +40,6 @@ EndState = Literal[
     OrderState.FAILED,
     OrderState.BLOCKED,
     OrderState.PENDING,
+    OrderState.LEFT_OUT,
 ]
 """The states that an order can have when its run is over."""

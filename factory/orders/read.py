@@ -56,6 +56,8 @@ class LoadedOrder:
     """The earlier orders that declare or change something in the files this order may write."""
     replaceable: frozenset[str] = frozenset()
     """The acceptance files of earlier orders, which one of this order may replace."""
+    hint: str = ""
+    """What the person who runs the order says to the model, beside the order itself."""
 
     @property
     def binding(self) -> tuple[WorkOrder, ...]:

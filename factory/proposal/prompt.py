@@ -13,6 +13,7 @@ from factory.orders.past_attempt import PastAttempt
 from factory.orders.reply_format import Offer, ReplyFormat
 from factory.orders.stages import Stage
 from factory.proposal.files_format import NO_FINAL_NEWLINE, fence_for
+from factory.proposal.hint import render_hint
 from factory.proposal.history import render_history, room_for_history
 from factory.proposal.instructions import render_format
 from factory.proposal.large_files import render_parts
@@ -36,18 +37,21 @@ def render_prompt(
     known: Sequence[Interface] = (),
     past: Sequence[PastAttempt] = (),
     note: str = "",
+    hint: str = "",
 ) -> str:
     """Return the prompt of an order, after the failed attempts in `past`.
 
     `known` are interfaces that earlier orders declared for files that this order needs. `note` says
-    why the reply before could not be used, if this is asked again within an attempt.
+    why the reply before could not be used, if this is asked again within an attempt. `hint` is what
+    the person who runs the order says.
     """
     values = _values(order, shown, verification, offer, known)
-    first = fill(_template(), values | {"PAST": ""})
+    advice = f"\n{render_hint(hint)}\n" if hint else ""
+    first = fill(_template(), values | {"PAST": advice})
     if not past and not note:
         return first
     history = render_history(past, shown, offer.format, room_for_history(first, note))
-    said = f"\n{history}" if history else ""
+    said = advice + (f"\n{history}" if history else "")
     return fill(_template(), values | {"PAST": said + (f"\n{note}\n" if note else "")})
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from factory.orders.past_attempt import PastAttempt
 from factory.orders.reply_format import WHOLE_UP_TO_LINES, ReplyFormat
 from factory.proposal.files_format import fence_for
+from factory.proposal.hint import render_hint
 from factory.proposal.history import render_history, room_for_history
 from factory.proposal.removed import REMOVED, name_removed
 from factory.proposal.shown import ShownFile
@@ -35,19 +36,21 @@ def render_short_prompt(
     known: Sequence[Interface] = (),
     past: Sequence[PastAttempt] = (),
     note: str = "",
+    hint: str = "",
     *,
     with_commands: bool = True,
 ) -> str:
     """Return the prompt of an order that `has_short_prompt`, after the failed attempts in `past`.
 
     `note` says why the reply before could not be used, if this is asked again within an attempt.
-    The acceptance commands tempt a small model to write tests as well; `with_commands` says whether
-    they are told.
+    `hint` is what the person who runs the order says. The acceptance commands tempt a small model
+    to write tests as well; `with_commands` says whether they are told.
     """
-    told = "\n\n".join(_told(order, shown, known, with_commands))
+    parts = _told(order, shown, known, with_commands)
+    told = "\n\n".join([*parts, render_hint(hint)] if hint else parts)
     history = render_history(past, shown, ReplyFormat.FILES, room_for_history(told, note))
-    parts = (told, history.rstrip("\n"), note, _HOW_TO_REPLY)
-    return "\n\n".join(part for part in parts if part) + "\n"
+    all_parts = (told, history.rstrip("\n"), note, _HOW_TO_REPLY)
+    return "\n\n".join(part for part in all_parts if part) + "\n"
 
 
 def _told(

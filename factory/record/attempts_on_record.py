@@ -121,6 +121,13 @@ def find_attempt(
     return _attempt(_choose(runs, run), order, number, common_dir)
 
 
+def bases_on_record(artifacts: Path, common_dir: Path, tree: Path, branch: str) -> frozenset[str]:
+    """Return the commits that the runs on a branch began from, as far as their records say."""
+    heads = (each.head for each in _runs(artifacts, common_dir, tree))
+    bases = (_object_id(each.get("base")) for each in heads if each.get("branch") == branch)
+    return frozenset(filter(None, bases))
+
+
 def _runs(artifacts: Path, common_dir: Path, tree: Path) -> Iterator[RunOnRecord]:
     """Yield the runs of a repo, newest first: ids of runs sort by the time they were made."""
     begun = (
@@ -137,6 +144,8 @@ def _runs(artifacts: Path, common_dir: Path, tree: Path) -> Iterator[RunOnRecord
     for run_id, folder in sorted(found.items(), reverse=True):
         head = _read_object(folder / "run.json")
         repo = head.get("repo")
+        if head.get("command") == "accept":
+            continue  # it judged a person's commit, and made no attempt
         if not isinstance(repo, str) or Path(repo).is_relative_to(tree):
             yield RunOnRecord(run_id, folder, head)
 

@@ -35,10 +35,14 @@ class JournalStep(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListedOrder:
-    """Name an order of the run, in the list that the run records when it begins."""
+    """Name an order of the run, in the list that the run records when it begins.
+
+    `key` is the hash of its work, "" in the journal of an older version.
+    """
 
     id: str
     title: str
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,8 @@ class RunBegun:
     """Record that a run holds the repo's lock and has its folder.
 
     `earlier` are the earlier runs whose transcripts the run may use. `author` and `date` are those
-    of the run's commits; they are empty in the journal of an older version.
+    of the run's commits; they are empty in the journal of an older version. `plan` is the hash of
+    the oldest plan that the orders go back to, "" if they have none.
     """
 
     step: ClassVar[JournalStep] = JournalStep.RUN_BEGUN
@@ -74,6 +79,7 @@ class RunBegun:
     earlier: tuple[EarlierRun, ...] = ()
     author: str = ""
     date: str = ""
+    plan: str = ""
 
 
 @dataclass(frozen=True, slots=True)

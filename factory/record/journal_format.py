@@ -67,8 +67,8 @@ def _render(entry: Entry, name: str, value: object) -> Iterator[tuple[str, objec
 
 def _render_item(item: ListedOrder | EarlierRun) -> dict[str, object]:
     match item:
-        case ListedOrder(id_, title):
-            return {"id": id_, "title": title}
+        case ListedOrder(id_, title, key):
+            return {"id": id_, "title": title, "key": key}
         case EarlierRun(transcript, anew):
             return {"transcript": str(transcript), "anew": sorted(anew)}
 
@@ -165,11 +165,14 @@ def _run_begun(facts: _Facts) -> RunBegun:
         ),
         author=facts.optional("author", facts.text) or "",
         date=facts.optional("date", facts.text) or "",
+        plan=facts.optional("plan", facts.text) or "",
     )
 
 
 def _listed_order(facts: _Facts) -> ListedOrder:
-    return ListedOrder(facts.text("id"), facts.text("title"))
+    return ListedOrder(
+        facts.text("id"), facts.text("title"), facts.optional("key", facts.text) or ""
+    )
 
 
 def _earlier(facts: _Facts) -> EarlierRun:

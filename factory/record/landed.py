@@ -8,7 +8,7 @@ are compared with the branch by what they change.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from factory.orders.branch_name import branch_of_earlier_versions, default_branch
 from factory.orders.identity import NOTES_REF, OrderIdentity, identities, landed_orders
@@ -48,6 +48,11 @@ class LandedOrders:
     by_content: tuple[str, ...] = ()
     lost: tuple[LostOrder, ...] = ()
     compared: int = 0
+
+    def with_accepted(self, commits: Mapping[str, str]) -> LandedOrders:
+        """Return the same with the commits of persons that stand for orders, by the order's id."""
+        lost = tuple(each for each in self.lost if each.order not in commits)
+        return replace(self, landed={**commits, **self.landed}, lost=lost)
 
 
 def plan_branch(git: Git, orders: Sequence[LoadedOrder]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import assert_never
 
@@ -66,11 +66,13 @@ class OrderStatus:
 
     `doing` is the current stage, or the stage at which the order was stopped. `failed_attempt` is
     the number of the last attempt that failed, 0 if none did. `proof` says in one line what
-    verified the commit, as far as the journal says it.
+    verified the commit, as far as the journal says it. `key` is the hash of the order's work, "" in
+    the journal of an older version.
     """
 
     id: str
     title: str
+    key: str = field(default="", kw_only=True)
     state: OrderActivity = OrderActivity.INIT
     attempts: int = 0
     max_attempts: int | None = None
@@ -98,6 +100,8 @@ class RunStatus:
     folder: str
     started: str
     orders: Mapping[str, OrderStatus]
+    plan: str = field(default="", kw_only=True)
+    """The hash of the oldest plan that the orders go back to, "" if they have none."""
     ended: bool = False
     ending: Ending | None = None
 
@@ -160,7 +164,8 @@ def _begun(entry: RunBegun) -> RunStatus:
         base=entry.base,
         folder=str(entry.folder),
         started=entry.started,
-        orders={each.id: OrderStatus(each.id, each.title) for each in entry.orders},
+        orders={each.id: OrderStatus(each.id, each.title, key=each.key) for each in entry.orders},
+        plan=entry.plan,
     )
 
 

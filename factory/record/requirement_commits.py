@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from factory.orders.commit_note import parse_proof
+from factory.orders.decision import AcceptedCommit, DecisionKey
 from factory.orders.identity import (
     NOTES_REF,
     OrderIdentity,
@@ -13,7 +14,8 @@ from factory.orders.identity import (
     identities,
     landed_orders,
 )
-from shared.git import commits
+from factory.record.decided import read_decisions
+from shared.git import commits, repos
 from shared.git.client import Git
 from shared.plan_folder.read import PlanFacts
 from shared.work_order.coverage import CoveredRequirement, CoveringOrder, with_proofs
@@ -37,14 +39,19 @@ class LandedCommits:
 
 
 def landed_commits(git: Git, plan: PlanFacts | None) -> LandedCommits:
-    """Return the commits of all branches that landed an order.
+    """Return the commits of all branches that landed an order or stand for one.
 
     `plan` is the plan whose orders are looked for; `None` is for orders without a manifest.
     """
     found: dict[OrderIdentity, tuple[str, ...]] = {}
-    for commit, message in _messages(git).items():
+    messages = _messages(git)
+    for commit, message in messages.items():
         for identity in landed_orders([(commit, message)]):
             found[identity] = (*found.get(identity, ()), commit)
+    for key, accepted in _accepted(git, messages):
+        identity = OrderIdentity(key.order, key.key, key.plan)
+        if accepted.commit not in found.get(identity, ()):
+            found[identity] = (*found.get(identity, ()), accepted.commit)
     return LandedCommits(found, plan)
 
 
@@ -68,12 +75,27 @@ def with_proofs_of(
 def _claimed(git: Git) -> dict[tuple[str, str, str], tuple[str, ...]]:
     """Return the commits of all branches by requirement, order and title."""
     found: dict[tuple[str, str, str], tuple[str, ...]] = {}
-    for commit, message in _messages(git).items():
+    messages = _messages(git)
+    for key, accepted in _accepted(git, messages):
+        for name in accepted.covers:
+            claim = name, key.order, accepted.title
+            found[claim] = (*found.get(claim, ()), accepted.commit)
+    for commit, message in messages.items():
         for order, name in dict.fromkeys(covered_requirements(message)):
             title = message.partition("\n")[0].removeprefix(f"{order}: ")
             claim = name, order, title
             found[claim] = (*found.get(claim, ()), commit)
     return found
+
+
+def _accepted(
+    git: Git, on_branches: Collection[str]
+) -> Iterator[tuple[DecisionKey, AcceptedCommit]]:
+    """Yield the commits that stand for orders because a person accepted them."""
+    layout = repos.layout(git)
+    for key, decision in read_decisions(layout[2]).items() if layout else ():
+        if decision.accepted is not None and decision.accepted.commit in on_branches:
+            yield key, decision.accepted
 
 
 def _messages(git: Git) -> dict[str, str]:

@@ -12,6 +12,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from factory.orders.decision import Decision, DecisionKey
+from factory.record.decided import read_decisions
 from factory.record.journal import journal_path, read_journal
 from factory.record.journal_entries import Entry, FailureFacts, RunConcluded
 from factory.record.projection import (
@@ -110,8 +112,9 @@ def read_status(common_dir: Path) -> RunStatus | None:
 
 
 def status_document(status: RunStatus, common_dir: Path) -> dict[str, Any]:
-    """Return the document of `status --json`."""
+    """Return the document of `status --json`. Raises `Busy` if decisions cannot be understood."""
     running = holder(common_dir)
+    decisions = read_decisions(common_dir)
     usages = [order.usage for order in status.orders.values() if order.usage]
     costs = [usage.cost_usd for usage in usages]
     return {
@@ -122,7 +125,10 @@ def status_document(status: RunStatus, common_dir: Path) -> dict[str, Any]:
         "base": status.base,
         "run_dir": status.folder,
         "elapsed_seconds": _elapsed(status) if running else None,
-        "orders": [_order_document(order) for order in status.orders.values()],
+        "orders": [
+            _order_document(order, decisions.get(_key_of(order, status)))
+            for order in status.orders.values()
+        ],
         "usage": {
             **{name: sum(getattr(usage, name) for usage in usages) for name in _USAGE},
             "cost_usd": None if None in costs else sum(cost for cost in costs if cost),
@@ -158,7 +164,7 @@ def render_failures(document: dict[str, Any]) -> Iterator[str]:
     """Yield, for each order that is not on the branch, why its last failed attempt failed."""
     for order in document["orders"]:
         failure = order["failure"]
-        if failure is None or order["commit"]:
+        if failure is None or order["commit"] or is_left_out(order):
             continue
         attempt = f" (attempt {failure['attempt']})" if failure["attempt"] else ""
         yield f"last failure of {order['id']}{attempt}: {_why(failure)}{_left(order)}"
@@ -180,7 +186,17 @@ def _left(order: dict[str, Any]) -> str:
     return f"; {left} attempt{'' if left == 1 else 's'} left"
 
 
-def _order_document(order: OrderStatus) -> dict[str, Any]:
+def is_left_out(order: dict[str, Any]) -> bool:
+    """Return whether a person left out an order of the document."""
+    return bool(order["decision"] and order["decision"]["left_out"])
+
+
+def _key_of(order: OrderStatus, status: RunStatus) -> DecisionKey:
+    return DecisionKey(status.branch, status.plan, order.id, order.key)
+
+
+def _order_document(order: OrderStatus, decision: Decision | None) -> dict[str, Any]:
+    accepted = decision.accepted.commit if decision and decision.accepted else ""
     return {
         "id": order.id,
         "title": order.title,
@@ -190,10 +206,19 @@ def _order_document(order: OrderStatus) -> dict[str, Any]:
         "doing": order.doing,
         "last_failure": order.failure.stage if order.failure else None,
         "failure": _failure_document(order.failed_attempt, order.failure),
-        "commit": order.commit or None,
+        "commit": order.commit or accepted or None,
+        "decision": _decision_document(decision) if decision else None,
         "landed_before": order.skipped,
         "proof": order.proof or None,
         "usage": asdict(order.usage) if order.usage else None,
+    }
+
+
+def _decision_document(decision: Decision) -> dict[str, Any]:
+    return {
+        "hint": decision.hint or None,
+        "left_out": decision.left_out or None,
+        "accepted": decision.accepted.commit if decision.accepted else None,
     }
 
 
@@ -224,11 +249,17 @@ def _failure_document(attempt: int, failure: FailureFacts | None) -> dict[str, A
 def _remark(order: dict[str, Any], *, running: bool) -> str:
     if order["doing"]:
         return f"{'now' if running else 'stopped at'}: {order['doing']}"
+    decision = order["decision"] or {}
+    if decision.get("accepted"):
+        return f"{order['commit'][:10]} stands for it (accepted)"
     if order["commit"]:
         before = " (landed before)" if order["landed_before"] else ""
         proof = f", {_short(order['proof'])}" if order["proof"] else ""
         return f"{order['commit'][:10]}{before}{proof}"
-    return f"failed: {order['last_failure']}" if order["last_failure"] else ""
+    if decision.get("left_out"):
+        return f"left out: {decision['left_out']}"
+    hint = "; a hint is on record" if decision.get("hint") else ""
+    return f"failed: {order['last_failure']}{hint}" if order["last_failure"] else ""
 
 
 def _short(proof: str) -> str:

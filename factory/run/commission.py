@@ -27,7 +27,7 @@ class Commission:
     `path` is the file or folder that the orders were read from.
     """
 
-    command: Literal["run", "run-all"]
+    command: Literal["run", "run-all", "retry"]
     path: Path
     orders: tuple[LoadedOrder, ...]
     options: RunOptions
@@ -37,7 +37,10 @@ class Commission:
     @property
     def listed(self) -> tuple[ListedOrder, ...]:
         """Return the orders as the journal lists them."""
-        return tuple(ListedOrder(each.order.id, each.order.title) for each in self.orders)
+        return tuple(
+            ListedOrder(each.order.id, each.order.title, order_key(each.order))
+            for each in self.orders
+        )
 
 
 def run_begun(
@@ -48,6 +51,7 @@ def run_begun(
     terms: CommitTerms,
 ) -> RunBegun:
     """Return the first record of the run's journal."""
+    plan = commission.orders[0].plan
     return RunBegun(
         run_id=folder.run_id,
         pid=os.getpid(),
@@ -60,6 +64,7 @@ def run_begun(
         earlier=earlier,
         author=str(terms.author),
         date=terms.date,
+        plan=plan.root if plan else "",
     )
 
 
@@ -68,12 +73,12 @@ def describe_run(
 ) -> dict[str, Any]:
     """Return what `run.json` says about the request for a run."""
     options, orders = commission.options, commission.orders
-    plan = orders[0].plan
+    plan, path = orders[0].plan, commission.path.resolve()
     return {
         "command": commission.command,
-        ("work_order" if commission.command == "run" else "workdir"): str(commission.path),
+        ("work_order" if commission.command == "run" else "workdir"): str(path),
         "manifest_sha256": plan.manifest_sha256 if plan else None,
-        "orders": [{"id": each.order.id, "order_key": order_key(each.order)} for each in orders],
+        "orders": [_describe_order(each) for each in orders],
         "repo": str(options.repo.resolve()),
         "branch": target.branch,
         "base": target.tip,
@@ -88,6 +93,11 @@ def describe_run(
         "python": str(options.python),
         "commands": command_settings(options).model_dump(mode="json"),
     }
+
+
+def _describe_order(loaded: LoadedOrder) -> dict[str, str]:
+    described = {"id": loaded.order.id, "order_key": order_key(loaded.order)}
+    return {**described, "hint": loaded.hint} if loaded.hint else described
 
 
 def _model_settings(commission: Commission) -> ModelSettings:

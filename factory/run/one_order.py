@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from factory.orders.commit_message import CommitTerms
+from factory.orders.decision import Decision
 from factory.orders.documents import RunSummary
 from factory.orders.options import RunOptions
-from factory.orders.order_state import OrderState
-from factory.orders.read import decide_exempt, read_order
+from factory.orders.read import LoadedOrder, decide_exempt, read_order
 from factory.orders.task import OrderTask
 from factory.record.journal import open_journal
 from factory.record.journal_entries import RunBegun
 from factory.record.landed import LandedOrders, find_landed, plan_branch
+from factory.record.plan_decisions import accepted_commits, decisions_of, is_settled, with_hints
 from factory.record.status import StateFile
 from factory.record.summary import public_json
 from factory.recovery.recover import recover, run_that_was_cut_off
@@ -38,6 +39,7 @@ from factory.run.persons_files import refuse_files_in_the_way
 from factory.run.plan_forecast import announce_forecast
 from factory.run.remaining import note_found_by_content, remaining_orders
 from factory.run.session import Session
+from factory.run.skipping import skip_order
 from shared.errors import InterruptedRun, InvalidInput, LlmchError
 from shared.events.event import Emit
 from shared.events.messages import Warned
@@ -63,8 +65,15 @@ class OpenRun:
     recording: Recording
     target: TargetBranch
     landed: LandedOrders
+    decisions: Mapping[str, Decision]
+    """What a person decided about orders, by id."""
     exempt: tuple[bool, ...]
     """For each order, whether it is verified by compiling alone."""
+
+    @property
+    def orders(self) -> tuple[LoadedOrder, ...]:
+        """Return the orders, each with its hint."""
+        return self.commission.orders
 
     @property
     def standing(self) -> Standing:
@@ -90,23 +99,26 @@ class OpenRun:
 
 
 def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) -> RunSummary:
-    """Run the order in `path` and return its summary.
+    """Run the order in `path` and return its summary; an order that has landed is left alone.
 
     Raises `InvalidInput`, `PreflightRefused`, `Busy` or `SandboxUnavailable` before anything is
     changed, and the model layer's error where asking again would not help.
     """
     loaded = read_order(path)
     with begin_run(Commission("run", path, (loaded,), options, source, emit)) as run:
-        session, recording = run.session, run.recording
-        run.verify_base(0)
-        if source.mode is Mode.LIVE:
-            announce_forecast((loaded,), session, f"order {loaded.order.id}")
+        session, recording, (loaded,) = run.session, run.recording, run.orders
         task = OrderTask(loaded, run.exempt[0], session.tip, session.terms, recording.folder.path)
-        summary, error = session.execute(task)
+        if commit := run.landed.landed.get(task.name):
+            summary, error = skip_order(session, task, commit), None
+        else:
+            run.verify_base(0)
+            if source.mode is Mode.LIVE:
+                announce_forecast((loaded,), session, f"order {loaded.order.id}")
+            summary, error = session.execute(task)
         recording.results["summary"] = public_json(summary)
         if error:
             raise error
-        if summary.state is OrderState.LANDED:
+        if summary.state.is_on_branch:
             summary = summary.model_copy(update={"pushed": session.push()})
             recording.results["summary"] = public_json(summary)
     if options.out is not None:
@@ -152,10 +164,14 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
         target = choose_target(
             held.repo, branch, options.policy, options.settings.protected_branches, options.start
         )
+        decisions = decisions_of(held.repo.common_dir, target.branch, orders)
+        commission = replace(commission, orders=with_hints(orders, decisions))
         landed = find_landed(held.repo.git, branch, target.tip, orders)
-        remaining = remaining_orders(commission, landed)
+        landed = landed.with_accepted(accepted_commits(decisions, landed.first_parents))
         changed = files_changed_since(held.repo.git, commission, landed)
-        refuse_files_in_the_way(held.repo, target, remaining)
+        remaining = remaining_orders(commission, landed)
+        to_make = [each for each in remaining if not is_settled(decisions.get(each.order.id))]
+        refuse_files_in_the_way(held.repo, target, to_make)
         terms = _terms(commission, held, target)
         folder = new_run_folder(options.settings.artifacts_dir, "factory", run_id)
         watch = StateFile(held.repo.common_dir)
@@ -178,7 +194,7 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
         ):
             emit(Warned(text))
         exempt = tuple(exempt for exempt, _ in exemptions)
-        run = OpenRun(commission, session, recording, target, landed, exempt)
+        run = OpenRun(commission, session, recording, target, landed, decisions, exempt)
         try:
             yield run
         except KeyboardInterrupt as interrupt:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -140,16 +141,26 @@ def recorded_options(
 ) -> RunOptions:
     """Return `options` with the choices that the attempt's run made for its commands.
 
+    See `options_of_run`.
+    """
+    return options_of_run(attempt.run.head, attempt.run.folder, options, place, emit)
+
+
+def options_of_run(
+    head: Mapping[str, Any], folder: Path, options: RunOptions, place: RepoPlace, emit: Emit
+) -> RunOptions:
+    """Return `options` with the choices for commands of the run in `folder`, whose head is `head`.
+
     A record that came with the repo's commits is a stranger's word: it could switch the sandbox
     off. So it is not followed, and neither is one that cannot be read.
     """
     try:
-        recorded = CommandSettings.model_validate(attempt.run.head.get("commands"))
+        recorded = CommandSettings.model_validate(head.get("commands"))
     except ValidationError:
         return options
     if recorded == command_settings(options):
         return options
-    if _came_with_the_repo(attempt.run.folder, place):
+    if _came_with_the_repo(folder, place):
         text = "the run's record is among the repo's own files: its settings are not followed"
         emit(Warned(text))
         return options

@@ -62,7 +62,7 @@ def _after_interruption(arguments: Sequence[str]) -> str:
     """Return what a user can do after an interrupt outside of a run of orders."""
     recorded = any(each.split("=")[0] == "--transcript" for each in arguments)
     match arguments[0]:
-        case "run" | "run-all":
+        case "run" | "run-all" | "retry":
             return "no order was begun; the same command again begins"
         case "plan" | "build" if recorded:
             return "the replies are kept: the same command again goes on from the last one"

@@ -109,11 +109,12 @@ def _blocks(document: dict[str, Any], place: str) -> Iterator[Block]:
     if failures := tuple(render_failures(document)):
         yield Paragraph(failures)
         yield Remark((f"to look into it: {', '.join(_ways_to_look(document, place))}",))
+        yield from _next_step(document, place)
 
 
 def _ways_to_look(document: dict[str, Any], place: str) -> Iterator[str]:
     """Yield the commands that say more of the first order that failed and is not on the branch."""
-    order = next(each for each in document["orders"] if each["failure"] and not each["commit"])
+    order = _first_failed(document)
     failure, attempt = order["failure"], order["failure"]["attempt"]
     name = f"{order['id']} {attempt}" if attempt else order["id"]
     if attempt:
@@ -121,6 +122,25 @@ def _ways_to_look(document: dict[str, Any], place: str) -> Iterator[str]:
     if attempt and failure["command"]:
         yield f"`llmch repro {name}{place}`"
     yield f"`llmch explain {failure['stage']}`"
+
+
+def _first_failed(document: dict[str, Any]) -> dict[str, Any]:
+    from factory.record.status import is_left_out
+
+    failed = (each for each in document["orders"] if each["failure"] and not each["commit"])
+    return next(each for each in failed if not is_left_out(each))
+
+
+def _next_step(document: dict[str, Any], place: str) -> Iterator[Block]:
+    """Yield the one thing to do about the first order that failed, unless it is still tried."""
+    from factory.orders.next_step import next_step
+    from factory.record.status import RunState
+
+    order = _first_failed(document)
+    if document["state"] != RunState.ENDED:
+        return
+    if step := next_step(order["failure"]["stage"], order["id"], place=place):
+        yield Remark((f"next: {step}",))
 
 
 def _going_on(orders: list[dict[str, Any]], branch: str) -> str:

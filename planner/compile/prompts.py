@@ -9,8 +9,10 @@ from planner.compile.inputs import CompileInputs
 from planner.compile.reviewer import Claim
 from planner.prompts.languages import render_languages
 from planner.prompts.template import (
+    have_room,
     render,
     render_replan,
+    render_replan_review_revision,
     render_replan_revision,
     render_review_revision,
     render_revision,
@@ -62,19 +64,24 @@ def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
 
 
 def revision_prompt(first: str, refused: Judged) -> str:
-    """Return the prompt that shows the model its refused plan and the findings on it."""
-    findings = tuple(_with_remedy(each) for each in refused.report.findings)
-    if refused.answer is not None:
-        attempt = refused.attempt
-        return render_replan_revision(first, refused.reply, findings, attempt, reviewed=False)
-    return render_revision(first, refused.reply, findings, refused.attempt)
+    """Return the prompt that shows the model its refused plan and the findings on it.
+
+    Findings stand by order and code. Where there is no room for all, every error comes first.
+    """
+    report = refused.report
+    again = render_revision if refused.answer is None else render_replan_revision
+    findings = tuple(map(_with_remedy, report.findings))
+    if have_room(findings):
+        return again(first, refused.reply, findings, refused.attempt)
+    sorted_findings = tuple(map(_with_remedy, (*report.errors, *report.warnings)))
+    return again(first, refused.reply, sorted_findings, refused.attempt, needed=len(report.errors))
 
 
 def review_revision_prompt(first: str, valid: Judged, claims: Sequence[Claim]) -> str:
     """Return the prompt that shows the model its valid plan and the reviewer's claims."""
     rendered = tuple(each.render() for each in claims)
     if valid.answer is not None:
-        return render_replan_revision(first, valid.reply, rendered, valid.attempt, reviewed=True)
+        return render_replan_review_revision(first, valid.reply, rendered, valid.attempt)
     return render_review_revision(first, valid.reply, rendered, valid.attempt)
 
 

@@ -88,8 +88,8 @@ class Report:
         return tuple(map(shown, self.findings))
 
     def render(self) -> tuple[str, ...]:
-        """Return one line for each finding."""
-        return tuple(each.render() for each in self.findings)
+        """Return one line for each finding, all errors before the first warning."""
+        return tuple(each.render() for each in (*self.errors, *self.warnings))
 
 
 def shown(finding: Finding) -> ShownFinding:

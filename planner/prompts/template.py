@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ MAX_REPLY_CHARACTERS = 256_000
 # This holds one to two hundred findings. A plan with more repeats faults that the first ones show.
 MAX_FINDINGS_CHARACTERS = 20_000
 MAX_FINDING_CHARACTERS = 600
+_LEAST_OF_A_FINDING = 40
 
 SCRIPT_ONLY = "`bash scripts/verify.sh`, as soon as the repository has it."
 NO_REPO = "No repository was given: it is empty, and WO-01 starts from nothing."
@@ -116,14 +117,22 @@ def replan_template() -> Template:
     return Template(text, hashlib.sha256(text.encode()).hexdigest())
 
 
-def render_revision(prompt: str, previous_reply: str, findings: Sequence[str], attempt: int) -> str:
+def render_revision(
+    prompt: str, previous_reply: str, findings: Sequence[str], attempt: int, *, needed: int = 0
+) -> str:
     """Return the prompt that shows the model its reply to `attempt` and what is wrong with it.
 
     `prompt` is the first prompt; it comes first and unchanged, so that servers which cache
     prefixes charge little for it. A finding is one line with its remedy. Reply and findings are
-    bounded, and omissions are marked.
+    bounded, and omissions are marked. The first `needed` findings are cut shorter where that makes
+    room for all of them.
     """
-    return _render_again("REVISION_PROMPT.md", prompt, previous_reply, findings, attempt)
+    return _render_again("REVISION_PROMPT.md", prompt, previous_reply, findings, attempt, needed)
+
+
+def have_room(findings: Sequence[str]) -> bool:
+    """Return whether a prompt shows all these findings, each as far as it shows any."""
+    return sum(map(len, _lines_of(findings, 0))) + len(findings) <= MAX_FINDINGS_CHARACTERS
 
 
 def render_review(spec_text: str, plan_json: str) -> str:
@@ -143,7 +152,12 @@ def render_review_revision(
 
 
 def _render_again(
-    name: str, prompt: str, previous_reply: str, findings: Sequence[str], attempt: int
+    name: str,
+    prompt: str,
+    previous_reply: str,
+    findings: Sequence[str],
+    attempt: int,
+    needed: int = 0,
 ) -> str:
     return _fill(
         _packaged(name),
@@ -151,21 +165,30 @@ def _render_again(
             "PROMPT": prompt.strip("\n"),
             "ATTEMPT": str(attempt),
             "PREVIOUS_REPLY": fenced(_cut_middle(previous_reply, MAX_REPLY_CHARACTERS)),
-            "FINDINGS": _render_findings(findings),
+            "FINDINGS": _render_findings(findings, needed),
         },
     )
 
 
 def render_replan_revision(
-    prompt: str, previous_reply: str, findings: Sequence[str], attempt: int, *, reviewed: bool
+    prompt: str, previous_reply: str, findings: Sequence[str], attempt: int, *, needed: int = 0
 ) -> str:
     """Return the prompt that shows the model its reply to a `render_replan`, and its faults.
 
-    With `reviewed`, the findings are the claims of a reviewer. The prompt is built and bounded as
-    in `render_revision`.
+    The prompt is built and bounded as in `render_revision`.
     """
-    name = "REPLAN_REVIEW_PROMPT.md" if reviewed else "REPLAN_REVISION_PROMPT.md"
-    return _render_again(name, prompt, previous_reply, findings, attempt)
+    name = "REPLAN_REVISION_PROMPT.md"
+    return _render_again(name, prompt, previous_reply, findings, attempt, needed)
+
+
+def render_replan_review_revision(
+    prompt: str, previous_reply: str, claims: Sequence[str], attempt: int
+) -> str:
+    """Return the prompt that shows the model what a reviewer says of such a reply.
+
+    The prompt is built and bounded as in `render_revision`. A claim is one line.
+    """
+    return _render_again("REPLAN_REVIEW_PROMPT.md", prompt, previous_reply, claims, attempt)
 
 
 def fenced(text: str, language: str = "") -> str:
@@ -215,11 +238,10 @@ def _refuse_misspelt(text: str, named: str) -> None:
         )
 
 
-def _render_findings(findings: Sequence[str]) -> str:
+def _render_findings(findings: Sequence[str], needed: int) -> str:
     lines: list[str] = []
     room = MAX_FINDINGS_CHARACTERS
-    for finding in findings:
-        line = f"- {_cut_middle(' '.join(finding.split()), MAX_FINDING_CHARACTERS)}"
+    for line in _lines_of(findings, needed):
         room -= len(line) + 1
         if room < 0:
             lines.append(f"- and {len(findings) - len(lines)} more findings")
@@ -228,13 +250,31 @@ def _render_findings(findings: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
+def _lines_of(findings: Sequence[str], needed: int) -> Iterator[str]:
+    """Yield a line for each finding; the first `needed` share the room if they do not fit."""
+    texts = [" ".join(each.split()) for each in findings]
+    limits = [MAX_FINDING_CHARACTERS] * len(texts)
+    if needed and sum(min(len(each), MAX_FINDING_CHARACTERS) + 3 for each in texts[:needed]) > (
+        MAX_FINDINGS_CHARACTERS
+    ):
+        # What stands for the characters left out takes room, too.
+        share = MAX_FINDINGS_CHARACTERS // needed - 3 - len(_left_out(MAX_FINDING_CHARACTERS))
+        limits[:needed] = [max(_LEAST_OF_A_FINDING, share)] * needed
+    for text, limit in zip(texts, limits, strict=True):
+        yield f"- {_cut_middle(text, limit)}"
+
+
+def _left_out(characters: int) -> str:
+    return f" [... {characters:,} characters left out ...] "
+
+
 def _cut_middle(text: str, limit: int) -> str:
     """Return `text`, cut to a head and tail of `limit` characters together where it is longer."""
     left_out = len(text) - limit
     if left_out <= 0:
         return text
     tail = limit // 2
-    return f"{text[: limit - tail]} [... {left_out:,} characters left out ...] {text[-tail:]}"
+    return f"{text[: limit - tail]}{_left_out(left_out)}{text[-tail:]}"
 
 
 def _packaged(name: str) -> str:

@@ -62,7 +62,8 @@ class PlanNarrator:
         mark, what = (Mark.FAILED, "refused") if event.errors else (Mark.DONE, "accepted")
         attempt = f"attempt {attempt_text(event.attempt, self._max_attempts)}"
         yield Line(mark, ", ".join(counts), PLAN, what, attempt)
-        yield from item_lines(event.findings, self._measure.limit(_MAX_FINDINGS))
+        # Errors come first, and each of them has to be fixed.
+        yield from item_lines(event.findings, self._measure.limit(max(_MAX_FINDINGS, event.errors)))
 
     def _reviewed(self, event: PlanReviewed) -> Iterator[Line]:
         claims, dismissed, aside = event.claims, event.dismissed, f"round {event.round}"

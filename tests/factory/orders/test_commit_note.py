@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.orders.commit_note import parse_proof, render_note
+from factory.orders.commit_note import add_acceptance, parse_proof, render_note
 from factory.orders.verified_by import CountedTests, JudgingCommand, VerifiedBy
 
 
@@ -27,3 +27,17 @@ def test_a_command_of_many_lines_is_described_in_one_short_line() -> None:
 def test_the_note_of_an_older_version_says_nothing_of_the_proof() -> None:
     assert parse_proof("run: 01M8\nmodel: m\nattempts: 1\n") == ""
     assert render_note("01M8", "m", 1, "") == "run: 01M8\nmodel: m\nattempts: 1\n"
+
+
+def test_a_note_says_for_which_orders_a_commit_stands() -> None:
+    note = add_acceptance("", "WO-02", {"key": "k2", "plan": "", "proof": "verified by a"})
+    assert note == "accepted: WO-02\nkey: k2\nproof: verified by a\n"
+    both = add_acceptance(note, "WO-03", {"key": "k3"})
+    assert both == f"{note}\naccepted: WO-03\nkey: k3\n"
+    again = add_acceptance(both, "WO-02", {"key": "other\nforged: x"})
+    assert again == "accepted: WO-03\nkey: k3\n\naccepted: WO-02\nkey: other forged: x\n"
+
+
+def test_a_note_of_somebody_else_stays() -> None:
+    own = render_note("R", "m", 1, "verified by x")
+    assert add_acceptance(own, "WO-02", {}).startswith(own)

@@ -24,6 +24,7 @@ from planner.prompts.template import (
     Template,
     default_doctrine,
     fenced,
+    have_room,
     load_template,
     render,
     render_revision,
@@ -207,6 +208,23 @@ def test_findings_are_bounded_and_the_rest_is_counted() -> None:
     assert 100 < len(shown) < 10_000
     assert f"- and {10_000 - len(shown)} more findings\n" in revision
     assert len(revision) < MAX_FINDINGS_CHARACTERS + 2_000
+
+
+@given(st.integers(0, 190), st.integers(1, 700))
+def test_all_findings_that_are_needed_are_shown_however_long(needed: int, length: int) -> None:
+    errors = [f"E{i:03} {'x' * length}" for i in range(needed)]
+    warnings = [f"W{i:03} {'x' * length}" for i in range(400)]
+    revision = render_revision("P", "{}", [*errors, *warnings], 1, needed=needed)
+    assert re.findall(r"^- (E\d+)", revision, re.MULTILINE) == [each[:4] for each in errors]
+    assert len(revision) < MAX_FINDINGS_CHARACTERS + 2_000
+
+
+def test_what_has_room_stays_as_it_is() -> None:
+    findings = [f"W{i:03} a warning" for i in range(20)]
+    assert have_room(findings)
+    plain = render_revision("P", "{}", findings, 1)
+    assert render_revision("P", "{}", findings, 1, needed=7) == plain
+    assert not have_room([f"{each} {'x' * 900}" for each in findings * 2])
 
 
 def test_a_single_finding_is_bounded_too() -> None:

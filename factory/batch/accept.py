@@ -1,0 +1,195 @@
+"""Has a person's commit stand for an order: judged like any attempt, noted, and recorded."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from factory.batch.candidate import Candidate, find_candidate
+from factory.batch.plan_on_branch import PlanOnBranch
+from factory.judging.known_commits import KnownCommits
+from factory.judging.warm_checker import warm_tools
+from factory.landing.stand_in import StandIn
+from factory.orders.command_settings import command_settings
+from factory.orders.commit_note import add_acceptance
+from factory.orders.decision import AcceptedCommit, Decision
+from factory.orders.documents import FailureBrief
+from factory.orders.identity import NOTES_REF
+from factory.orders.options import RunOptions
+from factory.orders.read import decide_exempt
+from factory.orders.task import OrderTask
+from factory.orders.verified_by import VerifiedBy
+from factory.record.decided import write_decision
+from factory.recovery.recover import recover
+from factory.recovery.signals import deferring_signals
+from factory.repo.lock import hold
+from factory.repo.preflight import Repo, RepoPlace
+from factory.run.authorship import commit_terms
+from factory.run.baseline import Baseline
+from factory.workbench.pool import WorkbenchPool
+from factory.workbench.side_workspaces import registered
+from shared.events.event import Emit
+from shared.git import commits
+from shared.run_record import Recording, new_run_folder, new_run_id, recorded_run
+from shared.work_order.schemas import WorkOrder
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Say whether a commit stands for an order now; `judged` says by what, or why not."""
+
+    order: WorkOrder
+    branch: str
+    candidate: Candidate
+    judged: VerifiedBy | FailureBrief
+    run_dir: str
+
+    @property
+    def failure(self) -> FailureBrief | None:
+        """Return why the commit does not stand for the order, if it does not."""
+        return self.judged if isinstance(self.judged, FailureBrief) else None
+
+
+def accept_commit(
+    plan: PlanOnBranch,
+    name: str,
+    given: str,
+    place: RepoPlace,
+    options: RunOptions,
+    emit: Emit,
+    *,
+    allow_more: bool = False,
+) -> Acceptance:
+    """Judge the commit that `given` names, and record that it stands for the order `name`.
+
+    Nothing is recorded about an order whose commit fails. The commit itself never changes: it gets
+    a note. Raises as `find_candidate` does, `Busy`, and `SandboxUnavailable`.
+    """
+    with hold(place.common_dir) as lock:
+        place = replace(place, git=place.git.holding(lock))
+        recover(place.git, place.common_dir, emit)
+        artifacts = options.settings.artifacts_dir
+        found = find_candidate(plan, name, given, place, artifacts, allow_more=allow_more)
+        folder = new_run_folder(artifacts, "factory", new_run_id())
+        with recorded_run(folder, _head(plan, name, found, options), emit) as recording:
+            accepted = _judge(plan, name, found, place, options, recording)
+            recording.results["summary"] = acceptance_document(accepted)
+            if isinstance(accepted.judged, VerifiedBy):
+                with deferring_signals():
+                    proof = accepted.judged.describe()
+                    _record(plan, accepted, proof, place, options, folder.run_id)
+        return accepted
+
+
+def acceptance_document(accepted: Acceptance) -> dict[str, Any]:
+    """Return the document of `accept --json`."""
+    judged = accepted.judged
+    passed = isinstance(judged, VerifiedBy)
+    return {
+        "verdict": "PASS" if passed else "FAIL",
+        "work_order": accepted.order.id,
+        "branch": accepted.branch,
+        "commit": accepted.candidate.commit,
+        "accepted": passed,
+        "files": sorted(accepted.candidate.changed),
+        "beyond": list(accepted.candidate.beyond),
+        "verified_by": judged.model_dump(mode="json") if passed else None,
+        "failure": None if passed else judged.model_dump(mode="json"),
+        "run_dir": accepted.run_dir,
+    }
+
+
+def _head(plan: PlanOnBranch, name: str, found: Candidate, options: RunOptions) -> dict[str, Any]:
+    """Return what `run.json` says. Nothing was begun on the branch, so it names no base."""
+    return {
+        "command": "accept",
+        "workdir": str(plan.path.resolve()),
+        "orders": [{"id": name, "order_key": plan.key_of(name).key}],
+        "repo": str(options.repo.resolve()),
+        "branch": plan.branch,
+        "commit": found.commit,
+        "commands": command_settings(options).model_dump(mode="json"),
+    }
+
+
+def _judge(
+    plan: PlanOnBranch,
+    name: str,
+    found: Candidate,
+    place: RepoPlace,
+    options: RunOptions,
+    recording: Recording,
+) -> Acceptance:
+    loaded, emit = plan.named(name), recording.emit
+    exempt, _ = decide_exempt(loaded, allow=options.allow_verify_exempt)
+    terms = commit_terms(place.git, options.settings.commit, None)
+    folder = recording.folder.path / name
+    task = OrderTask(loaded, exempt, found.parent, terms, folder)
+    with _opened(found.commit, place, options, emit) as (pool, repo):
+        known = KnownCommits()
+        if options.allow_red:
+            base = Baseline(options, repo, pool, recording.folder.path / "base", known, emit)
+            base.verify(found.parent, exempt=exempt)
+        tools = warm_tools(options.settings.sandbox, place.tree)
+        try:
+            judge = StandIn(options, place.git, pool, tools, known, emit)
+            judged = judge.judge(found.commit, task, found.changed)
+        finally:
+            tools.close()
+    return Acceptance(loaded.order, plan.branch, found, judged, str(recording.folder.path))
+
+
+@contextlib.contextmanager
+def _opened(
+    commit: str, place: RepoPlace, options: RunOptions, emit: Emit
+) -> Iterator[tuple[WorkbenchPool, Repo]]:
+    """Open workbenches that the next start removes if this process is killed."""
+    with registered(place.common_dir) as register:
+        repo = Repo(
+            place.git.holding(register.descriptor),
+            place.tree,
+            place.git_dir,
+            place.common_dir,
+            commit,
+            "",
+            place.ignored_filters,
+        )
+        pool = WorkbenchPool(options, repo, register, register.owner, emit)
+        try:
+            pool.prepare(commit)
+            yield pool, repo
+        finally:
+            with deferring_signals():
+                pool.close()
+
+
+def _record(
+    plan: PlanOnBranch,
+    accepted: Acceptance,
+    proof: str,
+    place: RepoPlace,
+    options: RunOptions,
+    run_id: str,
+) -> None:
+    """Note the commit, then record the decision: a kill between the two repeats both."""
+    order, commit = accepted.order, accepted.candidate.commit
+    key = plan.key_of(order.id)
+    terms = commit_terms(place.git, options.settings.commit, None)
+    before = commits.notes(place.git, NOTES_REF, {commit}).get(commit, "")
+    facts = {
+        "key": key.key,
+        "plan": key.plan,
+        "covers": ", ".join(dict.fromkeys(order.covers)),
+        "beyond": ", ".join(accepted.candidate.beyond),
+        "run": run_id,
+        "proof": proof,
+    }
+    task = OrderTask(plan.named(order.id), False, accepted.candidate.parent, terms, place.git_dir)
+    note = add_acceptance(before, order.id, facts)
+    commits.add_note(place.git, NOTES_REF, commit, note, task.commit_facts(""))
+    stands = AcceptedCommit(
+        commit, order.title, tuple(dict.fromkeys(order.covers)), accepted.candidate.beyond
+    )
+    write_decision(place.common_dir, key, Decision(accepted=stands))

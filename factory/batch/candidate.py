@@ -1,0 +1,124 @@
+"""Checks whether a person's commit can stand for an order at all, before anything is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from factory.batch.plan_on_branch import PlanOnBranch
+from factory.record.attempts_on_record import bases_on_record
+from factory.repo.path_names import name_paths
+from factory.repo.preflight import RepoPlace
+from shared.errors import InvalidInput
+from shared.git import patches, refs, trees
+from shared.git.client import Git
+from shared.work_order.schemas import WorkOrder
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Hold a commit that may stand for an order, and the files that differ from its parent.
+
+    `beyond` are those of the files that the order does not allow.
+    """
+
+    commit: str
+    parent: str
+    changed: frozenset[str]
+    beyond: tuple[str, ...]
+
+
+def find_candidate(
+    plan: PlanOnBranch,
+    name: str,
+    given: str,
+    place: RepoPlace,
+    artifacts: Path,
+    *,
+    allow_more: bool,
+) -> Candidate:
+    """Return the commit that `given` names, for the order `name`.
+
+    Raises `InvalidInput` if it is no commit of the branch, is older than the plan's runs or made by
+    an order, changes more than the order allows (unless `allow_more`), or lacks a test of the plan.
+    """
+    git, order = place.git, plan.named(name).order
+    commit = refs.commit_of(git, given)
+    if not commit:
+        raise InvalidInput(
+            f"--commit {given!r} does not name a commit of this repo",
+            "give a full hash, or a unique abbreviation",
+        )
+    bases = bases_on_record(artifacts, place.common_dir, place.tree, plan.branch)
+    _refuse_elsewhere(plan, name, commit, git, bases)
+    parent = refs.commit_of(git, f"{commit}^")
+    if not parent:
+        raise InvalidInput(
+            f"{commit[:12]} is the first commit of the repo", "name a commit that has a parent"
+        )
+    changed = patches.files_between(git, parent, commit)
+    beyond = tuple(sorted(changed.difference(_allowed(order))))
+    if beyond and not allow_more:
+        raise InvalidInput(
+            f"{commit[:12]} changes what {name} does not allow: {name_paths(beyond)}",
+            "split the commit, or pass --allow-more if these files belong to the order's work",
+        )
+    if problem := next(_lacking(order, commit, git), ""):
+        raise InvalidInput(
+            f"{commit[:12]} cannot stand for {name}: {problem}",
+            f"amend the commit by what {plan.path} says, and name the new one",
+        )
+    return Candidate(commit, parent, changed, beyond)
+
+
+def _refuse_elsewhere(
+    plan: PlanOnBranch, name: str, commit: str, git: Git, bases: frozenset[str]
+) -> None:
+    """Raise `InvalidInput` where the commit is not the branch's own work on the plan."""
+    history = plan.history(git)
+    commits = history.first_parents
+    if commit not in commits:
+        raise InvalidInput(
+            f"{commit[:12]} is not on branch {plan.branch!r}",
+            "bring it there by `git cherry-pick` or `git merge --no-ff`, and name the commit that "
+            "the branch has then; --branch names another branch",
+        )
+    for each in plan.orders:
+        made = history.landed.get(each.order.id)
+        if made and name == each.order.id:
+            raise InvalidInput(
+                f"{name} has landed as {made[:12]} on {plan.branch}", "nothing is left to accept"
+            )
+        if made == commit:
+            raise InvalidInput(
+                f"{commit[:12]} is the commit of {each.order.id}", f"name the commit of {name}"
+            )
+    known = [commits.index(each) for each in bases if each in commits]
+    if known and commits.index(commit) > max(known):
+        raise InvalidInput(
+            f"{commit[:12]} was on {plan.branch} before the first run of the plan began",
+            "name a commit that was made since",
+        )
+
+
+def _allowed(order: WorkOrder) -> frozenset[str]:
+    placed = (each.path for each in order.acceptance_files)
+    return frozenset((*order.allowed_files, *placed, *order.removed_files))
+
+
+def _lacking(order: WorkOrder, commit: str, git: Git) -> Iterator[str]:
+    """Yield what the commit's tree does not have as the order says it."""
+    placed = {each.path: each.content.encode() for each in order.acceptance_files}
+    if not placed and not order.removed_files:
+        return
+    entries = trees.entries_of(git, commit, sorted({*placed, *order.removed_files}))
+    blobs = trees.blobs(git, [entries[path].object_id for path in placed if path in entries])
+    for path, content in placed.items():
+        if path not in entries:
+            yield f"it does not have the plan's test {path!r}"
+        elif blobs.get(entries[path].object_id) != content:
+            yield f"its {path!r} is not the plan's test, byte for byte"
+    for path in order.removed_files:
+        if path in entries:
+            yield f"it still has {path!r}, which the order removes"

@@ -1,0 +1,98 @@
+"""Implements `llmch accept`: has a person's commit stand for an order, if it passes like any."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from factory.cli import add_judging_arguments, judging_options
+from llmch.console import Console
+from llmch.console.document import Block, Conclusion, Outcome, Paragraph, Remark
+from llmch.console.figures import short
+from llmch.entry.arguments import add_record_arguments
+from llmch.entry.order_argument import (
+    add_branch_argument,
+    add_order_argument,
+    as_in_the_latest_run,
+    order_asked_for,
+)
+from shared.errors import ExitCode
+
+if TYPE_CHECKING:
+    from factory.batch.accept import Acceptance
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptDocument:
+    """Represent the answer of `accept`: the commit, and what verified it or what failed."""
+
+    accepted: Acceptance
+    run_all: str
+
+    def to_json(self) -> object:
+        """Return the acceptance as plain values."""
+        from factory.batch.accept import acceptance_document
+
+        return acceptance_document(self.accepted)
+
+    def blocks(self) -> Iterator[Block]:
+        """Return what failed, or what speaks for the commit, and how the plan goes on."""
+        accepted, order = self.accepted, self.accepted.order.id
+        commit = short(accepted.candidate.commit)
+        failure = accepted.failure
+        if failure is not None:
+            command = f": `{failure.command}`" if failure.command else ""
+            excerpt = (f"  | {each}" for each in failure.primary_error_excerpt.splitlines())
+            yield Conclusion(order, f"{commit} does not stand for it: {failure.stage}", ok=False)
+            yield Paragraph((f"{failure.stage}{command}", *excerpt, *failure.facts))
+            if failure.remedy:
+                yield Remark((failure.remedy,))
+            yield Remark((f"nothing was recorded; records: {accepted.run_dir}",))
+            return
+        yield Conclusion(order, f"{commit} stands for it on {accepted.branch}", ok=True)
+        yield Remark((f"`{self.run_all}` goes on with the other orders",))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `accept`."""
+    add_order_argument(parser)
+    parser.add_argument("--commit", required=True, metavar="SHA", help="the commit, on the branch")
+    parser.add_argument(
+        "--allow-more", action="store_true",
+        help="accept the commit although it changes files that the order does not allow",
+    )  # fmt: skip
+    add_branch_argument(parser)
+    add_judging_arguments(parser)
+    add_record_arguments(parser)
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Judge the commit. The exit code is 0 where it stands for the order now, and 1 where it fails.
+
+    It is 5 where the environment lacks what a command needs.
+    """
+    from factory.batch.accept import accept_commit
+    from factory.orders.stages import Stage
+    from factory.repo.preflight import find_repo
+    from factory.run.going_on import place_option
+    from llmch.entry.consent import with_consent
+    from llmch.entry.wiring import settings_for
+
+    settings = settings_for(args, console, repo=args.repo)
+    place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
+    plan, name = order_asked_for(args, place)
+    options = as_in_the_latest_run(args, plan, judging_options(args, settings), place, console)
+    accepted = with_consent(
+        lambda each: accept_commit(
+            plan, name, args.commit, place, each, console, allow_more=args.allow_more
+        ),
+        options,
+        console,
+    )
+    code = ExitCode.OK
+    if accepted.failure is not None:
+        environment = accepted.failure.stage is Stage.ENVIRONMENT
+        code = ExitCode.PREFLIGHT if environment else ExitCode.FAILED
+    return Outcome(AcceptDocument(accepted, plan.run_all(place_option(args.repo))), code)

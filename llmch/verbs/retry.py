@@ -1,0 +1,50 @@
+"""Implements `llmch retry`: makes one order of a plan again, with a hint for the model."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from factory.cli import add_run_arguments, run_options
+from llmch.console import Console
+from llmch.console.document import Outcome
+from llmch.entry.arguments import add_model_arguments, add_record_arguments
+from llmch.entry.execution import run_one_with_consent
+from llmch.entry.order_argument import add_order_argument, as_in_the_latest_run, order_asked_for
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `retry`."""
+    add_order_argument(parser)
+    parser.add_argument(
+        "--hint", metavar="TEXT",
+        help="what the model should know, at most 4,000 characters; it stays until the order has "
+        'landed or another hint is given, and "" takes it back',
+    )  # fmt: skip
+    add_run_arguments(parser)
+    add_record_arguments(parser)
+    add_model_arguments(parser)
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Make the order. The exit code is 0 where its commit is on the branch, and 1 where it failed.
+
+    An order that has landed is left alone.
+    """
+    from factory.batch.decide import retry_order
+    from factory.proposal.hint import parse_hint
+    from factory.repo.preflight import find_repo
+    from llmch.entry.wiring import inputs_first, model_source, settings_for
+    from shared.secrets.redaction import secret_values
+
+    hint = None if args.hint is None else parse_hint(args.hint, secret_values(os.environ))
+    settings = settings_for(args, console, repo=args.repo)
+    place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
+    plan, name = order_asked_for(args, place)
+    with inputs_first():
+        source = model_source(args, settings, settings.factory)
+    options = run_options(args, settings)
+    options = as_in_the_latest_run(args, plan, options, place, console)
+    return run_one_with_consent(
+        lambda each: retry_order(plan, name, hint, place, each, source, console), options, console
+    )

@@ -1,0 +1,76 @@
+"""Implements `llmch skip`: leaves an order of a plan out, or takes it up again."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llmch.console import Console
+from llmch.console.document import Block, Outcome, Paragraph, Remark
+from llmch.entry.order_argument import add_branch_argument, add_order_argument, order_asked_for
+
+if TYPE_CHECKING:
+    from factory.batch.decide import LeftOut
+
+
+@dataclass(frozen=True, slots=True)
+class SkipDocument:
+    """Represent the answer of `skip`: the order, and the orders that it blocks."""
+
+    decided: LeftOut
+    run_all: str
+
+    def to_json(self) -> object:
+        """Return the decision as plain values; `reason` is null where the order is taken up."""
+        decided = self.decided
+        return {
+            "work_order": decided.order,
+            "branch": decided.branch,
+            "left_out": bool(decided.reason),
+            "reason": decided.reason or None,
+            "blocked": list(decided.blocked),
+            "next": self.run_all,
+        }
+
+    def blocks(self) -> Iterator[Block]:
+        """Return what was decided, what follows from it, and the command that goes on."""
+        decided = self.decided
+        if not decided.reason:
+            yield Paragraph((f"{decided.order} is to be made again on {decided.branch}",))
+        else:
+            yield Paragraph((f"{decided.order} is left out on {decided.branch}: {decided.reason}",))
+            if decided.blocked:
+                names = ", ".join(decided.blocked)
+                yield Remark((f"without it, these orders cannot be made: {names}",))
+        yield Remark((f"`{self.run_all}` goes on with the other orders",))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `skip`."""
+    add_order_argument(parser)
+    either = parser.add_mutually_exclusive_group(required=True)
+    either.add_argument("--reason", metavar="TEXT", help="why the order is left out")
+    either.add_argument("--undo", action="store_true", help="take the order up again")
+    parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="the git repo (.)")
+    add_branch_argument(parser)
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Record the decision. The exit code is 0 where it is recorded."""
+    from factory.batch.decide import leave_out, take_up
+    from factory.proposal.hint import parse_reason
+    from factory.repo.preflight import find_repo
+    from factory.run.going_on import place_option
+    from shared.secrets.redaction import secret_values
+
+    place = find_repo(args.repo)
+    plan, name = order_asked_for(args, place)
+    if args.undo:
+        decided = take_up(plan, name, place)
+    else:
+        decided = leave_out(plan, name, parse_reason(args.reason, secret_values(os.environ)), place)
+    return Outcome(SkipDocument(decided, plan.run_all(place_option(args.repo))))

@@ -1,0 +1,155 @@
+"""`llmch retry`, `accept` and `skip` through the real entry: one order after the latest run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.harness import git, manifest, write_plan, writing
+from tests.llmch.command_line import Said, Say, Words, model_server, write_reply
+
+STRAY = write_reply({"stray.txt": "text\n"})
+TWO, THREE = (write_reply({f"{number}.txt": "text\n"}) for number in (2, 3))
+SECRET = "sk-of-the-person-who-runs-it"
+
+
+@pytest.fixture
+def failed(say: Say, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> Said:
+    """The second of three orders has failed on the branch `work`, and the third needs it."""
+    orders = [writing("1.txt", 1), writing("2.txt", 2), writing("3.txt", 3, depends_on=["WO-02"])]
+    workdir = write_plan(cwd.parent / "plan", manifest(orders))
+    with model_server(monkeypatch, write_reply({"1.txt": "text\n"}), STRAY):
+        said = say(
+            "run-all", "--repo", repo, "--workdir", workdir, "--branch", "work",
+            "--sandbox", "off", "--reply-format", "json", "--max-attempts", "1",
+        )  # fmt: skip
+    assert said.code == 1
+    return said
+
+
+def by_hand(repo: Path, path: str) -> str:
+    git(repo, "switch", "--quiet", "work")
+    (repo / path).write_text("text\n")
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "--message=by hand")
+    git(repo, "switch", "--quiet", "main")
+    return git(repo, "rev-parse", "work")
+
+
+def test_the_run_and_the_status_name_the_next_command(failed: Said, say: Say, repo: Path) -> None:
+    advice = f"`llmch retry WO-02 --repo {repo} --hint TEXT` asks again with what you tell it"
+    assert advice in failed.out
+    assert f"next: {advice}" in say("status", "--repo", repo).out
+
+
+@pytest.mark.parametrize("word", ["2", "WO-02", "wo-2", "wo02"])
+def test_a_retry_goes_on_as_the_run_did(
+    failed: Said, say: Say, repo: Path, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    with model_server(monkeypatch, TWO):
+        said = say(
+            "retry", word, "--repo", repo, "--hint", "the digit two", "--reply-format", "json",
+            "--json",
+        )  # fmt: skip
+    assert (said.code, said.document["work_order"]) == (0, "WO-02")
+    assert git(repo, "log", "--format=%s", "main..work").count("WO-") == 2
+    head = json.loads((Path(said.document["run_dir"]).parent / "run.json").read_text())
+    assert (head["command"], head["commands"]["backend"]) == ("retry", "off")
+
+
+def test_a_secret_in_a_hint_reaches_neither_model_nor_records(
+    failed: Said, say: Say, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", SECRET)
+    with model_server(monkeypatch, TWO) as server:
+        said = say(
+            "retry", "2", "--repo", repo, "--hint", f"use {SECRET}", "--reply-format", "json"
+        )
+    assert said.code == 0
+    asked = json.dumps(server.bodies)
+    assert "use [redacted]" in asked and SECRET not in asked
+    texts = [each.read_bytes() for each in cwd.rglob("*") if each.is_file()]
+    texts += [each.read_bytes() for each in (repo / ".git" / "llmch").rglob("*") if each.is_file()]
+    assert texts and not any(SECRET.encode() in each for each in texts)
+
+
+def test_a_commit_is_accepted_and_the_plan_goes_on(
+    failed: Said, say: Say, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = by_hand(repo, "2.txt")
+    said = say("accept", "2", "--repo", repo, "--commit", commit[:10], "--json")
+    assert (said.code, said.document["accepted"], said.document["commit"]) == (0, True, commit)
+    status = say("status", "--repo", repo).out
+    assert f"{commit[:10]} stands for it (accepted)" in status
+    assert "last failure" not in status
+    with model_server(monkeypatch, THREE):
+        again = say(
+            "run-all", "--repo", repo, "--workdir", cwd.parent / "plan", "--branch", "work",
+            "--sandbox", "off", "--reply-format", "json", "--json",
+        )  # fmt: skip
+    assert [each["state"] for each in again.document["orders"]] == ["skipped", "skipped", "landed"]
+
+
+def test_a_commit_that_fails_is_shown_why(failed: Said, say: Say, repo: Path) -> None:
+    git(repo, "switch", "--quiet", "work")
+    (repo / "scripts" / "verify.sh").write_text("echo it is broken; false\n")
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "--message=by hand")
+    git(repo, "switch", "--quiet", "main")
+    said = say("accept", "2", "--repo", repo, "--commit", "work")
+    assert said.code == 2 and "scripts/verify.sh" in said.err
+    said = say("accept", "2", "--repo", repo, "--commit", "work", "--allow-more")
+    assert said.code == 1
+    assert "does not stand for it: verify_failed" in said.out
+    assert "| it is broken" in said.out and "nothing was recorded" in said.out
+
+
+def test_an_order_is_left_out_and_taken_up_again(
+    failed: Said, say: Say, repo: Path, cwd: Path
+) -> None:
+    said = say("skip", "2", "--repo", repo, "--reason", "not\nwanted", "--json")
+    assert said.code == 0
+    assert {name: said.document[name] for name in ("left_out", "reason", "blocked")} == {
+        "left_out": True, "reason": "not wanted", "blocked": ["WO-03"],
+    }  # fmt: skip
+    assert "left out: not wanted" in say("status", "--repo", repo).out
+    command: Words = [
+        "run-all",
+        "--repo",
+        repo,
+        "--workdir",
+        cwd.parent / "plan",
+        "--branch",
+        "work",
+    ]
+    again = say(*command, "--sandbox", "off", "--json")
+    assert again.code == 1
+    assert [each["state"] for each in again.document["orders"]] == [
+        "skipped", "left_out", "blocked",
+    ]  # fmt: skip
+    undone = say("skip", "2", "--repo", repo, "--undo")
+    assert undone.code == 0 and "WO-02 is to be made again" in undone.out
+
+
+def test_what_cannot_be_meant_is_refused_in_words(failed: Said, say: Say, repo: Path) -> None:
+    for words, code, said in (
+        (["retry", "x"], 2, "'x' is not the id of an order"),
+        (["retry", "9"], 2, "no order WO-09"),
+        (["retry", "3"], 5, "WO-03 needs WO-02, not yet on work"),
+        (["retry", "2", "--hint", "x" * 4001], 2, "over the limit of 4,000"),
+        (["retry", "2", "--hint", "\x1b[2J"], 2, "U+001B, which is not text"),
+        (["skip", "2", "--reason", " "], 2, "--reason is empty"),
+        (["skip", "2"], 2, "--reason --undo is required"),
+        (["accept", "2", "--commit", "nowhere"], 2, "does not name a commit"),
+    ):
+        answer = say(*words, "--repo", repo)
+        assert answer.code == code, words
+        assert said in answer.err
+
+
+def test_without_a_run_the_plan_is_named(say: Say, repo: Path) -> None:
+    said = say("skip", "1", "--repo", repo, "--reason", "x", "--json")
+    assert said.code == 2
+    assert "--workdir" in said.error["hint"]
