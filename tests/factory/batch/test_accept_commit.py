@@ -63,7 +63,8 @@ def test_the_report_knows_the_commit(factory: Factory) -> None:
     commit = person.commits("2.txt")
     person.accept("WO-02", commit)
     repo = Git(factory.repo)
-    assert landed_commits(repo).of(person.plan().named("WO-02").order) == (commit,)
+    loaded = person.plan().named("WO-02")
+    assert landed_commits(repo, loaded.plan).of(loaded.order) == (commit,)
     (row,) = coverage_of_repo(repo)
     assert (row.id, [each.commits for each in row.orders]) == ("R-2", [(commit,)])
 
