@@ -129,7 +129,8 @@ def _marked(order: JsonObject, before: JsonObject, manifest: JsonObject) -> Json
     origin = before.get("provenance") or manifest.get("provenance")
     if not isinstance(origin, dict):
         return order
-    return {**order, "provenance": {**origin, "edited": True}}
+    # The new plan vouches for the order; the plan that was edited no longer does.
+    return {**order, "provenance": {**origin, "manifest_sha256": "", "edited": True}}
 
 
 def _following(document: JsonObject, plan: PlanFacts | None) -> JsonObject:

@@ -101,6 +101,7 @@ def test_an_edited_order_is_taken_from_where_it_was_edited(
         assert after[key] == before[key]
     origin = after["work_orders"][1]["provenance"]
     assert origin["planner_run_id"] == before["provenance"]["planner_run_id"]
+    assert origin["manifest_sha256"] == after["provenance"]["manifest_sha256"]
     digest = before["provenance"]["manifest_sha256"]
     assert after["supersedes"] == {"manifest_sha256": digest, "earlier": [], "title": TITLE}
     # What was taken is the plan now.
