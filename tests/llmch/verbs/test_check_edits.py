@@ -18,7 +18,7 @@ from shared.work_order.hashing import manifest_sha256
 from tests.harness import as_ordinary_user, fingerprint, git, hashed
 from tests.harness import manifest as sealed
 from tests.llmch.command_line import Say
-from tests.planner.plans import order
+from tests.planner.plans import exists, order
 
 MANIFEST = "WORK_ORDERS_MANIFEST.json"
 REQUIREMENTS = [{"id": "R1", "text": "All sources compile.", "line": 3}]
@@ -148,14 +148,22 @@ def test_orders_are_added_and_removed(say: Say, folder: Path) -> None:
     assert marked(is_true(folder)) == ["WO-03"]
 
 
-def test_a_gap_is_a_finding_and_changes_nothing_unless_it_is_fixed(say: Say, folder: Path) -> None:
+def test_a_gap_is_a_finding_and_changes_nothing(say: Say, folder: Path) -> None:
     (folder / "WO-02.json").unlink()
     before = fingerprint(folder)
     said = say("check", folder, "--accept-edits", "--no-repo", "--json")
     assert "E001" in {each["code"] for each in said.document["findings"]}
     assert fingerprint(folder) == before
-    assert say("check", folder, "--accept-edits", "--fix", "--no-repo").code == 0
-    assert [each["id"] for each in is_true(folder)["work_orders"]] == ["WO-01", "WO-02"]
+
+
+def test_edits_are_fixed_before_they_are_taken(say: Say, folder: Path) -> None:
+    edit_file(folder, allowed_files=["a.txt", "b.txt"], postconditions=exists("a.txt"))
+    before = fingerprint(folder)
+    assert say("check", folder, "--accept-edits", "--no-repo", "--json").code == 2
+    assert fingerprint(folder) == before
+    said = say("check", folder, "--accept-edits", "--fix", "--no-repo", "--json")
+    assert (said.code, len(said.document["fixes"]), len(said.document["edits"])) == (0, 1, 1)
+    assert is_true(folder)["work_orders"][1]["postconditions"] == exists("a.txt", "b.txt")
 
 
 def test_where_both_were_edited_the_order_files_count(say: Say, folder: Path) -> None:
