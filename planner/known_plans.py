@@ -18,6 +18,7 @@ from shared.errors import InvalidInput
 from shared.events.event import Emit
 from shared.events.messages import Noted
 from shared.files.atomic_io import make_folder, write_json
+from shared.files.exclusive import exclusively
 from shared.languages.capabilities.tools import ToolRunner
 from shared.llm.stack import ModelSource
 from shared.plan_folder.names import MANIFEST_NAME
@@ -58,10 +59,20 @@ def plan_once(
         emit(Noted(f"the plan in {options.follows.folder} is followed by a new one"))
     result = run_plan(options, source, emit, runner)
     if result.output_dir is not None:
-        make_folder(_path(common_dir).parent)
-        plans = {**_read(_path(common_dir)), identity: str(result.output_dir)}
-        write_json(_path(common_dir), plans)
+        remember_plan(identity, result.output_dir, common_dir)
     return BuildPlan(result.output_dir, result)
+
+
+def remember_plan(identity: str, folder: Path, common_dir: Path) -> None:
+    """Put a plan on file as the newest one, beside those that other processes put there.
+
+    Raises `CommandFailed` where the disk refuses.
+    """
+    path = _path(common_dir)
+    make_folder(path.parent)
+    with exclusively(path.with_suffix(".lock")):
+        others = {name: each for name, each in _read(path).items() if name != identity}
+        write_json(path, {**others, identity: str(folder)})
 
 
 def known_plan(options: PlanOptions, common_dir: Path) -> Path | None:

@@ -11,6 +11,7 @@ from factory.orders.earlier import binding_on, known_to
 from shared.errors import InvalidInput, PreflightRefused
 from shared.files.paths import fold_path, is_git_path
 from shared.files.strict_json import JsonObject, JsonValue
+from shared.plan_folder.edited import edited_manifest
 from shared.plan_folder.names import MANIFEST_NAME
 from shared.plan_folder.read import (
     PlanFacts,
@@ -71,6 +72,8 @@ def read_order(path: Path) -> LoadedOrder:
     loaded = _load(document, path, None)
     manifest = read_manifest(path.parent)
     if manifest is not None and document in manifest.entries:
+        if manifest.was_edited:
+            raise edited_manifest(path.parent)
         earlier = manifest.entries[: manifest.entries.index(document)]
         return _with_earlier(replace(loaded, plan=manifest.facts), _readable(earlier))
     return loaded
@@ -86,6 +89,8 @@ def read_workdir(folder: Path) -> tuple[LoadedOrder, ...]:
     stored = read_stored_plan(folder)
     if stored.manifest is not None:
         _check_manifest(stored.manifest, folder / MANIFEST_NAME)
+        if stored.manifest.was_edited:
+            raise edited_manifest(folder)
     if not stored.orders:
         raise no_orders(folder)
     plan = stored.manifest.facts if stored.manifest else None

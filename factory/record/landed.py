@@ -78,6 +78,27 @@ def landed_on(
     return find_landed(git, name, tip, orders).landed if tip else {}
 
 
+def landed_otherwise(
+    git: Git, orders: Sequence[LoadedOrder], branch: str | None = None
+) -> Mapping[str, str]:
+    """Return the commits of orders that the plan, or one before it, landed with other contents.
+
+    They are by the orders' ids; an id may be one that `orders` no longer have. The branch is that
+    of `landed_on`.
+    """
+    name = branch or plan_branch(git, orders)
+    tip = refs.tip_of_branch(git, name) or refs.commit_of(git, "HEAD")
+    history = commits.log(git, tip, limit=_SEARCHED) if tip else ()
+    named = landed_orders((each.id, each.message) for each in history)
+    same = _by_order(orders, named)
+    of_plans = _of_plans(orders, named)
+    return {
+        each.work_order: commit
+        for each, commit in named.items()
+        if commit in of_plans and each.work_order not in same
+    }
+
+
 def find_landed(git: Git, branch: str, tip: str, orders: Sequence[LoadedOrder]) -> LandedOrders:
     """Return which of `orders` the branch has, whose last commit is `tip`."""
     history = commits.log(git, tip, limit=_SEARCHED)

@@ -17,9 +17,12 @@ from planner.cli import add_tree_argument
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
+    from llmch.answers.edits import Edits
     from planner.judging.validation import Report
+    from planner.plan.edits import OrderEdit
     from planner.plan.plan import Plan
     from planner.repair.repair import Mended
+    from planner.repo.tracked import RepoTree
     from shared.work_order.coverage import CoveredRequirement
 
 
@@ -28,13 +31,15 @@ class CheckDocument:
     """Represent the answer of `check`: the report on a plan, the fixes, and the requirements."""
 
     outcome: Mended
+    edits: tuple[OrderEdit, ...] = ()
 
     def to_json(self) -> object:
         """Return the report, the fixes and the requirements as plain values."""
         fixes = [each.to_json() for each in self.outcome.fixes]
         asserted = [{"id": each.id, "asserted_by": each.asserted_by} for each in self.requirements]
         report = self.outcome.report.to_json()
-        return {**report, "fixes": fixes, "requirements": asserted}
+        edits = [each.to_json() for each in self.edits]
+        return {**report, "fixes": fixes, "edits": edits, "requirements": asserted}
 
     @property
     def requirements(self) -> tuple[CoveredRequirement, ...]:
@@ -44,10 +49,12 @@ class CheckDocument:
         return coverage_of_plan(self.outcome.plan)
 
     def blocks(self) -> Iterator[Block]:
-        """Return the fixes, the findings, what asserts each requirement, and the verdict."""
+        """Return edits, fixes, findings, what asserts each requirement, and the verdict."""
         from llmch.answers.coverage import render_assertions
 
         report, fixes = self.outcome.report, self.outcome.fixes
+        taken = "taken" if report.ok else "not taken"
+        yield Remark(tuple(f"{taken}: {each.render()}" for each in self.edits))
         yield Remark(tuple(f"fixed {each.render()}" for each in fixes))
         yield from rule_findings(report)
         yield Remark(render_assertions(self.requirements))
@@ -56,6 +63,8 @@ class CheckDocument:
             count(len(report.errors), "error"),
             count(len(report.warnings), "warning"),
         ]
+        if self.edits and report.ok:
+            counts.append(f"{len(self.edits)} edited")
         if fixes:
             counts.append(f"{len(fixes)} fixed")
         yield Conclusion("plan", ", ".join(counts), report.ok)
@@ -69,21 +78,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fix", action="store_true", help="fix, on disk, the faults that have one certain remedy"
     )
+    parser.add_argument(
+        "--accept-edits", action="store_true",
+        help="take what was edited by hand: write orders and manifest anew if no error is left",
+    )  # fmt: skip
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Judge the plan. The exit code is 0 where no error is left, and 2 where one is."""
+    """Judge the plan. The exit code is 0 where no error is left, and 2 where one is.
+
+    With `--accept-edits`, nothing is written where an error is left.
+    """
+    from llmch.answers.edits import read_edits
     from llmch.entry.wiring import settings_for, tool_runner
     from planner.cli import allowed_by
     from planner.judging.validation import judge
     from planner.plan.folder import read_plan_folder
-    from planner.repair.folder import rewrite_plan_folder
+    from planner.plan.plan import parse_plan
     from planner.repair.repair import Mended, mend
     from planner.repo.tracked import NO_TREE, open_tree
     from shared.languages.capabilities.tools import Tools
 
-    plan = read_plan_folder(args.dir)
     repo = repo_meant(args, console, "the plan is judged for an empty one")
+    edits = read_edits(args.dir, repo, args.branch) if args.accept_edits else None
+    plan = parse_plan(edits.taken.document) if edits else read_plan_folder(args.dir)
     settings = settings_for(args, console, repo=repo)
     allowed = allowed_by(settings)
     tree = open_tree(repo, args.branch, settings.verify, console) if repo else NO_TREE
@@ -96,7 +114,24 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
             )
 
         outcome = mend(plan, report) if args.fix else Mended(plan, report(plan))
-    if outcome.fixes:
-        known = files if args.repo else None
-        rewrite_plan_folder(args.dir, plan, outcome.plan, known, verified=bool(verification))
-    return Outcome(CheckDocument(outcome), ExitCode.OK if outcome.report.ok else ExitCode.INVALID)
+    _write(args, edits, plan, outcome, tree)
+    code = ExitCode.OK if outcome.report.ok else ExitCode.INVALID
+    return Outcome(CheckDocument(outcome, edits.taken.edits if edits else ()), code)
+
+
+def _write(
+    args: argparse.Namespace, edits: Edits | None, plan: Plan, outcome: Mended, tree: RepoTree
+) -> None:
+    """Write what was edited and fixed; `plan` is the plan before the fixes."""
+    from planner.repair.folder import rewrite_plan_folder, write_edits
+    from planner.repo.base_tree import base_tree
+
+    known, verified = tree.files.paths if args.repo else None, bool(tree.verification)
+    if edits is None:
+        if outcome.fixes:
+            rewrite_plan_folder(args.dir, plan, outcome.plan, known, verified=verified)
+    elif outcome.report.ok:
+        orders = [each.order for each in outcome.plan.drafts if each.order is not None]
+        base = base_tree(tree) if args.repo else None
+        recorded = base.base_files(orders) if base else ()
+        write_edits(args.dir, edits.read, outcome.plan, known, recorded, verified=verified)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from planner.plan.manifest import reseal
 from planner.plan.plan import Plan
 from planner.plan.projection import exempted_orders
-from shared.files.strict_json import JsonObject
+from shared.files.strict_json import JsonObject, JsonValue
 from shared.plan_folder.names import MANIFEST_NAME, list_plan_files
-from shared.plan_folder.write import rewrite_plan
+from shared.plan_folder.write import rewrite_plan, write_edited_plan
+from shared.work_order.schemas import MAX_LISTED, BaseFile
 
 
 def rewrite_plan_folder(
@@ -33,6 +34,39 @@ def rewrite_plan_folder(
     if MANIFEST_NAME in list_plan_files(folder):
         new = reseal(new, _exemptions(after, new, repo_files, verified))
     rewrite_plan(folder, old, new)
+
+
+def write_edits(
+    folder: Path,
+    read: Mapping[str, JsonValue],
+    plan: Plan,
+    repo_files: Collection[str] | None,
+    base: Sequence[BaseFile] = (),
+    *,
+    verified: bool = False,
+) -> None:
+    """Write an edited plan over the documents `read` from `folder`, with a hash that recomputes.
+
+    Exemptions follow as in `rewrite_plan_folder`. Where the plan records files that it was made
+    for, those of `base` that it does not name are added. Raises as `rewrite_plan_folder` does.
+    """
+    document = _document(plan)
+    document = reseal(_with_base(document, base), _exemptions(plan, document, repo_files, verified))
+    write_edited_plan(folder, read, document)
+
+
+def _with_base(document: JsonObject, base: Sequence[BaseFile]) -> JsonObject:
+    match document:
+        case {"base_files": [_, *_] as listed}:
+            named = {each.get("path") for each in listed if isinstance(each, dict)}
+            new: list[JsonValue] = [
+                {"path": each.path, "sha256": each.sha256}
+                for each in base
+                if each.path not in named
+            ]
+            return {**document, "base_files": [*listed, *new][:MAX_LISTED]}
+        case _:
+            return document
 
 
 def _document(plan: Plan) -> JsonObject:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 from shared.errors import InvalidInput
 from shared.files.strict_json import MAX_DOCUMENT_BYTES, JsonProblem, JsonValue, parse_json
 from shared.files.text_input import read_regular_file
+from shared.plan_folder.edited import takes_edits
 from shared.plan_folder.names import MANIFEST_NAME, list_plan_files, order_file_name
 from shared.work_order.hashing import manifest_sha256
 from shared.work_order.schemas import (
@@ -24,6 +26,8 @@ from shared.work_order.schemas import (
     order_number,
     parse_document,
 )
+
+_HASH = re.compile("[0-9a-f]{64}")
 
 
 class FileMalformed(InvalidInput):
@@ -89,19 +93,42 @@ class StoredManifest:
         )
 
     @property
+    def stated_hash(self) -> str:
+        """Return the hash that the manifest states for itself, right or wrong; "" for none."""
+        match self.document:
+            case {"provenance": {"manifest_sha256": str(claimed)}} if _HASH.fullmatch(claimed):
+                return claimed
+            case _:
+                return ""
+
+    @property
+    def was_edited(self) -> bool:
+        """Return whether the manifest states a hash that is not its own."""
+        return bool(self.stated_hash) and self._hash() != self.stated_hash
+
+    @property
     def facts(self) -> PlanFacts | None:
         """Return the plan's identity; `None` where the manifest states no hash or a wrong one."""
         match self.document:
             case {"provenance": {"manifest_sha256": str(claimed), "planner_run_id": str(run_id)}}:
-                if self._hash() != claimed:
-                    return None
-                follows = self._supersedes()
-                lineage = follows.lineage if follows else ()
-                title = follows.title if follows else ""
-                base = tuple(self._base_files())
-                return PlanFacts(claimed, run_id, title or self._title(), lineage, base)
+                return self._facts(claimed, run_id) if self._hash() == claimed else None
             case _:
                 return None
+
+    @property
+    def stated_facts(self) -> PlanFacts | None:
+        """Return the plan's identity as the manifest states it; `None` where it states no hash."""
+        match self.document:
+            case {"provenance": {"planner_run_id": str(run_id)}} if self.stated_hash:
+                return self._facts(self.stated_hash, run_id)
+            case _:
+                return None
+
+    def _facts(self, digest: str, run_id: str) -> PlanFacts:
+        follows = self._supersedes()
+        lineage = follows.lineage if follows else ()
+        title = follows.title if follows else ""
+        return PlanFacts(digest, run_id, title or self._title(), lineage, tuple(self._base_files()))
 
     def _supersedes(self) -> Supersedes | None:
         match self.document:
@@ -159,6 +186,19 @@ class StoredPlan:
         return self.files if self.manifest is None else self.manifest.orders
 
 
+def read_plan_files(folder: Path) -> Mapping[str, JsonValue]:
+    """Return the documents in a plan's files by name, orders by number and the manifest last.
+
+    They may disagree. Raises as `read_stored_plan` does otherwise.
+    """
+    if not folder.is_dir():
+        raise InvalidInput(f"{folder} is not a directory", "name the directory of a plan's files")
+    names = list_plan_files(folder)
+    if not names:
+        raise no_orders(folder)
+    return {name: read_document(folder / name, _described(name)) for name in names}
+
+
 def read_stored_plan(folder: Path) -> StoredPlan:
     """Return the plan in `folder`.
 
@@ -166,12 +206,7 @@ def read_stored_plan(folder: Path) -> StoredPlan:
     has no files of a plan, one of them cannot be read, an order is in the file of another one, or
     the manifest and the order files disagree.
     """
-    if not folder.is_dir():
-        raise InvalidInput(f"{folder} is not a directory", "name the directory of a plan's files")
-    names = list_plan_files(folder)
-    if not names:
-        raise no_orders(folder)
-    documents = {name: read_document(folder / name, _described(name)) for name in names}
+    documents = dict(read_plan_files(folder))
     manifest = None
     if MANIFEST_NAME in documents:
         manifest = StoredManifest(documents.pop(MANIFEST_NAME))
@@ -248,5 +283,5 @@ def _refuse_disagreement(
         if planned.get(name) != files.get(name):
             raise InvalidInput(
                 f"{folder}: {name} and {MANIFEST_NAME} disagree",
-                "plan again, or remove the manifest to use the order files as they are",
+                f"{takes_edits(folder)}; without the manifest, the order files count as they are",
             )

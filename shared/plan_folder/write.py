@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from shared.errors import CommandFailed
@@ -65,11 +65,26 @@ def rewrite_plan(folder: Path, before: JsonObject, after: JsonObject) -> None:
     """
     names = list_plan_files(folder)
     then, now = _by_name(before, names, before), _by_name(after, names, before)
-    changed = {
-        name: _encoded(document) for name, document in now.items() if then.get(name) != document
-    }
+    changed = {name: document for name, document in now.items() if then.get(name) != document}
+    _replace(folder, changed, sorted(then.keys() - now.keys()))
+
+
+def write_edited_plan(folder: Path, read: Mapping[str, JsonValue], after: JsonObject) -> None:
+    """Write the plan `after` over the documents `read` from `folder`, which may disagree.
+
+    Order files are written where there are some. Raises as `rewrite_plan` does.
+    """
+    now: dict[str, JsonValue] = {}
+    if read.keys() - {MANIFEST_NAME}:
+        now = {order_file_name(str(each.get("id"))): each for each in _orders(after)}
+    now[MANIFEST_NAME] = after
+    changed = {name: each for name, each in now.items() if name not in read or read[name] != each}
+    _replace(folder, changed, sorted(read.keys() - now.keys()))
+
+
+def _replace(folder: Path, files: Mapping[str, JsonValue], gone: Sequence[str]) -> None:
     try:
-        replace_files(folder, changed, sorted(then.keys() - now.keys()))
+        replace_files(folder, {name: _encoded(each) for name, each in files.items()}, gone)
     except CommandFailed as refused:
         raise CommandFailed(
             refused.message, "nothing was changed: make room, or make the folder writable"

@@ -277,7 +277,11 @@ def test_an_order_cannot_vouch_for_itself(tmp_path: Path) -> None:
 
 
 def test_a_manifest_that_was_changed_vouches_for_nothing(tmp_path: Path) -> None:
-    refused_exemption(read_order(exempt_order(tmp_path / "plan", system_overview=["changed"])))
+    path = exempt_order(tmp_path / "plan", system_overview=["changed"])
+    for read, place in ((read_order, path), (read_workdir, path.parent)):
+        with pytest.raises(InvalidInput, match="its hash does not recompute") as refused:
+            read(place)
+        assert f"`llmch check {path.parent} --accept-edits`" in refused.value.hint
 
 
 def test_a_manifest_does_not_vouch_for_an_order_that_was_changed(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_file_that_an_order_writes_and_others_changed_is_refused_by_name(
     for words in ("llmch plan --spec SPEC --from", "--branch work", "llmch accept"):
         assert words in said.hint
     assert factory.tip() == ""
-    replies = {"WO-01": wrote("hi"), "WO-02": [proposal({"2.txt": "2\n"})]}
+    replies: dict[str, list[Reply]] = {"WO-01": wrote("hi"), "WO-02": [proposal({"2.txt": "2\n"})]}
     assert factory.run_all(plan, replies, allow_changed=True).verdict == "PASS"
     assert len(warnings(factory)) == 1
 
@@ -93,7 +93,11 @@ def test_a_file_that_is_gone_has_changed(factory: Factory) -> None:
 
 def test_what_orders_of_the_plan_wrote_is_as_it_should_be(factory: Factory) -> None:
     plan = plan_for(factory, app(1), app(2), app(3))
-    replies = {"WO-01": wrote("one"), "WO-02": wrote("two"), "WO-03": [refused()]}
+    replies: dict[str, list[Reply]] = {
+        "WO-01": wrote("one"),
+        "WO-02": wrote("two"),
+        "WO-03": [refused()],
+    }
     assert factory.run_all(plan, replies, max_attempts=1).verdict == "FAIL"
     assert factory.run_all(plan, {"WO-03": wrote("three")}).verdict == "PASS"
     assert warnings(factory) == []
@@ -101,7 +105,7 @@ def test_what_orders_of_the_plan_wrote_is_as_it_should_be(factory: Factory) -> N
 
 def test_a_persons_commit_on_the_plans_branch_is_a_warning(factory: Factory) -> None:
     plan = plan_for(factory, app(1), app(2))
-    replies = {"WO-01": wrote("one"), "WO-02": [refused()]}
+    replies: dict[str, list[Reply]] = {"WO-01": wrote("one"), "WO-02": [refused()]}
     factory.run_all(plan, replies, max_attempts=1)
     git(factory.repo, "switch", "--quiet", "work")
     commit = commit_all(factory.repo, {"src/app.py": "GREETING = 'by hand'\n"})
@@ -113,7 +117,7 @@ def test_a_persons_commit_on_the_plans_branch_is_a_warning(factory: Factory) -> 
 
 def test_a_merge_into_the_plans_branch_is_refused(factory: Factory) -> None:
     plan = plan_for(factory, app(1, allowed_files=["1.txt"]), app(2))
-    replies = {"WO-01": [proposal({"1.txt": "1\n"})], "WO-02": [refused()]}
+    replies: dict[str, list[Reply]] = {"WO-01": [proposal({"1.txt": "1\n"})], "WO-02": [refused()]}
     factory.run_all(plan, replies, max_attempts=1)
     commit = commit_all(factory.repo, {"src/app.py": "GREETING = 'ciao'\n"})
     git(factory.repo, "switch", "--quiet", "work")
@@ -136,7 +140,7 @@ def test_a_plan_without_recorded_files_is_run_as_before(factory: Factory) -> Non
 
 def test_only_the_files_of_orders_to_come_count(factory: Factory) -> None:
     plan = plan_for(factory, app(1), writing("2.txt", 2))
-    replies = {"WO-01": wrote("one"), "WO-02": [refused()]}
+    replies: dict[str, list[Reply]] = {"WO-01": wrote("one"), "WO-02": [refused()]}
     factory.run_all(plan, replies, max_attempts=1)
     git(factory.repo, "switch", "--quiet", "work")
     commit_all(factory.repo, {"src/app.py": "GREETING = 'by hand'\n"})

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from planner.known_plans import BuildPlan, plan_once
+from planner.known_plans import BuildPlan, plan_once, remember_plan
 from shared.events.messages import Noted
 from shared.llm.stack import Mode, ModelSource
 from tests.fakes import ScriptedModel
@@ -58,6 +59,20 @@ def test_a_plan_that_is_not_valid_is_asked_for_again(planner: Planner, common_di
     assert refused.folder is None
     assert refused.result is not None
     assert build(planner, common_dir).folder is not None
+
+
+def test_plans_that_are_made_at_the_same_time_are_all_on_file(
+    tmp_path: Path, common_dir: Path
+) -> None:
+    names = [f"{number:02d}" for number in range(24)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: remember_plan(name, tmp_path / name, common_dir), names))
+    plans = json.loads((common_dir / "llmch" / "plans.json").read_text())
+    assert plans == {name: str(tmp_path / name) for name in names}
+    remember_plan("00", tmp_path / "again", common_dir)
+    plans = json.loads((common_dir / "llmch" / "plans.json").read_text())
+    assert list(plans.items())[-1] == ("00", str(tmp_path / "again"))
+    assert len(plans) == len(names)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 1}', "\udcff"])
