@@ -20,6 +20,7 @@ from shared.work_order.schemas import Interface
 _MAX_INTERFACES: Final = 12_000
 _MAX_BESIDE: Final = 90
 _MAX_TITLE: Final = 100
+_MAX_FILES: Final = 12
 
 
 def render_difference(task: FollowUp) -> str:
@@ -120,6 +121,12 @@ def _short(draft: Draft, task: FollowUp) -> str:
     return (
         f"{order.id} {title}{left_out}{covers}; files {', '.join([*order.allowed_files, *tests])}"
     )
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names, and how many are left out."""
+    left = len(names) - _MAX_FILES
+    return ", ".join(names[:_MAX_FILES]) + (f" and {left} more" if left > 0 else "")
 
 
 def _short_raw(draft: Draft) -> JsonValue:
