@@ -25,8 +25,8 @@ _TABLE = re.compile(r"(<!-- fields of (\w+) -->\n\n)(?:\|.*\n)*")
 
 MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
     "WorkOrder": {
-        "id": "names the order: `WO-01`, `WO-02` and so on, without a gap except where an order was withdrawn; "
-        "`WO-100` follows `WO-99`",
+        "id": "names the order: `WO-01`, `WO-02` and so on, without a gap except where an order "
+        "was withdrawn; `WO-100` follows `WO-99`",
         "title": "says in one line what changes; the subject of the commit",
         "intent": "says what is true when the order is done",
         "preconditions": "lists facts that must hold before the order begins",
