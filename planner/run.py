@@ -267,6 +267,7 @@ def _head(options: PlanOptions, inputs: CompileInputs, source: ModelSource) -> M
         "repo_files": len(inputs.repo.files),
         "verification": [each.text for each in inputs.repo.verification],
         "outdir": str(options.outdir) if options.outdir else None,
+        **({"follows": options.follows.facts.manifest_sha256} if options.follows else {}),
         **settings_document(options),
         "model_settings": _model_settings(options.model, source, source.base_url),
         "reviewer_settings": _model_settings(reviewer, source, reviewer_url) if reviewer else None,

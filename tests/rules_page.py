@@ -18,7 +18,8 @@ def render_page() -> str:
         "Made from the catalogues by `python -m tests.rules_page`. An `E` refuses a plan, a `W` "
         "does not. `llmch explain CODE` prints what this page says of a code.",
         _render_table(),
-        "The examples below show a plan, or the fields of one order that matter.",
+        "The examples below show a plan, or the fields of one order that matter. Those of E310 to "
+        "E316 show a reply to the plan in `follows`, with the ids of its orders that `landed`.",
     ]
     for rule in CODES.values():
         parts += [

@@ -114,6 +114,7 @@ def test_the_wheel_holds_the_program_and_nothing_else(installed: Installed) -> N
     assert {
         "planner/prompts/PLANNER_PROMPT.md",
         "planner/prompts/REVISION_PROMPT.md",
+        "planner/prompts/REPLAN_PROMPT.md",
         "planner/prompts/DOCTRINE.md",
         "planner/spec/spec_schema.json",
         "factory/proposal/FACTORY_PROMPT.md",

@@ -25,8 +25,8 @@ _TABLE = re.compile(r"(<!-- fields of (\w+) -->\n\n)(?:\|.*\n)*")
 
 MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
     "WorkOrder": {
-        "id": "names the order: `WO-01`, `WO-02` and so on, without a gap; "
-        "`WO-100` follows `WO-99`",
+        "id": "names the order: `WO-01`, `WO-02` and so on, without a gap except where an order "
+        "was withdrawn; `WO-100` follows `WO-99`",
         "title": "says in one line what changes; the subject of the commit",
         "intent": "says what is true when the order is done",
         "preconditions": "lists facts that must hold before the order begins",
@@ -44,7 +44,8 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "context_files": "lists files that the model is shown, beside those it may write",
         "depends_on": "lists earlier orders that this one needs, "
         "beyond what its files and commands tell",
-        "covers": "lists the requirements of the specification that the order carries out",
+        "covers": "lists the requirements of the specification that the order carries out, or "
+        "removed ones whose code it takes away",
         "interfaces": "declares the public names of the Python files that the order writes",
         "changes": "lists names that the order declares anew or takes away on purpose (`play`, "
         "`Game.play`), and files that may lose more than half of their text",

@@ -34,6 +34,12 @@ class FollowUp:
         return self.removed_ids.union(self.new_ids)
 
     @property
+    def covered_before(self) -> frozenset[str]:
+        """Return the requirements that an order of the plan before covers."""
+        drafts = self.predecessor.plan.drafts
+        return frozenset(name for each in drafts for name in covers_of(each))
+
+    @property
     def replaceable(self) -> tuple[str, ...]:
         """Return the ids of the orders that may be replaced.
 

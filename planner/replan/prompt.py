@@ -19,7 +19,9 @@ from shared.work_order.schemas import Interface
 # About 3,000 tokens: the outlines of the repo show most of these files as well.
 _MAX_INTERFACES: Final = 12_000
 _MAX_BESIDE: Final = 90
+_MAX_OVERVIEW: Final = 600
 _MAX_TITLE: Final = 100
+_MAX_FILES: Final = 12
 
 
 def render_difference(task: FollowUp) -> str:
@@ -48,7 +50,8 @@ def render_orders(task: FollowUp) -> str:
     replaceable = {*task.replaceable}
     landed = [each for each in drafts if each.landed]
     kept = [each for each in drafts if not each.landed and each.label not in replaceable]
-    parts = [f"Overview: {_cut(' '.join(task.predecessor.plan.overview), 600)}"]
+    overview = " ".join(" ".join(task.predecessor.plan.overview).split())
+    parts = [_cut(overview, _MAX_OVERVIEW)] if overview else []
     parts += _listed("Landed, so their files are in the repository:", landed, task)
     parts += _listed("Kept, not begun:", kept, task)
     if replaceable:
@@ -117,9 +120,14 @@ def _short(draft: Draft, task: FollowUp) -> str:
     left_out = " (left out by a person)" if draft.label in task.predecessor.left_out else ""
     covers = f"; covers {', '.join(order.covers)}" if order.covers else ""
     title = _cut(" ".join(order.title.split()), _MAX_TITLE)
-    return (
-        f"{order.id} {title}{left_out}{covers}; files {', '.join([*order.allowed_files, *tests])}"
-    )
+    files = _some([*order.allowed_files, *tests])
+    return f"{order.id} {title}{left_out}{covers}; files {files}"
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names, and how many are left out."""
+    left = len(names) - _MAX_FILES
+    return ", ".join(names[:_MAX_FILES]) + (f" and {left} more" if left > 0 else "")
 
 
 def _short_raw(draft: Draft) -> JsonValue:

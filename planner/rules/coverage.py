@@ -55,6 +55,8 @@ E301 = Rule(
 
 def _uncovered(view: PlanView, code: str) -> Iterator[Finding]:
     covered = {name for step in view.steps for name in _covers(step)}
+    if view.answer is not None:  # E312 demands an order for these
+        covered |= {*view.answer.task.new_ids, *view.answer.task.covered_before}
     for index, each in enumerate(view.plan.requirements):
         if each.id not in covered:
             yield _finding(code, index, each)

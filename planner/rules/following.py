@@ -44,19 +44,15 @@ def needless_orders(view: PlanView) -> Iterator[Finding]:
     for position in view.answer.positions(Place.KEPT):
         message = "is kept: it covers no requirement that changed or was removed"
         yield view.steps[position - 1].finding("E311", at("id"), message)
-    due = view.answer.task.touched_ids | _open_requirements(view.answer)
+    task = view.answer.task
+    never_covered = {each.id for each in task.difference.untouched} - task.covered_before
+    due = task.touched_ids | never_covered
     for position in view.answer.positions(Place.NEW):
         step = view.steps[position - 1]
         if step.draft.order is None or not due.isdisjoint(step.draft.order.covers):
             continue
         message = "covers no requirement that changed, was added or was removed"
         yield step.finding("E311", at("covers"), message)
-
-
-def _open_requirements(answer: Answer) -> frozenset[str]:
-    """Return the requirements that no order of the plan before covers."""
-    covered = {name for each in answer.task.predecessor.plan.drafts for name in covers_of(each)}
-    return frozenset(each.id for each in answer.task.difference.untouched) - covered
 
 
 E311 = Rule(

@@ -22,13 +22,13 @@ def forgotten_changes(view: PlanView) -> Iterator[Finding]:
     changed = {each.after.id for each in difference.changed}
     added = {each.id for each in difference.added}
     now = _covered(view, frozenset(range(1, len(view.plan.drafts) + 1)))
-    then = {name for each in answer.task.predecessor.plan.drafts for name in covers_of(each)}
+    lost = answer.task.covered_before - now
     for index, each in enumerate(view.plan.requirements):
         if each.id in changed and each.id not in own:
             yield _finding(index, each, "has changed, and no new or changed order covers it")
         elif each.id in added and each.id not in own:
             yield _finding(index, each, "is new, and no new order covers it")
-        elif each.id in then - now:
+        elif each.id in lost:
             yield _finding(index, each, "has lost its order: none covers it any more")
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from planner.judging.follow_up import judge_answer
@@ -26,6 +27,7 @@ from tests.planner.plans import Document, exists, order, plan
 
 Texts = Mapping[str, str]
 
+NO_FILES: Texts = MappingProxyType({})
 ORIGIN = PlanOrigin("01FIRST", "c" * 64)
 
 
@@ -87,7 +89,7 @@ def follow_up(before: Predecessor, texts: Texts) -> FollowUp:
     return FollowUp(before, compare_requirements(old, requirements(texts), ids_given=True))
 
 
-def judged(task: FollowUp, reply: Any, repo: Collection[str] = ()) -> list[str]:
+def judged(task: FollowUp, reply: Any, repo: Texts = NO_FILES) -> list[str]:
     """Return `CODE WO-01 field` for each error of a reply; the order of the plan is `plan`."""
     report = judged_report(task, merge(parse_plan(reply), task), repo)
     return [
@@ -96,11 +98,11 @@ def judged(task: FollowUp, reply: Any, repo: Collection[str] = ()) -> list[str]:
     ]
 
 
-def judged_report(task: FollowUp, merged: Merged, repo: Collection[str] = ()) -> Report:
+def judged_report(task: FollowUp, merged: Merged, repo: Texts = NO_FILES) -> Report:
     """Return the report on a merged plan, as the compile loop makes it."""
 
     def judge_all(each: Plan, answer: Answer | None = merged.answer) -> Report:
-        return judge(each, repo, history=task.predecessor.landed, answer=answer)
+        return judge(each, repo, repo, history=task.predecessor.landed, answer=answer)
 
     before = judge_all(task.predecessor.plan, None)
     return judge_answer(merged.plan, merged.answer, judge_all, before)

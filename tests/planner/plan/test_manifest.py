@@ -124,3 +124,15 @@ def test_values_cannot_run_into_each_other(model: str, effort: str) -> None:
     joined = compile_hash(spec="", template="", model=model + effort, reasoning_effort="")
     apart = compile_hash(spec="", template="", model=model, reasoning_effort=effort)
     assert (joined == apart) == (effort == "")
+
+
+def test_plans_that_follow_none_have_the_hash_that_they_always_had() -> None:
+    document = plan(
+        creating(1, "a.py", covers=["R1"]),
+        creating(2, VERIFY),
+        verify_contract=requiring(VERIFY),
+        requirements=[{"id": "R1", "text": "A thing."}],
+        system_overview="One.",
+    )
+    before = "c710638b8aa0694da38fb271fc4d52184b99ba7ed54fc47dc9b31e704f47707e"
+    assert hash_of(document) == before

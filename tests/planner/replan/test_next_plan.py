@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from planner.judging.validation import judge
+from planner.plan.folder import read_plan_folder
 from planner.replan.read import read_predecessor
-from planner.run import PlanResult
+from planner.run import PlanResult, plan_document
 from shared.errors import InvalidInput
+from shared.events.messages import Noted, Warned
+from shared.events.plans import PlanReviewed
+from shared.llm.client import Role
 from shared.plan_folder.read import StoredManifest
 from shared.work_order.hashing import manifest_sha256
 from tests.harness import commit_all, git
 from tests.planner.planning import Planner
+from tests.planner.plans import exists, requiring
 from tests.planner.replanning import spec_file, stored_plan, writing
 
+SIX = {"R1": "Words have six letters."}
 BEFORE = {"R1": "Words have five letters.", "R2": "A guess scores.", "R3": "A score is kept."}
 ORDERS = (writing(1, "R1"), writing(2, "R2"), writing(3, "R3"))
 
@@ -33,8 +41,14 @@ class Story:
         self.folder = stored_plan(planner.scratch / "before", BEFORE, *ORDERS)
         self.before = json.loads((self.folder / "WORK_ORDERS_MANIFEST.json").read_text())
 
-    def replan(self, texts: dict[str, str], *replies: Any, **options: Any) -> PlanResult:
-        follows = read_predecessor(self.folder, ["WO-01"])
+    def replan(
+        self,
+        texts: dict[str, str],
+        *replies: Any,
+        landed: Sequence[str] = ("WO-01",),
+        **options: Any,
+    ) -> PlanResult:
+        follows = read_predecessor(self.folder, landed)
         spec = spec_file(self.planner.scratch, texts)
         return self.planner.plan(*replies, spec=spec, repo=self.repo, follows=follows, **options)
 
@@ -50,7 +64,7 @@ def manifest_of(result: PlanResult) -> Any:
 
 
 def test_one_change_asks_for_one_order_and_leaves_the_others_as_they_are(story: Story) -> None:
-    after = BEFORE | {"R1": "Words have six letters."}
+    after = BEFORE | SIX
     result = story.replan(after, {"work_orders": [writing(4, "R1")]})
     document = manifest_of(result)
     assert document["work_orders"][:3] == story.before["work_orders"]
@@ -80,3 +94,130 @@ def test_landed_orders_without_their_repo_are_refused(story: Story, tmp_path: Pa
     spec = spec_file(tmp_path, {"R1": "New."})
     with pytest.raises(InvalidInput, match="no repo was named"):
         story.planner.plan(spec=spec, follows=follows)
+
+
+def test_a_changed_text_with_the_same_requirements_is_no_new_plan(story: Story) -> None:
+    spaced = {name: f"  {text}\n" for name, text in BEFORE.items()}
+    assert story.replan(spaced).unchanged
+    (said,) = story.planner.seen(Noted)
+    assert "no requirement of the specification has changed" in said.message
+
+
+def test_a_refused_reply_goes_back_alone_with_its_findings(story: Story) -> None:
+    wrong = {"work_orders": [writing(7, "R1", title="Six letters")]}
+    result = story.replan(BEFORE | SIX, wrong, {"work_orders": [writing(4, "R1")]})
+    assert (result.ok, result.attempts) == (True, 2)
+    first, second = story.planner.prompts
+    assert second.startswith(first.strip())
+    revision = second.removeprefix(first.strip())
+    assert "[E314] WO-07 id" in revision
+    assert json.dumps(wrong) in revision
+    assert "Part 2" not in revision
+
+
+def test_a_fault_with_one_remedy_is_repaired_in_the_new_order_alone(story: Story) -> None:
+    new = writing(4, "R1", allowed_files=["part_04.txt", "more.txt"])
+    result = story.replan(BEFORE | SIX, {"work_orders": [new]})
+    orders = manifest_of(result)["work_orders"]
+    assert orders[:3] == story.before["work_orders"]
+    assert [each["path"] for each in orders[3]["postconditions"]] == ["part_04.txt", "more.txt"]
+
+
+def test_a_repaired_reply_that_is_still_refused_is_shown_as_it_was_judged(story: Story) -> None:
+    new = writing(7, "R1", allowed_files=["part_04.txt", "more.txt"])
+    good = {"work_orders": [writing(4, "R1")]}
+    assert story.replan(BEFORE | SIX, {"work_orders": [new]}, good).ok
+    shown = story.planner.prompts[1].removeprefix(story.planner.prompts[0].strip())
+    assert '"path": "more.txt"' in shown
+    assert "WO-02" not in shown
+
+
+def test_the_reviewer_sees_the_change_and_the_new_orders(story: Story) -> None:
+    claims = [
+        {"work_order": "WO-02", "command": None, "claim": "old", "evidence": "grep -q done part"},
+        {"work_order": "WO-04", "command": None, "claim": "new", "evidence": "grep -q done part"},
+    ]
+    better = {"work_orders": [writing(4, "R1", title="Better")]}
+    result = story.replan(
+        BEFORE | SIX,
+        {"work_orders": [writing(4, "R1")]},
+        better,
+        reviews=[{"findings": claims}, {"findings": []}],
+    )
+    assert manifest_of(result)["work_orders"][3]["title"] == "Better"
+    requests = story.planner.model.requests
+    prompts = [each.prompt for each in requests if each.place.role is Role.REVIEWER]
+    assert "six letters" in prompts[0]
+    assert prompts[0].count('"acceptance_commands"') == 1
+    (first, _) = story.planner.seen(PlanReviewed)
+    assert (len(first.claims), first.dismissed) == (1, 1)
+
+
+def test_a_third_plan_names_both_before_it_and_keeps_their_orders(story: Story) -> None:
+    gone = {name: text for name, text in BEFORE.items() if name != "R3"}
+    withdrawn = [{"id": "WO-03", "reason": "The score is not kept."}]
+    second = story.replan(gone | SIX, {"work_orders": [writing(4, "R1")], "withdrawn": withdrawn})
+    assert second.output_dir is not None
+    middle = manifest_of(second)
+    assert [each["id"] for each in middle["work_orders"]] == ["WO-01", "WO-02", "WO-04"]
+    story.folder = second.output_dir
+    texts = gone | SIX | {"R2": "A guess scores twice."}
+    changed = writing(2, "R2", title="Twice")
+    third = manifest_of(story.replan(texts, {"work_orders": [changed, writing(5, "R2")]}))
+    hashes = [each["provenance"]["manifest_sha256"] for each in (story.before, middle)]
+    assert third["supersedes"]["earlier"] == hashes[:1]
+    assert third["supersedes"]["manifest_sha256"] == hashes[1]
+    assert third["withdrawn"] == withdrawn
+    by_id = {each["id"]: each for each in third["work_orders"]}
+    assert by_id["WO-01"] == story.before["work_orders"][0]
+    assert by_id["WO-04"] == middle["work_orders"][2]
+    assert by_id["WO-02"]["title"] == "Twice"
+    own = third["provenance"]["manifest_sha256"]
+    made_by = {name: each["provenance"]["manifest_sha256"] for name, each in by_id.items()}
+    assert made_by == {"WO-01": hashes[0], "WO-02": own, "WO-04": hashes[1], "WO-05": own}
+
+
+def test_a_plan_that_follows_another_one_is_valid_by_itself(story: Story) -> None:
+    gone = {name: text for name, text in BEFORE.items() if name not in ("R1", "R3")}
+    withdrawn = [{"id": "WO-03", "reason": "The score is not kept."}]
+    result = story.replan(gone, {"work_orders": [writing(4, "R1")], "withdrawn": withdrawn})
+    assert result.output_dir is not None, result.report.render()
+    report = judge(read_plan_folder(result.output_dir), ["scripts/verify.sh"])
+    assert report.errors == ()
+
+
+def test_the_result_says_what_became_of_each_order(story: Story) -> None:
+    texts = BEFORE | {"R2": "A guess scores twice."}
+    result = story.replan(texts, {"work_orders": [writing(2, "R2", title="Twice")]})
+    change = plan_document(result)["change"]
+    assert change["orders"] == {
+        "landed": ["WO-01"],
+        "kept": ["WO-03"],
+        "changed": ["WO-02"],
+        "added": [],
+        "withdrawn": [],
+    }
+    assert change["requirements"] == {
+        "changed": ["R2"],
+        "added": [],
+        "removed": [],
+        "untouched": 2,
+    }
+
+
+def test_a_kept_order_that_does_not_fit_the_branch_is_reported_once(story: Story) -> None:
+    orders = (ORDERS[0], writing(2, "R2", preconditions=exists("lost.txt")), ORDERS[2])
+    story.folder = stored_plan(story.planner.scratch / "other", BEFORE, *orders)
+    assert story.replan(BEFORE | SIX, {"work_orders": [writing(4, "R1")]}).ok
+    warnings = [each.message for each in story.planner.seen(Warned)]
+    assert [each for each in warnings if each.startswith("WO-02 is kept and does not fit")]
+
+
+def test_what_landed_is_exempt_as_it_was_and_new_orders_as_the_branch_says(story: Story) -> None:
+    contract = requiring("scripts/verify.sh")
+    story.folder = stored_plan(
+        story.planner.scratch / "other", BEFORE, *ORDERS, verify_contract=contract
+    )
+    orders = manifest_of(story.replan(BEFORE | SIX, {"work_orders": [writing(4, "R1")]}))
+    exempt = [each["verify_exempt"] for each in orders["work_orders"]]
+    assert exempt == [True, True, True, False]

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from planner.plan.plan import parse_plan
+from planner.replan.merge import merge
 from tests.planner.plans import exists
-from tests.planner.replanning import follow_up, judged, predecessor, writing
+from tests.planner.replanning import follow_up, judged, judged_report, predecessor, writing
 
 BEFORE = {"R1": "Five letters.", "R2": "A guess scores.", "R3": "A score is kept."}
 FIRST, SECOND, THIRD = writing(1, "R1"), writing(2, "R2"), writing(3, "R3")
@@ -27,11 +29,12 @@ class Case:
         self.folder = folder / "before"
         self.orders = [FIRST, SECOND, THIRD]
         self.landed = ["WO-01"]
+        self.repo = {"part_01.txt": "done\n"}
 
     def found(self, texts: dict[str, str], *orders: Any, **more: Any) -> list[str]:
         before = predecessor(self.folder, BEFORE, *self.orders, landed=self.landed)
         reply = {"work_orders": list(orders), **more}
-        return judged(follow_up(before, texts), reply, repo=["part_01.txt"])
+        return judged(follow_up(before, texts), reply, repo=self.repo)
 
 
 def without(*names: str) -> dict[str, str]:
@@ -202,3 +205,40 @@ def test_a_reply_without_a_list_of_orders_has_one_fault(case: Case, reply: Any) 
     before = predecessor(case.folder, BEFORE, *case.orders, landed=case.landed)
     found = judged(follow_up(before, SIX), reply)
     assert [each.split()[0] for each in found] == ["E000"]
+
+
+CODE = "def score(guess: str) -> int:\n    return len(guess)\n"
+DECLARED = {"path": "score.py", "stub": "def score(guess: str) -> int: ..."}
+
+
+def scoring(number: int, command: str, **fields: Any) -> Any:
+    """Return an order that writes `score.py` and calls it in a command."""
+    run = [f'python -c "from score import score; assert {command}"']
+    paths = ["score.py"]
+    defaults = {"allowed_files": paths, "postconditions": exists(*paths), "interfaces": [DECLARED]}
+    return writing(number, "R1", acceptance_commands=run, **(defaults | fields))
+
+
+def test_what_landed_declares_nothing_any_more(case: Case) -> None:
+    case.orders = [scoring(1, "score('a') == 1"), SECOND, THIRD]
+    case.repo |= {"score.py": CODE}
+    stub = "def score(guess: str, answer: str) -> int: ..."
+    new = scoring(4, "score('a', 'b') == 0", interfaces=[{"path": "score.py", "stub": stub}])
+    assert case.found(SIX, new) == []
+
+
+def test_a_new_order_is_held_to_what_it_declares_itself(case: Case) -> None:
+    case.orders = [scoring(1, "score('a') == 1"), SECOND, THIRD]
+    case.repo |= {"score.py": CODE}
+    assert case.found(SIX, scoring(4, "score('a', 2) == 1")) == [
+        "E212 WO-04 acceptance_commands[0]"
+    ]
+
+
+def test_a_missing_requirement_is_one_fault_where_each_has_to_be_covered(case: Case) -> None:
+    before = predecessor(case.folder, BEFORE, FIRST, SECOND, landed=case.landed)
+    task = follow_up(before, SIX | {"R4": "A hint is shown."})
+    merged = merge(parse_plan({"work_orders": [writing(3, "R1")]}), task, require_coverage=True)
+    report = judged_report(task, merged, case.repo)
+    found = [(each.code, each.field) for each in report.errors]
+    assert found == [("E302", "requirements[2]"), ("E312", "requirements[3]")]
