@@ -81,7 +81,11 @@ def is_about_something_else(text: str) -> bool:
         return True
     label = label_of(text)
     if _REASON.fullmatch(label):
-        return label in ("why this priority", "rationale") or not _DEMAND.search(text)
+        return label in (
+            "why this priority",
+            "independent test",
+            "rationale",
+        ) or not _DEMAND.search(text)
     if label and section_kind(label) is Section.EXCLUDED:
         return not _DEMAND.search(text.partition(":")[2])
     return bool(_EXAMPLE.match(text)) and not has_modal(text)

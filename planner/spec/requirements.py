@@ -13,6 +13,7 @@ from typing import Final
 from planner.spec.definitions import with_owned_text, with_settled_ids
 from planner.spec.derived_ids import derived_id
 from planner.spec.relevance import relevant_statements
+from planner.spec.scenarios import with_joined_steps
 from planner.spec.statements import Statement, find_statements
 from planner.spec.wording import folded
 from shared.work_order.schemas import MAX_LISTED
@@ -45,7 +46,7 @@ def derive_requirements(text: str, named: str = "the specification") -> tuple[Re
     `MAX_DERIVED`, and all where there are more than a manifest may list. Raises `InvalidInput`,
     which begins with `named`, where an id is given to two requirements.
     """
-    statements = relevant_statements([*find_statements(text)])
+    statements = relevant_statements([*with_joined_steps([*find_statements(text)])])
     statements = with_owned_text(with_settled_ids(statements, named))
     given = [each for each in statements if each.own_id and each.text]
     derived = list(_unrepeated(statements, {folded(each.text) for each in given}))
