@@ -113,11 +113,12 @@ def _needs_no_script(inputs: CompileInputs) -> bool:
 def _traced(plan: Plan, inputs: CompileInputs) -> Plan:
     """Return the plan with the spec's requirements, whatever the model wrote there.
 
-    Derived ids count only where the plan uses them, or where coverage is required.
+    Ids that the spec's author gave always count. Derived ids count only where the plan uses ids,
+    or where coverage is required.
     """
     uses_ids = any(draft.order and draft.order.covers for draft in plan.drafts)
-    counts = inputs.spec.ids_given or inputs.require_coverage or uses_ids
-    requirements = inputs.spec.requirements if counts else ()
+    all_count = inputs.require_coverage or uses_ids
+    requirements = tuple(each for each in inputs.spec.requirements if all_count or each.given)
     return replace(
         plan,
         requirements=requirements,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,8 @@ from planner.spec.wording import weigh_words, weight_of, words_of
 LEAST_LIKENESS: Final = 0.5
 # A second candidate as near as this makes a choice between the two a guess.
 MARGIN: Final = 0.05
+# A word that more texts have says little; pairs are not looked for by it.
+_FREQUENT: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +78,39 @@ def _scored(
     old_weights = [weight_of(words, weights) for words in old_words]
     new_weights = [weight_of(words, weights) for words in new_words]
     found: list[tuple[float, int, int]] = []
-    for old, new in candidates:
+    for old, new in _promising(old_words, new_words, weights, candidates):
         shared = weight_of(old_words[old] & new_words[new], weights)
         score = 2 * shared / (old_weights[old] + new_weights[new] or 1)
         if score >= LEAST_LIKENESS:
             found.append((score, old, new))
     return sorted(found, key=lambda each: (-each[0], each[1], each[2]))
+
+
+def _promising(
+    old_words: Sequence[frozenset[str]],
+    new_words: Sequence[frozenset[str]],
+    weights: Mapping[str, float],
+    candidates: Iterable[tuple[int, int]],
+) -> Iterator[tuple[int, int]]:
+    """Yield the pairs that share a rare word, or may be alike enough by frequent words alone."""
+    having: dict[str, list[int]] = defaultdict(list)
+    for new, words in enumerate(new_words):
+        for word in words:
+            having[word].append(new)
+    frequent = frozenset(word for word, texts in having.items() if len(texts) > _FREQUENT)
+    near = [
+        {new for word in words - frequent for new in having.get(word, ())} for words in old_words
+    ]
+    slack_of_old = [_slack(words, frequent, weights) for words in old_words]
+    slack_of_new = [_slack(words, frequent, weights) for words in new_words]
+    for old, new in candidates:
+        if new in near[old] or slack_of_old[old] + slack_of_new[new] >= 0:
+            yield old, new
+
+
+def _slack(words: frozenset[str], frequent: frozenset[str], weights: Mapping[str, float]) -> float:
+    """Return by how much the frequent words are more than needed, if all of them are shared."""
+    return weight_of(words & frequent, weights) - LEAST_LIKENESS * weight_of(words, weights)
 
 
 def _rivals(candidates: Sequence[tuple[float, int]], score: float, taken: set[int]) -> list[int]:

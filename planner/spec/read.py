@@ -21,9 +21,8 @@ MAX_TITLE = 80  # characters; a title is one line on a terminal
 class Spec:
     """Represent a specification of what is to be built.
 
-    `text` is the text that the model gets. `sha256` is the hash of the file's bytes. The ids of
-    `requirements` are the author's where `ids_given` is true, as in a structured spec; otherwise
-    they are derived.
+    `text` is the text that the model gets. `sha256` is the hash of the file's bytes. Each of
+    `requirements` says whether its id is the author's.
     """
 
     path: Path
@@ -31,14 +30,19 @@ class Spec:
     text: str
     sha256: str
     requirements: tuple[Requirement, ...] = ()
-    ids_given: bool = False
+
+    @property
+    def ids_given(self) -> bool:
+        """Say whether there are requirements and all their ids are the author's."""
+        return bool(self.requirements) and all(each.given for each in self.requirements)
 
 
 def read_spec(path: Path) -> Spec:
     """Return the spec at `path`; `.yaml`, `.yml` and `.json` have a form, all else is text.
 
     Raises `InvalidInput` where the file is missing, unreadable, not a regular file, over 1 MB, not
-    UTF-8 or blank, departs from the form, or still has words that `llmch init` wrote.
+    UTF-8 or blank, departs from the form, gives an id twice, or still has words that `llmch init`
+    wrote.
     """
     spec = _read(path)
     left = list(find_placeholders(spec.text))
@@ -58,13 +62,13 @@ def _read(path: Path) -> Spec:
         raise InvalidInput(f"spec {path} {state}", "describe the product in it")
     document = _structured(source.text, path)
     if document is None:
-        derived = derive_requirements(source.text)
+        derived = derive_requirements(source.text, f"spec {path}")
         return Spec(path, _title(source.text, path), source.text, source.sha256, derived)
     requirements = tuple(
-        Requirement(entry.id, entry.text.strip()) for entry in document.requirements
+        Requirement(entry.id, entry.text.strip(), given=True) for entry in document.requirements
     )
     text = render_document(document)
-    return Spec(path, _title(document.name, path), text, source.sha256, requirements, True)
+    return Spec(path, _title(document.name, path), text, source.sha256, requirements)
 
 
 def render_document(document: SpecDocument) -> str:

@@ -1,29 +1,26 @@
 """Splits a specification into requirements, each with an id that plans and commits name.
 
-A structured spec gives the ids. The ids of a text are derived from the words of each bullet and
-sentence, so that an id stays the same while other lines change.
+An id that the author gave counts, in a structured spec and in a text. Other ids are derived from
+the words of each bullet and sentence, so that an id stays the same while other lines change.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from planner.spec.definitions import with_owned_text, with_settled_ids
+from planner.spec.derived_ids import derived_id
+from planner.spec.relevance import relevant_statements
+from planner.spec.scenarios import with_joined_steps
+from planner.spec.statements import Statement, find_statements
+from planner.spec.wording import folded
+from shared.work_order.schemas import MAX_LISTED
+
 # A text with more is a book; its list would cost a prompt more than it is worth.
 MAX_DERIVED: Final = 300
 _SHOWN_CHARACTERS: Final = 90
-# Six digits nearly always tell three hundred requirements apart; an id that is taken gets longer.
-_DIGEST_LENGTHS: Final = (6, 12, 64)
-
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r" {0,3}#{1,6}(\s|$)")
-_RULE = re.compile(r" {0,3}([-=*_])(\s*\1)*\s*$")
-_BULLET = re.compile(r"(\s*)(?:[-*+]|\d{1,9}[.)])\s+(?=\S)")
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]`*_]{0,3}\s+(?=[\"'(\[`*_]{0,3}[A-Z0-9])")
-_NOT_WORDS = re.compile(r"[\s*_`]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,34 +36,42 @@ class Requirement:
     given: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """Hold lines that belong together: a bullet with its further lines, or a paragraph."""
+def derive_requirements(text: str, named: str = "the specification") -> tuple[Requirement, ...]:
+    """Return the requirements of a text, in their order.
 
-    line: int
-    text: str
-    is_bullet: bool
-
-
-def derive_requirements(text: str) -> tuple[Requirement, ...]:
-    """Return the bullets and sentences of a text as requirements, in their order.
-
-    Headings, code blocks and lines that only lead up to a list (they end in a colon) are not
-    requirements. A repeated statement counts once. The result is empty where there are more than
-    `MAX_DERIVED`.
+    Those with an id of the author's have it. All other bullets and sentences have a derived id,
+    with the number of their section where its heading has one, such as 2.1. Headings, code blocks,
+    lines that only lead up to a list, and prose that demands nothing are not requirements. A
+    repeated statement counts once. Derived ids are left out where there are more than
+    `MAX_DERIVED`, and all where there are more than a manifest may list. Raises `InvalidInput`,
+    which begins with `named`, where an id is given to two requirements.
     """
-    by_id: dict[str, Requirement] = {}
-    seen: set[str] = set()
-    for line, said in _statements(text):
-        words = _normalised(said)
-        if words in seen or not any(map(str.isalnum, words)):
-            continue
-        seen.add(words)
-        if len(seen) > MAX_DERIVED:
-            return ()
-        name = _derived_id(words, by_id)
-        by_id[name] = Requirement(name, said, line)
-    return tuple(by_id.values())
+    statements = relevant_statements([*with_joined_steps([*find_statements(text)])])
+    statements = with_owned_text(with_settled_ids(statements, named))
+    given = [each for each in statements if each.own_id and each.text]
+    derived = list(_unrepeated(statements, {folded(each.text) for each in given}))
+    if len(derived) > MAX_DERIVED:
+        derived = []
+    if len(given) + len(derived) > MAX_LISTED:
+        return ()
+    return tuple(_with_ids(sorted([*given, *derived], key=lambda each: each.line), given))
+
+
+def _unrepeated(statements: Sequence[Statement], seen: set[str]) -> Iterator[Statement]:
+    """Yield the statements without an id whose words are new."""
+    for each in statements:
+        words = folded(each.text)
+        if not each.own_id and words not in seen and any(map(str.isalnum, words)):
+            seen.add(words)
+            yield each
+
+
+def _with_ids(statements: Sequence[Statement], given: Sequence[Statement]) -> Iterator[Requirement]:
+    taken = {each.own_id for each in given}
+    for each in statements:
+        name = each.own_id or derived_id(folded(each.text), taken, each.section)
+        taken.add(name)
+        yield Requirement(name, each.text, each.line, given=bool(each.own_id))
 
 
 def render_requirements(requirements: Sequence[Requirement], *, all_needed: bool = False) -> str:
@@ -86,54 +91,6 @@ def render_requirements(requirements: Sequence[Requirement], *, all_needed: bool
         f"it only prepares others. Each requirement is covered by at least one order{exempt}.\n\n"
         + "\n".join(lines)
     )
-
-
-def _statements(text: str) -> Iterator[tuple[int, str]]:
-    for block in _blocks(text):
-        whole = " ".join(block.text.split())
-        parts = [whole] if block.is_bullet else _SENTENCE_END.split(whole)
-        line = block.line
-        for part in parts:
-            if not part.endswith(":"):
-                yield _line_of(part, block, line), part
-
-
-def _line_of(part: str, block: _Block, default: int) -> int:
-    """Return the line on which a sentence of the block begins."""
-    start = re.search(r"\s+".join(map(re.escape, part.split())), block.text)
-    return default + block.text.count("\n", 0, start.start()) if start else default
-
-
-def _blocks(text: str) -> Iterator[_Block]:
-    held: list[str] = []
-    first, is_bullet, fence = 0, False, ""
-    for number, line in enumerate([*text.splitlines(), ""], 1):
-        opened = _FENCE.match(line)
-        in_code = bool(fence)
-        if opened and not fence:
-            fence = opened[1]
-        elif opened and opened[1].startswith(fence):
-            fence = ""
-        apart = in_code or opened or not line.strip() or _HEADING.match(line) or _RULE.match(line)
-        bullet = None if apart else _BULLET.match(line)
-        if (apart or bullet) and held:
-            yield _Block(first, "\n".join(held), is_bullet)
-            held = []
-        if apart:
-            continue
-        if not held:
-            first, is_bullet = number, bullet is not None
-        held.append(line[bullet.end() :] if bullet else line)
-
-
-def _normalised(text: str) -> str:
-    return _NOT_WORDS.sub(" ", text).strip(" .;,!").casefold()
-
-
-def _derived_id(words: str, taken: dict[str, Requirement]) -> str:
-    digest = hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()
-    names = [f"R-{digest[:length]}" for length in _DIGEST_LENGTHS]
-    return next((name for name in names if name not in taken), names[-1])
 
 
 def _label(requirement: Requirement) -> str:

@@ -57,7 +57,6 @@ def structured(planner: Planner) -> Path:
 
 def test_each_bullet_and_each_sentence_is_a_requirement_with_its_line() -> None:
     assert said(TEXT) == [
-        (3, "A game of words."),
         (3, "It has six guesses."),
         (6, "Words have *five* letters, in capitals."),
         (9, "`H` for a hit"),
@@ -66,12 +65,93 @@ def test_each_bullet_and_each_sentence_is_a_requirement_with_its_line() -> None:
 
 def test_an_id_is_that_of_the_words_wherever_they_stand() -> None:
     moved = "Something new.\n\n* words have FIVE   letters, in `capitals`\n"
-    assert ids(moved)[1] == ids(TEXT)[2]
-    assert ids("- Words have six letters, in capitals.") != [ids(TEXT)[2]]
+    assert ids(moved)[1] == ids(TEXT)[1]
+    assert ids("- Words have six letters, in capitals.") != [ids(TEXT)[1]]
 
 
 def test_what_is_said_twice_counts_once() -> None:
     assert said("- Greet.\n- Greet\n") == [(1, "Greet.")]
+
+
+def test_the_steps_of_a_scenario_are_one_requirement() -> None:
+    text = (
+        "### Idle\n\n- **WHEN** a session is idle\n- **AND** old\n- **THEN** it ends\n"
+        "- **AND** 401 is sent\n- GIVEN a name\n- THEN it is printed\n\n"
+        "1. **Given** a, **When** b, **Then** c\n2. **Given** d, **When** e, **Then** f\n\n"
+        "- When the tank is empty, the pump stops.\n- And it blinks.\n"
+    )
+    assert said(text) == [
+        (3, "**WHEN** a session is idle **AND** old **THEN** it ends **AND** 401 is sent"),
+        (7, "GIVEN a name THEN it is printed"),
+        (10, "**Given** a, **When** b, **Then** c"),
+        (11, "**Given** d, **When** e, **Then** f"),
+        (13, "When the tank is empty, the pump stops."),
+        (14, "And it blinks."),
+    ]
+
+
+def test_a_line_that_leads_up_to_a_list_counts_where_it_demands_something() -> None:
+    text = (
+        "These hold:\n\n- The search finds notes while one types:\n  - in titles\n\nIt must sing:\n"
+    )
+    assert [each for _, each in said(text)] == [
+        "The search finds notes while one types:",
+        "in titles",
+        "It must sing:",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This document describes the game.",
+        "The purpose of this document is to describe what the game must do.",
+        "In this section, the rules are listed.",
+        "The following table shows the colours.",
+        'The key words "MUST" and "MAY" are to be interpreted as described in RFC 2119.',
+        "For example, Ada greets Bob.",
+        "See also [the guide](guide.md).",
+        "[Rules](#rules)",
+        "How are names sorted?",
+        "**Rationale**: people forget.",
+        "Out of scope: payments",
+    ],
+)
+def test_a_sentence_that_is_about_something_else_is_no_requirement(text: str) -> None:
+    assert said(f"# Game\n\n{text}\n\n- Greet.\n- Sing.\n") == [(5, "Greet."), (6, "Sing.")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This file contains one word on each line.",
+        "The following names are refused.",
+        "See all orders of a day.",
+        "For example, a name must never be empty.",
+        "Ask: Continue?",
+        "Reason: the words that the user entered",
+        "Links: open in a window of their own",
+        "A word is a string of five letters.",
+        "The tool ends with exit code 2.",
+        "Background: white",
+    ],
+)
+def test_a_sentence_that_may_demand_something_is_a_requirement(text: str) -> None:
+    found = said(f"# Game\n\n{text}\n\n- Greet.\n- Sing.\n")
+    assert [each for _, each in found] == [text, "Greet.", "Sing."]
+
+
+@pytest.mark.parametrize("title", ["Out of scope", "Non-goals", "3. Future work", "Background"])
+def test_lists_below_headings_that_exclude_or_explain_are_no_requirements(title: str) -> None:
+    text = f"# Game\n\n## Rules\n\n- Greet.\n- Sing.\n\n## {title}\n\n- Chess\n\n### More\n\n- Go\n"
+    assert [each for _, each in said(text)] == ["Greet.", "Sing."]
+
+
+def test_a_pure_introduction_counts_where_nothing_else_demands() -> None:
+    assert said("# Game\n\nA game for two.\n") == [(3, "A game for two.")]
+    assert said("This document describes a game.\n") == [(1, "This document describes a game.")]
+    constrained = "# Game\n\nA game for two.\n\n## Constraints\n\n- Go.\n- No packages.\n"
+    assert said(constrained)[0] == (3, "A game for two.")
 
 
 def test_a_book_is_not_traced() -> None:

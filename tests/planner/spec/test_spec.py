@@ -72,6 +72,17 @@ def test_markdown_is_given_to_the_model_as_it_is(tmp_path: Path) -> None:
     assert not spec.ids_given
 
 
+def test_the_ids_of_a_text_are_given_where_all_are_the_authors(tmp_path: Path) -> None:
+    assert spec_of(tmp_path, "s.md", "- R1: Greet.\n- R2: Greet all.\n").ids_given
+    assert not spec_of(tmp_path, "s.md", "- R1: Greet.\n- Greet all.\n").ids_given
+
+
+def test_an_id_that_a_text_gives_twice_is_refused_with_both_lines(tmp_path: Path) -> None:
+    refused = refusal_of(tmp_path, "s.md", "- R1: Greet.\n\n- R1: Greet all.\n")
+    assert "line 3: 'R1' is already the id of the requirement on line 1" in refused.message
+    assert "give each requirement its own id" in refused.hint
+
+
 @pytest.mark.parametrize("name", ["spec", "spec.txt", "spec.md", "spec.toml"])
 def test_any_other_suffix_is_text(tmp_path: Path, name: str) -> None:
     assert spec_of(tmp_path, name, '{"name": 1}').text == '{"name": 1}'
@@ -137,8 +148,8 @@ def test_json_becomes_markdown_with_its_requirements(tmp_path: Path, name: str) 
     assert spec.text == MARKDOWN
     assert spec.title == "Word game"
     assert spec.requirements == (
-        Requirement("R1", "A word has five letters."),
-        Requirement("R2", "A guess is scored letter by letter."),
+        Requirement("R1", "A word has five letters.", given=True),
+        Requirement("R2", "A guess is scored letter by letter.", given=True),
     )
 
 
