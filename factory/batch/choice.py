@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from factory.batch.history import BranchHistory
 from factory.batch.order_graph import OrderGraph
 from factory.orders.decision import Decision
 from factory.orders.read import LoadedOrder
+from factory.orders.task import OrderTask
 from factory.record.plan_decisions import accepted_commits, left_out
 from shared.errors import PreflightRefused
 
@@ -22,15 +24,30 @@ class Choice:
     decisions: Mapping[str, Decision] = field(default_factory=dict)
     only: str = ""
 
-    def accepted(self, on_branch: Collection[str]) -> Mapping[str, str]:
-        """Return the commits that stand for orders, by id.
+    def landed(
+        self, tasks: Sequence[OrderTask], history: BranchHistory
+    ) -> tuple[Mapping[int, str], Mapping[str, int]]:
+        """Return the commits of orders by position, and the positions by the commits of orders.
 
-        Raises `PreflightRefused` where one of them is not on the branch: nobody knows then whether
-        the order is still done.
+        The latter leaves out what people made: such a commit may hold more than its order, so later
+        orders begin from it. Raises `PreflightRefused` where a commit that stands for an order is
+        not on the branch: nobody knows then whether the order is still done.
         """
+        made = {task.name for task in tasks if task.identity in history.landed}
+        accepted = self._accepted(history.commits, made)
+        found = {
+            position: commit
+            for position, task in enumerate(tasks)
+            if (commit := history.landed.get(task.identity) or accepted.get(task.name))
+        }
+        persons = frozenset(accepted.values())
+        return found, {commit: n for n, commit in found.items() if commit not in persons}
+
+    def _accepted(self, on_branch: Collection[str], made: Collection[str]) -> Mapping[str, str]:
+        """Return the commits that stand for orders, by id; those `made` need none."""
         found = accepted_commits(self.decisions, on_branch)
         for name, each in self.decisions.items():
-            if each.accepted is not None and name not in found:
+            if each.accepted is not None and name not in found and name not in made:
                 raise PreflightRefused(
                     f"the commit {each.accepted.commit[:12]}, which stands for {name}, is not on "
                     "the branch",

@@ -113,15 +113,7 @@ class _Batch:
         self._made: dict[int, tuple[OrderTask, OrderResult]] = {}
         self._error: LlmchError | None = None
         tasks = [self._task(position, "") for position in range(len(orders))]
-        accepted = choice.accepted(history.commits)
-        landed = {
-            position: commit
-            for position, task in enumerate(tasks)
-            if (commit := history.landed.get(task.identity) or accepted.get(task.name))
-        }
-        # A person's commit may hold more than its order: later orders begin from it.
-        persons = frozenset(accepted.values())
-        own = {commit: n for n, commit in landed.items() if commit not in persons}
+        landed, own = choice.landed(tasks, history)
         start, since_start = history.continued(own.keys())
         graph = derive_graph([each.order for each in orders])
         left_out = choice.left_out(orders, landed)
