@@ -46,8 +46,10 @@ class Choice:
     def _accepted(self, on_branch: Collection[str], made: Collection[str]) -> Mapping[str, str]:
         """Return the commits that stand for orders, by id; those `made` need none."""
         found = accepted_commits(self.decisions, on_branch)
+        done = {*found, *made}
         for name, each in self.decisions.items():
-            if each.accepted is not None and name not in found and name not in made:
+            asked = not self.only or name == self.only
+            if each.accepted is not None and asked and name not in done:
                 raise PreflightRefused(
                     f"the commit {each.accepted.commit[:12]}, which stands for {name}, is not on "
                     "the branch",

@@ -162,6 +162,16 @@ def test_a_commit_that_left_the_branch_is_asked_about(factory: Factory) -> None:
     assert person.retry("WO-02", [wrote(2, "by hand\n")]).state is OrderState.LANDED
 
 
+def test_two_commits_that_left_the_branch_are_made_one_after_the_other(factory: Factory) -> None:
+    person = failed(factory)
+    tip = factory.tip()
+    person.accept("WO-02", person.commits("2.txt"))
+    person.accept("WO-03", person.commits("3.txt"))
+    git(factory.repo, "branch", "--force", "work", tip)
+    assert person.retry("WO-02", [wrote(2, "by hand\n")]).state is OrderState.LANDED
+    assert person.retry("WO-03", [wrote(3)]).state is OrderState.LANDED
+
+
 def test_an_order_whose_plan_was_worded_anew_is_not_taken_for_done(factory: Factory) -> None:
     person = failed(factory)
     person.accept("WO-02", person.commits("2.txt"))
