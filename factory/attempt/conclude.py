@@ -67,7 +67,8 @@ def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> 
 
 _NOTHING_MOVES = (
     "the model gives the same files again and there is no other to ask: the order has failed; name "
-    "a larger model after it (`--llm-model small,large`), or say more in the order's notes"
+    "a larger model after it (`--llm-model small,large`), or tell it what is missed (`llmch retry "
+    "ORDER --hint TEXT`)"
 )
 
 

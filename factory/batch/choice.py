@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from factory.batch.history import BranchHistory
 from factory.batch.order_graph import OrderGraph
 from factory.orders.decision import Decision
 from factory.orders.read import LoadedOrder
@@ -22,15 +23,26 @@ class Choice:
     decisions: Mapping[str, Decision] = field(default_factory=dict)
     only: str = ""
 
-    def accepted(self, on_branch: Collection[str]) -> Mapping[str, str]:
-        """Return the commits that stand for orders, by id.
+    def landed(
+        self, names: Sequence[str], history: BranchHistory
+    ) -> tuple[Mapping[int, str], frozenset[str]]:
+        """Return the commits of orders by position, and which of them orders made.
 
-        Raises `PreflightRefused` where one of them is not on the branch: nobody knows then whether
-        the order is still done.
+        The latter leaves out what people made: such a commit may hold more than its order, so later
+        orders begin from it. Raises `PreflightRefused` where a commit that stands for an order is
+        not on the branch: nobody knows then whether the order is still done.
         """
+        accepted = self._accepted(history.commits, history.landed)
+        found = {n: history.landed[name] for n, name in enumerate(names) if name in history.landed}
+        return found, frozenset(found.values()).difference(accepted.values())
+
+    def _accepted(self, on_branch: Collection[str], made: Collection[str]) -> Mapping[str, str]:
+        """Return the commits that stand for orders, by id; those `made` need none."""
         found = accepted_commits(self.decisions, on_branch)
+        done = {*found, *made}
         for name, each in self.decisions.items():
-            if each.accepted is not None and name not in found:
+            asked = not self.only or name == self.only
+            if each.accepted is not None and asked and name not in done:
                 raise PreflightRefused(
                     f"the commit {each.accepted.commit[:12]}, which stands for {name}, is not on "
                     "the branch",

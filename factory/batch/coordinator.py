@@ -112,14 +112,7 @@ class _Batch:
         self._under_way: dict[int, OrderTask] = {}
         self._made: dict[int, tuple[OrderTask, OrderResult]] = {}
         self._error: LlmchError | None = None
-        accepted = choice.accepted(history.commits)
-        landed = {
-            position: commit
-            for position, each in enumerate(orders)
-            if (commit := history.landed.get(each.order.id))
-        }
-        # A person's commit may hold more than its order: later orders begin from it.
-        own = frozenset(landed.values()).difference(accepted.values())
+        landed, own = choice.landed([each.order.id for each in orders], history)
         start, since_start = history.continued(own)
         graph = derive_graph([each.order for each in orders])
         left_out = choice.left_out(orders, landed)

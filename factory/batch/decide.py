@@ -61,6 +61,15 @@ def retry_order(
 
 def leave_out(plan: PlanOnBranch, name: str, reason: str, place: RepoPlace) -> LeftOut:
     """Record that an order is left out, and why. Raises `InvalidInput` if it has landed."""
+    return _decide(plan, name, reason, place)
+
+
+def take_up(plan: PlanOnBranch, name: str, place: RepoPlace) -> LeftOut:
+    """Record that an order is not left out. Raises `InvalidInput` if it has landed."""
+    return _decide(plan, name, "", place)
+
+
+def _decide(plan: PlanOnBranch, name: str, reason: str, place: RepoPlace) -> LeftOut:
     key = plan.key_of(name)
     with hold(place.common_dir):
         landed = plan.landed(place.git, place.common_dir)
@@ -72,20 +81,6 @@ def leave_out(plan: PlanOnBranch, name: str, reason: str, place: RepoPlace) -> L
         before = plan.decisions(place.common_dir).get(name, NOTHING_DECIDED)
         write_decision(place.common_dir, key, replace(before, left_out=reason, accepted=None))
         return LeftOut(name, plan.branch, reason, _dependents(plan, name, landed))
-
-
-def take_up(plan: PlanOnBranch, name: str, place: RepoPlace) -> LeftOut:
-    """Record that an order is not left out any more. Raises `InvalidInput` if it was not."""
-    key = plan.key_of(name)
-    with hold(place.common_dir):
-        before = plan.decisions(place.common_dir).get(name, NOTHING_DECIDED)
-        if not before.left_out:
-            raise InvalidInput(
-                f"{name} is not left out on {plan.branch}", "`llmch status` shows what was decided"
-            )
-        write_decision(place.common_dir, key, replace(before, left_out=""))
-        landed = plan.landed(place.git, place.common_dir)
-        return LeftOut(name, plan.branch, "", _dependents(plan, name, landed))
 
 
 def _take_up(plan: PlanOnBranch, name: str, hint: str | None, place: RepoPlace) -> None:

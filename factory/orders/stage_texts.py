@@ -52,8 +52,8 @@ STAGE_TEXTS: Final = (
         "judged again.",
         "The next model of the ladder is asked. If there is none, asking again would bring the "
         "same files, so the order ends.",
-        "Name a larger model after this one (`--llm-model small,large`), or say in the order's "
-        "notes what is missed.",
+        "Name a larger model after this one (`--llm-model small,large`), or say by `llmch retry "
+        "ORDER --hint TEXT` what is missed.",
     ),
     StageText(
         Stage.WRITE_SCOPE_VIOLATION,

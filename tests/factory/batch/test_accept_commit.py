@@ -22,7 +22,7 @@ def failed(factory: Factory, **changes: object) -> Person:
     """The second of three orders has failed, and the third needs it."""
     orders = [
         step(1),
-        step(2, acceptance_commands=["grep -q hand 2.txt"], covers=["R-2"], **changes),
+        step(2, **{"acceptance_commands": ["grep -q hand 2.txt"], "covers": ["R-2"], **changes}),
         step(3, depends_on=["WO-02"]),
     ]
     replies = {**each_writes(1), "WO-02": [refused()]}
@@ -79,6 +79,18 @@ def test_a_commit_that_fails_is_refused_and_nothing_is_recorded(factory: Factory
     assert not decisions_path(person.place.common_dir).exists()
     assert git(factory.repo, "notes", "--ref=llmch", "list").count(commit) == 0
     assert list(factory.workspaces.iterdir()) == []
+
+
+def test_a_commit_has_to_keep_the_declared_interfaces(factory: Factory) -> None:
+    declared = [{"path": "two.py", "stub": "def two() -> int: ..."}]
+    person = failed(
+        factory, allowed_files=["two.py"], acceptance_commands=["true"], interfaces=declared
+    )
+    accepted = person.accept("WO-02", person.commits("two.py", text="def three(): ...\n"))
+    assert accepted.failure is not None
+    assert accepted.failure.stage is Stage.CONTRACT_VIOLATED
+    right = person.commits("two.py", text="def two() -> int:\n    return 2\n")
+    assert person.accept("WO-02", right).failure is None
 
 
 def test_a_commit_that_holds_more_is_refused_by_its_files(factory: Factory) -> None:
@@ -161,6 +173,16 @@ def test_a_commit_that_left_the_branch_is_asked_about(factory: Factory) -> None:
     assert "which stands for WO-02, is not on the branch" in refusal.value.message
     assert "llmch accept WO-02" in refusal.value.hint
     assert person.retry("WO-02", [wrote(2, "by hand\n")]).state is OrderState.LANDED
+
+
+def test_two_commits_that_left_the_branch_are_made_one_after_the_other(factory: Factory) -> None:
+    person = failed(factory)
+    tip = factory.tip()
+    person.accept("WO-02", person.commits("2.txt"))
+    person.accept("WO-03", person.commits("3.txt"))
+    git(factory.repo, "branch", "--force", "work", tip)
+    assert person.retry("WO-02", [wrote(2, "by hand\n")]).state is OrderState.LANDED
+    assert person.retry("WO-03", [wrote(3)]).state is OrderState.LANDED
 
 
 def test_an_order_whose_plan_was_worded_anew_is_not_taken_for_done(factory: Factory) -> None:

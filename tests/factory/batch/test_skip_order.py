@@ -62,11 +62,10 @@ def test_a_plan_is_done_without_an_order_that_nothing_needs(factory: Factory) ->
 def test_an_order_is_taken_up_again(factory: Factory) -> None:
     person = stopped(factory)
     person.skip("WO-02")
-    assert person.take_up("WO-02").blocked == ("WO-03",)
+    for _ in range(2):  # the same command again ends right
+        assert person.take_up("WO-02").blocked == ("WO-03",)
     summary = factory.run_all(factory.scratch / "plan", each_writes(2, 3, 4))
     assert summary.verdict == "PASS"
-    with pytest.raises(InvalidInput, match="is not left out"):
-        person.take_up("WO-02")
 
 
 def test_a_retry_takes_it_up_as_well(factory: Factory) -> None:

@@ -312,13 +312,20 @@ def test_a_long_excerpt_keeps_its_head_and_its_tail() -> None:
 
 
 def test_many_findings_and_titles_are_cut_to_a_number() -> None:
-    findings = tuple(f"E104 WO-{number:02d} allowed_files[0]: x" for number in range(1, 31))
-    judged = PlanJudged(1, 30, 30, 0, findings)
+    findings = tuple(f"W201 WO-{number:02d} allowed_files[0]: x" for number in range(1, 31))
+    judged = PlanJudged(1, 30, 0, 30, findings)
     text = told(judged)
     assert text.endswith(
-        "      E104 WO-12 allowed_files[0]: x\n      and 18 more (--verbose shows all)\n"
+        "      W201 WO-12 allowed_files[0]: x\n      and 18 more (--verbose shows all)\n"
     )
-    assert told(judged, verbosity=Verbosity.VERBOSE).count("E104") == 30
+    assert told(judged, verbosity=Verbosity.VERBOSE).count("W201") == 30
+
+
+def test_all_errors_of_a_plan_are_shown_before_its_warnings_are_cut() -> None:
+    errors = tuple(f"E104 WO-{number:02d}: x" for number in range(1, 31))
+    text = told(PlanJudged(1, 30, 30, 2, (*errors, "W201 WO-01: x", "W201 WO-02: x")))
+    assert (text.count("E104"), text.count("W201")) == (30, 0)
+    assert text.endswith("      and 2 more (--verbose shows all)\n")
 
 
 def test_many_files_and_long_commands_are_cut() -> None:

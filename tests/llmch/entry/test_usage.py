@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from importlib import import_module
@@ -55,7 +56,7 @@ def test_every_verb_explains_its_flags(say: Say, verb: str) -> None:
 def test_every_verb_shows_an_example_that_it_would_take(say: Say, verb: str) -> None:
     example = EXAMPLES[verb]
     assert say(verb, "--help").out.endswith(f"example:\n  {example}\n")
-    program, name, *arguments = example.split()
+    program, name, *arguments = shlex.split(example)
     assert (program, name) == ("llmch", verb)
     parser_of(verb, import_module(module_of(verb))).parse_args(arguments)
 
