@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from shared.git.answers import PatchedFile, parse_numstat
 from shared.git.client import Git, GitFailed, text_of
 
@@ -14,6 +16,24 @@ def files_between(git: Git, old: str, new: str) -> frozenset[str]:
     """Return the paths that differ between two commits."""
     output = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
     return frozenset(filter(None, output.split("\0")))
+
+
+def made_by(git: Git, commits: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+    """Return, for each of the commits, git's letter for what it did to each path it changed.
+
+    The letters are `A` (added), `D` (deleted), `M` and `T` (changed). A merge changes no path.
+    """
+    stdin = "".join(f"{each}\n" for each in commits).encode()
+    arguments = ("-r", "-z", "--root", "--name-status", "--no-renames")
+    fields = iter(git.run("diff-tree", "--stdin", *arguments, stdin=stdin).split("\0"))
+    made: dict[str, dict[str, str]] = {each: {} for each in commits}
+    current: dict[str, str] = {}
+    for field in filter(None, fields):
+        if field in made:
+            current = made[field]
+        else:
+            current[next(fields, "")] = field
+    return made
 
 
 def between(git: Git, old: str, new: str) -> bytes:

@@ -1,0 +1,184 @@
+"""Answers `show`, and shows a plan for `plan` and `build`: what its orders will do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from llmch.console.document import Block, Entry, Paragraph, Remark, Section, Sign, Tone
+from llmch.console.figures import cost, count, short
+from llmch.preview.files import Effect
+from llmch.preview.standing import Stand
+
+if TYPE_CHECKING:
+    from factory.run.forecast import Forecast
+    from llmch.preview.plan_preview import OrderPreview, PlanPreview
+    from planner.judging.validation import ShownFinding
+    from shared.llm.client import Usage
+
+# With more orders, `plan` and `build` print a line for each of them, and no more.
+_MAX_WHOLE = 8
+_MAX_HEADS = 50
+_SIGNS = {Effect.NEW: Sign.NEW, Effect.CHANGED: Sign.CHANGED, Effect.REMOVED: Sign.REMOVED}
+_TONES = {
+    Stand.TO_DO: Tone.STRONG,
+    Stand.LANDED: Tone.DONE,
+    Stand.ACCEPTED: Tone.DONE,
+    Stand.LEFT_OUT: Tone.FAINT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewDocument:
+    """Represent the answer of `show`: what a plan will do."""
+
+    preview: PlanPreview
+
+    def to_json(self) -> object:
+        """Return the preview as plain values."""
+        from llmch.answers.preview_json import preview_document
+
+        return preview_document(self.preview)
+
+    def blocks(self) -> Iterator[Block]:
+        """Return the orders, what no order covers, and a line that counts."""
+        preview = self.preview
+        yield Remark(tuple(_place(preview)))
+        for each in preview.orders:
+            yield _order(each)
+        for gone in preview.withdrawn:
+            yield Section(gone.reason, name=gone.id, word="withdrawn", tone=Tone.FAINT)
+        yield from _rest(preview)
+        yield Paragraph((counts(preview),))
+        if preview.around.refusal:
+            yield Paragraph((_refused(preview),))
+
+
+def short_form(preview: PlanPreview) -> Iterator[Block]:
+    """Return a plan that was just made: whole where it is small, else a line for each order."""
+    whole = len(preview.orders) <= _MAX_WHOLE
+    for each in preview.orders[:_MAX_HEADS]:
+        yield _order(each) if whole else _head(each)
+    if len(preview.orders) > _MAX_HEADS:
+        yield Remark(
+            (f"and {count(len(preview.orders) - _MAX_HEADS, 'more order', 'more orders')}",)
+        )
+    if whole:
+        yield from _rest(preview)
+    yield Paragraph((counts(preview),))
+    if not whole:
+        command = f"llmch show {preview.around.folder}"
+        yield Remark((f"`{command}` shows the files, commands and requirements of each order",))
+
+
+def counts(preview: PlanPreview) -> str:
+    """Return the one line that counts: orders, files, and what the rest probably costs."""
+    states = [f"{preview.count(each):,} {each.words}" for each in Stand if preview.count(each)]
+    orders = count(len(preview.orders), "order")
+    files = preview.files
+    parts = [
+        ", ".join([orders, *states]),
+        f"{count(files[Effect.NEW], 'file')} new, {files[Effect.CHANGED]:,} changed, "
+        f"{files[Effect.REMOVED]:,} removed",
+    ]
+    if preview.forecast is not None:
+        parts.append(_cost(preview.forecast))
+    return f"Plan: {'; '.join(parts)}"
+
+
+def _place(preview: PlanPreview) -> Iterator[str]:
+    around = preview.around
+    if around.repo is None:
+        yield f"{around.folder}, for an empty repo"
+    elif around.branch_exists:
+        yield f"{around.folder}, on the branch {around.branch} of {around.repo}"
+    else:
+        branch = f"its branch {around.branch}" if around.branch else "its branch"
+        yield (
+            f"{around.folder}, for {around.repo}: {branch} does not exist yet, so the files of "
+            "the checkout count"
+        )
+    if around.follows:
+        before = len(around.follows) - 1
+        more = f" and {count(before, 'plan')} before it" if before else ""
+        yield f"it follows the plan {short(around.follows[-1])}{more}"
+    yield ""
+
+
+def _head(order: OrderPreview) -> Section:
+    standing = order.standing
+    aside = ", ".join(filter(None, (short(standing.commit), standing.reason)))
+    return Section(
+        title=order.title or "(no title)",
+        name=order.id,
+        word=standing.stand.words,
+        aside=aside,
+        tone=_TONES[standing.stand],
+    )
+
+
+def _order(order: OrderPreview) -> Section:
+    head = _head(order)
+    return Section(head.title, tuple(_entries(order)), head.name, head.word, head.aside, head.tone)
+
+
+def _entries(order: OrderPreview) -> Iterator[Entry]:
+    yield from (Entry(each, Sign.WARNING) for each in order.problems)
+    for file in order.files:
+        aside = "a test of the plan" if file.is_test else ""
+        yield Entry(file.path, _SIGNS[file.effect], True, aside)
+    if order.standing.stand is Stand.TO_DO:
+        if order.needs:
+            yield Entry(f"needs {', '.join(order.needs)}")
+        yield from (Entry(each, Sign.COMMAND, True) for each in order.commands)
+    if order.covers:
+        yield Entry(_covers(order))
+    yield from map(_finding, order.findings)
+    if order.forecast is not None:
+        yield Entry(_cost(order.forecast))
+
+
+def _covers(order: OrderPreview) -> str:
+    by = {
+        each: [name for name, asserted in order.covers if asserted is each]
+        for each in dict.fromkeys(asserted for _, asserted in order.covers)
+    }
+    parts = (f"{', '.join(names)} {asserted.short}" for asserted, names in by.items())
+    return f"covers {'; '.join(parts)}"
+
+
+def _finding(finding: ShownFinding) -> Entry:
+    field = f"{finding.field}: " if finding.field else ""
+    return Entry(f"{finding.code} {field}{finding.message}", Sign.WARNING)
+
+
+def _rest(preview: PlanPreview) -> Iterator[Block]:
+    """Return what is to be said of the plan as a whole."""
+    whole = [Entry(each, Sign.WARNING) for each in preview.problems]
+    whole += map(_finding, preview.findings)
+    if whole:
+        yield Section("The plan as a whole", tuple(whole))
+    if preview.uncovered:
+        entries = (Entry(f"{each.id} {each.text}", Sign.WARNING) for each in preview.uncovered)
+        yield Section("Requirements that no order covers", tuple(entries))
+    yield Remark(("",))
+
+
+def _cost(forecast: Forecast) -> str:
+    return f"expected about {_amount(forecast.expected)}, at most {_amount(forecast.worst)}"
+
+
+def _amount(usage: Usage) -> str:
+    from shared.llm.cost.estimates import total_tokens
+
+    if usage.cost_usd is None:
+        return f"{total_tokens(usage):,} tokens"
+    return cost(float(usage.cost_usd))
+
+
+def _refused(preview: PlanPreview) -> str:
+    folder = preview.around.folder
+    return (
+        f"it cannot be executed as it is: {preview.around.refusal}\n`llmch check {folder}` says why"
+    )

@@ -1,0 +1,94 @@
+"""Reads a plan, its repo and the records of earlier runs for a preview. No model is asked."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from factory.orders.read import LoadedOrder, read_workdir
+from factory.run.branch_choice import choose_branch
+from factory.run.plan_forecast import size_plan
+from llmch.preview.plan_preview import PlanPreview, Surroundings, preview_of
+from llmch.preview.standing import read_standings
+from planner.judging.validation import Report
+from planner.plan.folder import read_plan_folder
+from planner.plan.plan import Plan
+from planner.repo.tracked import open_repo
+from shared.errors import InvalidInput
+from shared.git import index, patches, refs, trees
+from shared.git.client import Git
+from shared.plan_folder.read import StoredManifest
+from shared.settings.settings import Settings
+from shared.work_order.schemas import (
+    MAX_LISTED,
+    DocumentInvalid,
+    WithdrawnOrder,
+    parse_document,
+)
+
+
+def read_preview(
+    folder: Path,
+    repo: Path | None,
+    branch: str | None,
+    settings: Settings,
+    report: Report | None = None,
+) -> PlanPreview:
+    """Return what the plan in `folder` will do on a branch of `repo`.
+
+    Without a branch, that is the one that `run-all` would choose. Raises `InvalidInput` where
+    there is no plan, its files disagree, or `repo` is not in a git working tree.
+    """
+    plan = read_plan_folder(folder)
+    orders, refusal = _loaded(folder)
+    around = Surroundings(folder, refusal=refusal, report=report, follows=_lineage(plan))
+    if repo is not None:
+        around = _on_repo(around, open_repo(repo), orders, branch)
+    if orders:
+        sized = size_plan(orders, repo, settings, around.branch or None)
+        around = replace(around, sized=sized)
+    return preview_of(plan, _withdrawn(plan), around)
+
+
+def _loaded(folder: Path) -> tuple[tuple[LoadedOrder, ...], str]:
+    """Return the orders as the factory takes them; none, and why, where it refuses them."""
+    try:
+        return read_workdir(folder), ""
+    except InvalidInput as refused:
+        return (), refused.message
+
+
+def _on_repo(
+    around: Surroundings, git: Git, orders: Sequence[LoadedOrder], branch: str | None
+) -> Surroundings:
+    """Return what is known of the plan on a repo: the branch, its files, and what has landed."""
+    name = branch or (choose_branch(git, orders) if orders else "")
+    tip = refs.tip_of_branch(git, name) if name else ""
+    around = replace(around, repo=git.folder, branch=name, branch_exists=bool(tip))
+    if not tip:
+        return replace(around, present=frozenset(index.tracked_files(git)))
+    standings = read_standings(git, tip, orders)
+    commits = {each.commit for each in standings.values() if each.commit}
+    return replace(
+        around,
+        present=frozenset(trees.files_of(git, tip)),
+        standings=standings,
+        made=patches.made_by(git, commits) if commits else {},
+    )
+
+
+def _lineage(plan: Plan) -> tuple[str, ...]:
+    facts = StoredManifest(plan.document).facts
+    return facts.lineage if facts else ()
+
+
+def _withdrawn(plan: Plan) -> tuple[WithdrawnOrder, ...]:
+    """Return the withdrawn orders that the manifest names, as far as they can be read."""
+    entries = plan.document.get("withdrawn") if isinstance(plan.document, dict) else None
+    found: list[WithdrawnOrder] = []
+    for each in entries[:MAX_LISTED] if isinstance(entries, list) else ():
+        with contextlib.suppress(DocumentInvalid):
+            found.append(parse_document(WithdrawnOrder, each))
+    return tuple(found)

@@ -1,0 +1,65 @@
+"""Finds out where the orders of a plan stand on a branch: landed, to be done, or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from factory.orders.identity import OrderIdentity, landed_orders
+from factory.orders.read import LoadedOrder
+from shared.git import commits
+from shared.git.client import Git
+from shared.work_order.hashing import order_key
+
+_SEARCHED: Final = 10_000  # commits of the branch, newest first
+
+
+class Stand(StrEnum):
+    """Name where an order stands."""
+
+    TO_DO = "to_do"
+    LANDED = "landed"
+    ACCEPTED = "accepted"
+    LEFT_OUT = "left_out"
+
+    @property
+    def words(self) -> str:
+        """Return the name as people read it."""
+        return self.value.replace("_", " ")
+
+    @property
+    def on_branch(self) -> bool:
+        """Say whether the branch has what the order was for."""
+        return self in (Stand.LANDED, Stand.ACCEPTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Hold where an order stands, the commit that stands for it, and a person's reason."""
+
+    stand: Stand = Stand.TO_DO
+    commit: str = ""
+    reason: str = ""
+
+
+NOT_BEGUN: Final = Standing()
+
+
+def read_standings(git: Git, tip: str, orders: Sequence[LoadedOrder]) -> Mapping[str, Standing]:
+    """Return, by order id, where orders stand on the branch that ends with the commit `tip`.
+
+    Orders that nothing is known of are left out: they are to be done.
+    """
+    landed = landed_orders(commits.messages(git, tip, limit=_SEARCHED))
+    found = ((each.order.id, _commit_of(each, landed)) for each in orders)
+    return {name: Standing(Stand.LANDED, commit) for name, commit in found if commit}
+
+
+def _commit_of(loaded: LoadedOrder, landed: Mapping[OrderIdentity, str]) -> str:
+    """Return the commit that landed an order, for its plan or one that the plan follows."""
+    name, key = loaded.order.id, order_key(loaded.order)
+    plans = (loaded.plan.manifest_sha256, *loaded.plan.lineage) if loaded.plan else ("",)
+    found = (landed.get(OrderIdentity(name, key, plan)) for plan in plans)
+    return next(filter(None, found), "")
