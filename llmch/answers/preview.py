@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llmch.console import figures
 from llmch.console.document import Block, Entry, Paragraph, Remark, Section, Sign, Tone
-from llmch.console.figures import cost, count, short
+from llmch.console.figures import count, short
 from llmch.preview.files import Effect
 from llmch.preview.standing import Stand
 
@@ -55,8 +57,32 @@ class PreviewDocument:
             yield Paragraph((_refused(preview),))
 
 
-def short_form(preview: PlanPreview) -> Iterator[Block]:
-    """Return a plan that was just made: whole where it is small, else a line for each order."""
+@dataclass(frozen=True, slots=True)
+class KeptPlanDocument:
+    """Represent the answer of `build` where a person did not want the plan to be executed."""
+
+    folder: Path
+
+    def to_json(self) -> object:
+        """Return where the plan is, as plain values."""
+        return {"executed": False, "plan": str(self.folder)}
+
+    def blocks(self) -> Iterator[Block]:
+        """Return what is kept, and how to go on."""
+        yield Paragraph(
+            (
+                f"nothing was executed; the plan is kept in {self.folder}",
+                f"`llmch show {self.folder}` shows all of it, and the same command again goes on "
+                "with it: --yes executes it without a question",
+            )
+        )
+
+
+def short_form(preview: PlanPreview, *, cost: bool = True) -> Iterator[Block]:
+    """Return a plan that was just made: whole where it is small, else a line for each order.
+
+    Without `cost`, the line that counts leaves out what the plan costs.
+    """
     whole = len(preview.orders) <= _MAX_WHOLE
     for each in preview.orders[:_MAX_HEADS]:
         yield _order(each) if whole else _head(each)
@@ -66,13 +92,13 @@ def short_form(preview: PlanPreview) -> Iterator[Block]:
         )
     if whole:
         yield from _rest(preview)
-    yield Paragraph((counts(preview),))
+    yield Remark((counts(preview, cost=cost),))
     if not whole:
         command = f"llmch show {preview.around.folder}"
         yield Remark((f"`{command}` shows the files, commands and requirements of each order",))
 
 
-def counts(preview: PlanPreview) -> str:
+def counts(preview: PlanPreview, *, cost: bool = True) -> str:
     """Return the one line that counts: orders, files, and what the rest probably costs."""
     states = [f"{preview.count(each):,} {each.words}" for each in Stand if preview.count(each)]
     orders = count(len(preview.orders), "order")
@@ -82,7 +108,7 @@ def counts(preview: PlanPreview) -> str:
         f"{count(files[Effect.NEW], 'file')} new, {files[Effect.CHANGED]:,} changed, "
         f"{files[Effect.REMOVED]:,} removed",
     ]
-    if preview.forecast is not None:
+    if cost and preview.forecast is not None:
         parts.append(_cost(preview.forecast))
     return f"Plan: {'; '.join(parts)}"
 
@@ -174,7 +200,7 @@ def _amount(usage: Usage) -> str:
 
     if usage.cost_usd is None:
         return f"{total_tokens(usage):,} tokens"
-    return cost(float(usage.cost_usd))
+    return figures.cost(float(usage.cost_usd))
 
 
 def _refused(preview: PlanPreview) -> str:

@@ -26,6 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
     add_planner_flags(parser)
     add_acceptance_arguments(parser)
+    parser.add_argument(
+        "--yes", action="store_true", help="execute a new plan without asking at the terminal"
+    )
     add_batch_arguments(parser)
     add_run_arguments(parser)
     add_record_arguments(parser)
@@ -36,6 +39,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Make the plan, unless the same plan is on file already, then run all its orders."""
     from factory.batch.coordinator import run_all
     from factory.repo.preflight import find_repo
+    from llmch.answers.preview import KeptPlanDocument
+    from llmch.entry.plan_consent import agreed_to_execute
     from llmch.entry.wiring import (
         inputs_first,
         model_source,
@@ -44,6 +49,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         settings_for,
         tool_runner,
     )
+    from llmch.preview.reading import read_preview
     from planner.known_plans import known_plan, plan_once
     from planner.spec.read import read_spec
     from shared.llm.cost.budget import SharedBudget
@@ -74,7 +80,13 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
             raise plan.result.error
         return Outcome(PlanDocument(plan.result), ExitCode.INVALID)
     folder, source = plan.folder, replace(factory_source, purse=purse)
+    may_ask = source.mode is Mode.LIVE and not (args.yes or args.json or args.markdown)
     try:
+        preview = read_preview(folder, args.repo, args.branch, settings)
+        if not agreed_to_execute(
+            preview, place.common_dir, console, is_new=plan.result is not None, may_ask=may_ask
+        ):
+            return Outcome(KeptPlanDocument(folder), ExitCode.FAILED)
         return run_all_with_consent(
             lambda each: run_all(folder, each, source, console), options, console
         )

@@ -23,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Compile the spec. The exit code is 0 for a valid plan, and 2 where E-codes are left."""
-    from factory.run.plan_forecast import forecast_plan
     from llmch.entry.wiring import (
         inputs_first,
         planning_source,
@@ -31,6 +30,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         settings_for,
         tool_runner,
     )
+    from llmch.preview.reading import read_preview
     from planner.run import run_plan
     from planner.spec.read import read_spec
 
@@ -49,6 +49,5 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     if not result.ok:
         return Outcome(PlanDocument(result), ExitCode.INVALID)
     assert result.output_dir is not None, "a valid plan is written"
-    return Outcome(
-        PlanDocument(result, forecast_plan(result.output_dir, repo, settings, args.branch))
-    )
+    preview = read_preview(result.output_dir, repo, args.branch, settings)
+    return Outcome(PlanDocument(result, preview))

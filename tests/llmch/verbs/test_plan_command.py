@@ -57,7 +57,7 @@ def test_a_plan_from_a_real_server(
     assert "[E101]" in json.dumps(server.bodies[1]["input"])
     assert "E101" in said.out
     assert "missing.py" in said.out
-    assert "WO-02  Check the sources" in said.out
+    assert "WO-02    to do     Check the sources" in said.out
     expected, worst = said.out.splitlines()[-2:]
     assert "expected cost of running the plan: 3 calls, " in expected
     assert "assumed: 1.5 calls an order" in expected
