@@ -160,6 +160,7 @@ _BELOW = frozenset(
         *(Mark.NEW, Mark.CHANGED, Mark.GONE, Mark.DOUBT),
     }
 )
+_INDENTED = frozenset({Mark.QUOTE, Mark.NEW, Mark.GONE})
 _AS_THEY_ARE = frozenset(
     {Mark.TEXT, Mark.PATCHED_FILE, Mark.PATCHED_PLACE, Mark.ADDED, Mark.REMOVED}
 )
@@ -205,6 +206,6 @@ def _prefix(line: Line, glyph: str) -> tuple[Span, ...]:
 
 def _on_one_line(line: Line) -> str:
     # The indentation of an excerpt, which may be Python, and of free text has a meaning.
-    if line.mark is Mark.QUOTE or line.mark in _AS_THEY_ARE:
+    if line.mark in _INDENTED or line.mark in _AS_THEY_ARE:
         return line.text.replace("\n", " ").rstrip()
     return one_line(line.text)

@@ -10,8 +10,9 @@ from pathlib import Path
 from factory.orders.read import LoadedOrder, read_workdir
 from factory.run.branch_choice import choose_branch
 from factory.run.plan_forecast import size_plan
+from llmch.preview.difference import PlanDifference, compare_plans
 from llmch.preview.plan_preview import PlanPreview, Surroundings, preview_of
-from llmch.preview.standing import read_standings
+from llmch.preview.standing import Standing, read_standings
 from planner.judging.validation import Report
 from planner.plan.folder import read_plan_folder
 from planner.plan.plan import Plan
@@ -19,7 +20,7 @@ from planner.repo.tracked import open_repo
 from shared.errors import InvalidInput
 from shared.git import index, patches, refs, trees
 from shared.git.client import Git
-from shared.plan_folder.read import StoredManifest
+from shared.plan_folder.read import PlanFacts, StoredManifest
 from shared.settings.settings import Settings
 from shared.work_order.schemas import (
     MAX_LISTED,
@@ -43,13 +44,35 @@ def read_preview(
     """
     plan = read_plan_folder(folder)
     orders, refusal = _loaded(folder)
-    around = Surroundings(folder, refusal=refusal, report=report, follows=_lineage(plan))
+    around = Surroundings(folder, refusal=refusal, report=report, follows=_facts(plan).lineage)
     if repo is not None:
         around = _on_repo(around, open_repo(repo), orders, branch)
     if orders:
         sized = size_plan(orders, repo, settings, around.branch or None)
         around = replace(around, sized=sized)
     return preview_of(plan, _withdrawn(plan), around)
+
+
+def read_difference(before: Path, after: Path, repo: Path | None) -> PlanDifference:
+    """Return how the plan in the folder `after` differs from the one in `before`.
+
+    Where orders stand is said for the branch of `repo` that `run-all` would choose. Raises as
+    `read_preview` does.
+    """
+    old, new = read_plan_folder(before), read_plan_folder(after)
+    standings: dict[str, Standing] = {}
+    if repo is not None:
+        git = open_repo(repo)
+        for folder in (before, after):
+            around = _on_repo(Surroundings(folder), git, _loaded(folder)[0], None)
+            standings |= around.standings
+    return compare_plans(
+        old,
+        new,
+        follows=_facts(old).manifest_sha256 in _facts(new).lineage,
+        withdrawn=_withdrawn(new),
+        standings=standings,
+    )
 
 
 def _loaded(folder: Path) -> tuple[tuple[LoadedOrder, ...], str]:
@@ -79,9 +102,9 @@ def _on_repo(
     )
 
 
-def _lineage(plan: Plan) -> tuple[str, ...]:
-    facts = StoredManifest(plan.document).facts
-    return facts.lineage if facts else ()
+def _facts(plan: Plan) -> PlanFacts:
+    """Return the identity of a plan; an empty one where no hash confirms it."""
+    return StoredManifest(plan.document).facts or PlanFacts("", "")
 
 
 def _withdrawn(plan: Plan) -> tuple[WithdrawnOrder, ...]:

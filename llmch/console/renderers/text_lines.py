@@ -100,7 +100,10 @@ def _section(section: Section) -> Iterator[Line]:
     else:
         yield Line(Mark.TEXT, one_line(section.title), aside=section.aside)
     for entry in section.entries:
-        yield Line(_SIGN_MARKS[entry.sign], entry.text, aside=entry.aside)
+        mark = _SIGN_MARKS[entry.sign]
+        if entry.literal and mark is Mark.ITEM:
+            mark = Mark.QUOTE
+        yield Line(mark, entry.text, aside=entry.aside)
 
 
 def _finding(finding: RuleFinding) -> Iterator[Line]:
