@@ -77,7 +77,7 @@ class PlanDifference:
         return kept and self.requirements.is_empty and not self.fields
 
     def of(self, change: OrderChange) -> tuple[OrderDifference, ...]:
-        """Return the orders that this became of."""
+        """Return the orders with this change."""
         return tuple(each for each in self.orders if each.change is change)
 
 
