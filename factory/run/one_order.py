@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from factory.orders.branch_name import branch_of_earlier_versions, default_branch
 from factory.orders.commit_message import CommitTerms
 from factory.orders.documents import RunSummary
 from factory.orders.options import RunOptions
 from factory.orders.order_state import OrderState
-from factory.orders.read import decide_exempt, read_order
+from factory.orders.read import LoadedOrder, decide_exempt, read_order
 from factory.orders.task import OrderTask
 from factory.record.journal import open_journal
 from factory.record.journal_entries import RunBegun
@@ -28,7 +29,6 @@ from factory.repo.preflight import (
     inspect_repo,
 )
 from factory.run.authorship import commit_terms
-from factory.run.branch_choice import choose_branch
 from factory.run.commission import Commission, describe_run, run_begun
 from factory.run.going_on import Standing, after_interruption
 from factory.run.opening import open_session
@@ -40,6 +40,7 @@ from shared.errors import InterruptedRun, InvalidInput, LlmchError
 from shared.events.event import Emit
 from shared.events.messages import Warned
 from shared.files.atomic_io import make_folder, write_json
+from shared.git import refs
 from shared.llm.record.earlier_run import EarlierRun
 from shared.llm.stack import Mode, ModelSource, open_model
 from shared.run_record import (
@@ -145,7 +146,7 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
         prepare_export(held.repo, options.out, "--out")
         exemptions = [decide_exempt(each, allow=options.allow_verify_exempt) for each in orders]
         run_id = new_run_id()
-        branch = options.branch or choose_branch(held.repo.git, orders)
+        branch = options.branch or choose_branch(held.repo, orders)
         target = choose_target(
             held.repo, branch, options.policy, options.settings.protected_branches, options.start
         )
@@ -209,6 +210,16 @@ def _terms(commission: Commission, held: HeldRepo, target: TargetBranch) -> Comm
     if before and (before.branch, before.orders) != (target.branch, commission.listed):
         before = None  # this run does other work
     return commit_terms(held.repo.git, commission.options.settings.commit, before)
+
+
+def choose_branch(repo: Repo, orders: Sequence[LoadedOrder]) -> str:
+    """Return the branch for orders that no branch is named for.
+
+    A plan that was begun on the branch of an earlier version goes on there.
+    """
+    branch, before = default_branch(orders), branch_of_earlier_versions(orders)
+    begun = before and refs.commit_of(repo.git, f"refs/heads/{before}")
+    return before if begun and not refs.commit_of(repo.git, f"refs/heads/{branch}") else branch
 
 
 def prepare_export(repo: Repo, folder: Path | None, flag: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,8 +22,6 @@ from shared.work_order.schemas import WithdrawnOrder
 # A comparison takes time with the square of the lines. Texts that differ in more are only counted.
 _MAX_LINES: Final = 400
 _CONTEXT: Final = 1
-# As `planner.spec.requirements` derives them.
-_DERIVED = re.compile(r"R-[0-9a-f]{6,64}")
 _NOT_THE_WORK: Final = ("id", "provenance", "verify_exempt")
 _OF_THE_PLAN: Final = ("system_overview", "verify_contract", "require_coverage")
 
@@ -95,11 +92,11 @@ def compare_plans(
     `withdrawn` are the orders that `after` names as withdrawn. `standings` says where orders stand.
     """
     reasons = {each.id: each.reason for each in withdrawn}
-    requirements = (*before.requirements, *after.requirements)
-    given = follows or not any(_DERIVED.fullmatch(each.id) for each in requirements)
     old, new = _by_id(before), _by_id(after)
     return PlanDifference(
-        requirements=compare_requirements(before.requirements, after.requirements, ids_given=given),
+        requirements=compare_requirements(
+            before.requirements, after.requirements, ids_given=follows
+        ),
         fields=tuple(_fields(_of_plan(before), _of_plan(after))),
         orders=tuple(
             _order(name, old.get(name), new.get(name), reasons, standings or {})

@@ -8,11 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from factory.orders.read import LoadedOrder, read_workdir
-from factory.run.branch_choice import choose_branch
 from factory.run.plan_forecast import size_plan
 from llmch.preview.difference import PlanDifference, compare_plans
 from llmch.preview.plan_preview import PlanPreview, Surroundings, preview_of
-from llmch.preview.standing import Standing, read_standings
+from llmch.preview.standing import Standing, plan_branch, read_standings
 from planner.judging.validation import Report
 from planner.plan.folder import read_plan_folder
 from planner.plan.plan import Plan
@@ -87,16 +86,16 @@ def _on_repo(
     around: Surroundings, git: Git, orders: Sequence[LoadedOrder], branch: str | None
 ) -> Surroundings:
     """Return what is known of the plan on a repo: the branch, its files, and what has landed."""
-    name = branch or (choose_branch(git, orders) if orders else "")
+    name = branch or (plan_branch(git, orders) if orders else "")
     tip = refs.tip_of_branch(git, name) if name else ""
-    around = replace(around, repo=git.folder, branch=name, branch_exists=bool(tip))
-    if not tip:
-        return replace(around, present=frozenset(index.tracked_files(git)))
-    standings = read_standings(git, tip, orders)
+    standings = read_standings(git, name, orders)
     commits = {each.commit for each in standings.values() if each.commit}
     return replace(
         around,
-        present=frozenset(trees.files_of(git, tip)),
+        repo=git.folder,
+        branch=name,
+        branch_exists=bool(tip),
+        present=frozenset(trees.files_of(git, tip) if tip else index.tracked_files(git)),
         standings=standings,
         made=patches.made_by(git, commits) if commits else {},
     )

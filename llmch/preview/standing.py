@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from factory.orders.branch_name import branch_of_earlier_versions, default_branch
 from factory.orders.identity import OrderIdentity, landed_orders
 from factory.orders.read import LoadedOrder
-from shared.git import commits
+from shared.git import commits, refs
 from shared.git.client import Git
 from shared.work_order.hashing import order_key
 
@@ -47,11 +48,24 @@ class Standing:
 NOT_BEGUN: Final = Standing()
 
 
-def read_standings(git: Git, tip: str, orders: Sequence[LoadedOrder]) -> Mapping[str, Standing]:
-    """Return, by order id, where orders stand on the branch that ends with the commit `tip`.
+def plan_branch(git: Git, orders: Sequence[LoadedOrder]) -> str:
+    """Return the branch that `run-all` would choose for `orders`, of which there is at least one.
+
+    A plan that was begun on the branch of an earlier version goes on there.
+    """
+    branch, before = default_branch(orders), branch_of_earlier_versions(orders)
+    begun = before and refs.tip_of_branch(git, before)
+    return before if begun and not refs.tip_of_branch(git, branch) else branch
+
+
+def read_standings(git: Git, branch: str, orders: Sequence[LoadedOrder]) -> Mapping[str, Standing]:
+    """Return, by order id, where orders stand on a branch.
 
     Orders that nothing is known of are left out: they are to be done.
     """
+    tip = refs.tip_of_branch(git, branch)
+    if not tip:
+        return {}
     landed = landed_orders(commits.messages(git, tip, limit=_SEARCHED))
     found = ((each.order.id, _commit_of(each, landed)) for each in orders)
     return {name: Standing(Stand.LANDED, commit) for name, commit in found if commit}
