@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llmch.console.document import Block, Entry, Paragraph, Remark, Section, Sign, Tone
+from llmch.console.document import Block, Item, Paragraph, Remark, Section, Sign, Tone
 from llmch.console.figures import count, short
 from llmch.preview.difference import OrderChange
 
@@ -75,15 +75,15 @@ class PlanDifferenceDocument:
         yield Paragraph((_counts(found),))
 
 
-def _requirements(found: PlanDifference) -> Iterator[Entry]:
+def _requirements(found: PlanDifference) -> Iterator[Item]:
     spec = found.requirements
     for changed in spec.changed:
-        yield Entry(f"{changed.after.id}: the text has changed", Sign.CHANGED)
-        yield Entry(changed.before.text, Sign.REMOVED, literal=True)
-        yield Entry(changed.after.text, Sign.NEW, literal=True)
-    yield from (Entry(f"{each.id}: {each.text}", Sign.NEW) for each in spec.added)
-    yield from (Entry(f"{each.id}: {each.text}", Sign.REMOVED) for each in spec.removed)
-    yield from (Entry(each, Sign.WARNING) for each in spec.doubts)
+        yield Item(f"{changed.after.id}: the text has changed", Sign.CHANGED)
+        yield Item(changed.before.text, Sign.REMOVED, literal=True)
+        yield Item(changed.after.text, Sign.NEW, literal=True)
+    yield from (Item(f"{each.id}: {each.text}", Sign.NEW) for each in spec.added)
+    yield from (Item(f"{each.id}: {each.text}", Sign.REMOVED) for each in spec.removed)
+    yield from (Item(each, Sign.WARNING) for each in spec.doubts)
 
 
 def _order(order: OrderDifference) -> Section:
@@ -102,20 +102,20 @@ def _stands(order: OrderDifference) -> str:
     return f"{standing.stand.words} as {short(standing.commit)}" if standing.commit else ""
 
 
-def _fields(fields: Sequence[FieldDifference]) -> Iterator[Entry]:
+def _fields(fields: Sequence[FieldDifference]) -> Iterator[Item]:
     for each in fields:
-        yield Entry(f"{each.field}:", Sign.CHANGED)
+        yield Item(f"{each.field}:", Sign.CHANGED)
         for line in each.lines:
-            yield Entry(line[1:], _SIGNS.get(line[:1], Sign.NONE), literal=True)
+            yield Item(line[1:], _SIGNS.get(line[:1], Sign.NONE), literal=True)
 
 
-def _kept(orders: Sequence[OrderDifference]) -> Iterator[Entry]:
+def _kept(orders: Sequence[OrderDifference]) -> Iterator[Item]:
     landed = [each.id for each in orders if each.standing.commit]
     others = [each.id for each in orders if not each.standing.commit]
     if landed:
-        yield Entry(", ".join(landed), aside="on the branch")
+        yield Item(", ".join(landed), aside="on the branch")
     if others:
-        yield Entry(", ".join(others))
+        yield Item(", ".join(others))
 
 
 def _counts(found: PlanDifference) -> str:

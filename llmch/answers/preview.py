@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llmch.console import figures
-from llmch.console.document import Block, Entry, Paragraph, Remark, Section, Sign, Tone
+from llmch.console.document import Block, Item, Paragraph, Remark, Section, Sign, Tone
 from llmch.console.figures import count, short
 from llmch.preview.files import Effect
-from llmch.preview.standing import Stand
+from llmch.preview.standing import OrderStand
 
 if TYPE_CHECKING:
     from factory.run.forecast import Forecast
@@ -24,10 +24,10 @@ _MAX_WHOLE = 8
 _MAX_HEADS = 50
 _SIGNS = {Effect.NEW: Sign.NEW, Effect.CHANGED: Sign.CHANGED, Effect.REMOVED: Sign.REMOVED}
 _TONES = {
-    Stand.TO_DO: Tone.STRONG,
-    Stand.LANDED: Tone.DONE,
-    Stand.ACCEPTED: Tone.DONE,
-    Stand.LEFT_OUT: Tone.FAINT,
+    OrderStand.TO_DO: Tone.STRONG,
+    OrderStand.LANDED: Tone.DONE,
+    OrderStand.ACCEPTED: Tone.DONE,
+    OrderStand.LEFT_OUT: Tone.FAINT,
 }
 
 
@@ -53,7 +53,7 @@ class PreviewDocument:
             yield Section(gone.reason, name=gone.id, word="withdrawn", tone=Tone.FAINT)
         yield from _rest(preview)
         yield Paragraph((counts(preview),))
-        if preview.around.refusal:
+        if preview.ground.refusal:
             yield Paragraph((_refused(preview),))
 
 
@@ -94,13 +94,13 @@ def short_form(preview: PlanPreview, *, cost: bool = True) -> Iterator[Block]:
         yield from _rest(preview)
     yield Remark((counts(preview, cost=cost),))
     if not whole:
-        command = f"llmch show {preview.around.folder}"
+        command = f"llmch show {preview.ground.folder}"
         yield Remark((f"`{command}` shows the files, commands and requirements of each order",))
 
 
 def counts(preview: PlanPreview, *, cost: bool = True) -> str:
     """Return the one line that counts: orders, files, and what the rest probably costs."""
-    states = [f"{preview.count(each):,} {each.words}" for each in Stand if preview.count(each)]
+    states = [f"{preview.count(each):,} {each.words}" for each in OrderStand if preview.count(each)]
     orders = count(len(preview.orders), "order")
     files = preview.files
     parts = [
@@ -114,21 +114,21 @@ def counts(preview: PlanPreview, *, cost: bool = True) -> str:
 
 
 def _place(preview: PlanPreview) -> Iterator[str]:
-    around = preview.around
-    if around.repo is None:
-        yield f"{around.folder}, for an empty repo"
-    elif around.branch_exists:
-        yield f"{around.folder}, on the branch {around.branch} of {around.repo}"
+    ground = preview.ground
+    if ground.repo is None:
+        yield f"{ground.folder}, for an empty repo"
+    elif ground.branch_exists:
+        yield f"{ground.folder}, on the branch {ground.branch} of {ground.repo}"
     else:
-        branch = f"its branch {around.branch}" if around.branch else "its branch"
+        branch = f"its branch {ground.branch}" if ground.branch else "its branch"
         yield (
-            f"{around.folder}, for {around.repo}: {branch} does not exist yet, so the files of "
+            f"{ground.folder}, for {ground.repo}: {branch} does not exist yet, so the files of "
             "the checkout count"
         )
-    if around.follows:
-        before = len(around.follows) - 1
+    if ground.follows:
+        before = len(ground.follows) - 1
         more = f" and {count(before, 'plan')} before it" if before else ""
-        yield f"it follows the plan {short(around.follows[-1])}{more}"
+        yield f"it follows the plan {short(ground.follows[-1])}{more}"
     yield ""
 
 
@@ -146,23 +146,23 @@ def _head(order: OrderPreview) -> Section:
 
 def _order(order: OrderPreview) -> Section:
     head = _head(order)
-    return Section(head.title, tuple(_entries(order)), head.name, head.word, head.aside, head.tone)
+    return Section(head.title, tuple(_items(order)), head.name, head.word, head.aside, head.tone)
 
 
-def _entries(order: OrderPreview) -> Iterator[Entry]:
-    yield from (Entry(each, Sign.WARNING) for each in order.problems)
+def _items(order: OrderPreview) -> Iterator[Item]:
+    yield from (Item(each, Sign.WARNING) for each in order.problems)
     for file in order.files:
         aside = "a test of the plan" if file.is_test else ""
-        yield Entry(file.path, _SIGNS[file.effect], True, aside)
-    if order.standing.stand is Stand.TO_DO:
+        yield Item(file.path, _SIGNS[file.effect], True, aside)
+    if order.standing.stand is OrderStand.TO_DO:
         if order.needs:
-            yield Entry(f"needs {', '.join(order.needs)}")
-        yield from (Entry(each, Sign.COMMAND, True) for each in order.commands)
+            yield Item(f"needs {', '.join(order.needs)}")
+        yield from (Item(each, Sign.COMMAND, True) for each in order.commands)
     if order.covers:
-        yield Entry(_covers(order))
+        yield Item(_covers(order))
     yield from map(_finding, order.findings)
     if order.forecast is not None:
-        yield Entry(_cost(order.forecast))
+        yield Item(_cost(order.forecast))
 
 
 def _covers(order: OrderPreview) -> str:
@@ -174,20 +174,20 @@ def _covers(order: OrderPreview) -> str:
     return f"covers {'; '.join(parts)}"
 
 
-def _finding(finding: ShownFinding) -> Entry:
+def _finding(finding: ShownFinding) -> Item:
     field = f"{finding.field}: " if finding.field else ""
-    return Entry(f"{finding.code} {field}{finding.message}", Sign.WARNING)
+    return Item(f"{finding.code} {field}{finding.message}", Sign.WARNING)
 
 
 def _rest(preview: PlanPreview) -> Iterator[Block]:
     """Return what is to be said of the plan as a whole."""
-    whole = [Entry(each, Sign.WARNING) for each in preview.problems]
+    whole = [Item(each, Sign.WARNING) for each in preview.problems]
     whole += map(_finding, preview.findings)
     if whole:
         yield Section("The plan as a whole", tuple(whole))
     if preview.uncovered:
-        entries = (Entry(f"{each.id} {each.text}", Sign.WARNING) for each in preview.uncovered)
-        yield Section("Requirements that no order covers", tuple(entries))
+        items = (Item(f"{each.id} {each.text}", Sign.WARNING) for each in preview.uncovered)
+        yield Section("Requirements that no order covers", tuple(items))
     yield Remark(("",))
 
 
@@ -204,7 +204,7 @@ def _amount(usage: Usage) -> str:
 
 
 def _refused(preview: PlanPreview) -> str:
-    folder = preview.around.folder
+    folder = preview.ground.folder
     return (
-        f"it cannot be executed as it is: {preview.around.refusal}\n`llmch check {folder}` says why"
+        f"it cannot be executed as it is: {preview.ground.refusal}\n`llmch check {folder}` says why"
     )

@@ -7,19 +7,19 @@ from typing import Any
 from factory.run.forecast_words import forecast_document
 from llmch.preview.files import Effect
 from llmch.preview.plan_preview import OrderPreview, PlanPreview
-from llmch.preview.standing import Stand
+from llmch.preview.standing import OrderStand
 
 
 def preview_document(preview: PlanPreview) -> dict[str, Any]:
     """Return the document. `findings` are null, also in the orders, where no rule was asked."""
-    around = preview.around
-    judged = around.report is not None
+    ground = preview.ground
+    judged = ground.report is not None
     return {
-        "plan": str(around.folder),
-        "repo": str(around.repo) if around.repo else None,
-        "branch": around.branch or None,
-        "branch_exists": around.branch_exists,
-        "follows": list(around.follows),
+        "plan": str(ground.folder),
+        "repo": str(ground.repo) if ground.repo else None,
+        "branch": ground.branch or None,
+        "branch_exists": ground.branch_exists,
+        "follows": list(ground.follows),
         "orders": [_order(each, judged=judged) for each in preview.orders],
         "withdrawn": [{"id": each.id, "reason": each.reason} for each in preview.withdrawn],
         "requirements": [
@@ -34,14 +34,14 @@ def preview_document(preview: PlanPreview) -> dict[str, Any]:
         ],
         "counts": {
             "orders": len(preview.orders),
-            **{each.value: preview.count(each) for each in Stand},
+            **{each.value: preview.count(each) for each in OrderStand},
             **{f"files_{each.value}": preview.files[each] for each in Effect},
             "uncovered": len(preview.uncovered),
         },
         "forecast": forecast_document(preview.forecast) if preview.forecast else None,
         "findings": [each.to_json() for each in preview.findings] if judged else None,
         "problems": list(preview.problems),
-        "refusal": around.refusal or None,
+        "refusal": ground.refusal or None,
     }
 
 

@@ -55,7 +55,7 @@ class Tone(Enum):
 
 
 class Sign(Enum):
-    """Say what an entry of a section means; the value is what stands before its text."""
+    """Say what an item of a section means; the value is what stands before its text."""
 
     NONE = ""
     NEW = "+"
@@ -66,7 +66,7 @@ class Sign(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Item:
     """Hold one line of a section; `literal` marks a path, a command or a line of a text."""
 
     text: str
@@ -84,7 +84,7 @@ class Section:
     """
 
     title: str
-    entries: tuple[Entry, ...] = ()
+    items: tuple[Item, ...] = ()
     name: str = ""
     word: str = ""
     aside: str = ""

@@ -26,9 +26,9 @@ def agreed_to_execute(
     `common_dir` is the git folder of the repo.
     """
     from llmch.answers.preview import short_form
-    from llmch.preview.standing import Stand
+    from llmch.preview.standing import OrderStand
 
-    left = preview.count(Stand.TO_DO)
+    left = preview.count(OrderStand.TO_DO)
     asks = may_ask and left > 0 and someone_is_there() and not _has_begun(preview, common_dir)
     if is_new or asks:
         console.say(*short_form(preview))
@@ -49,7 +49,7 @@ def _has_begun(preview: PlanPreview, common_dir: Path) -> bool:
         orders = {each.id: each.title for each in preview.orders}
         return (
             status is not None
-            and status.branch == preview.around.branch
+            and status.branch == preview.ground.branch
             and {name: each.title for name, each in status.orders.items()} == orders
         )
     return False

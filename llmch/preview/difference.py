@@ -14,7 +14,7 @@ from enum import StrEnum
 from itertools import islice, takewhile
 from typing import Final
 
-from llmch.preview.standing import NOT_BEGUN, Standing
+from llmch.preview.standing import NOT_BEGUN, OrderStanding
 from planner.plan.plan import Draft, Plan
 from planner.spec.difference import SpecDifference, compare_requirements
 from shared.work_order.schemas import WithdrawnOrder
@@ -54,7 +54,7 @@ class OrderDifference:
     title: str
     change: OrderChange
     fields: tuple[FieldDifference, ...] = ()
-    standing: Standing = NOT_BEGUN
+    standing: OrderStanding = NOT_BEGUN
     reason: str = ""
 
 
@@ -84,7 +84,7 @@ def compare_plans(
     *,
     follows: bool = False,
     withdrawn: Sequence[WithdrawnOrder] = (),
-    standings: Mapping[str, Standing] | None = None,
+    standings: Mapping[str, OrderStanding] | None = None,
 ) -> PlanDifference:
     """Return how `after` differs from `before`.
 
@@ -111,7 +111,7 @@ def _order(
     before: Draft | None,
     after: Draft | None,
     reasons: Mapping[str, str],
-    standings: Mapping[str, Standing],
+    standings: Mapping[str, OrderStanding],
 ) -> OrderDifference:
     old, new = _document(before), _document(after)
     title = (new if after else old).get("title")

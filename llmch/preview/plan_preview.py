@@ -1,4 +1,4 @@
-"""Shows a plan as what it will do: one value, from the plan and from what is around it. Pure.
+"""Shows a plan as what it will do, from the plan and from what is known around it. Pure.
 
 It tells what `llmch show` prints, and decides nothing.
 """
@@ -19,7 +19,7 @@ from llmch.preview.files import (
     landed_effects,
     planned_effects,
 )
-from llmch.preview.standing import NOT_BEGUN, Stand, Standing
+from llmch.preview.standing import NOT_BEGUN, OrderStand, OrderStanding
 from planner.judging.requirement_coverage import coverage_of_plan
 from planner.judging.validation import Report, ShownFinding
 from planner.plan.plan import Draft, Plan
@@ -28,7 +28,7 @@ from shared.work_order.schemas import WithdrawnOrder, WorkOrder
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PlanGround:
     """Hold what is known around a plan; without a repo, as if it were empty.
 
     `present` are the files that the orders begin with. `made` has, for each commit that landed an
@@ -41,7 +41,7 @@ class Surroundings:
     branch: str = ""
     branch_exists: bool = False
     present: frozenset[str] = frozenset()
-    standings: Mapping[str, Standing] = field(default_factory=dict)
+    standings: Mapping[str, OrderStanding] = field(default_factory=dict)
     made: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     sized: SizedOrders | None = None
     follows: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class OrderPreview:
 
     id: str
     title: str
-    standing: Standing
+    standing: OrderStanding
     files: tuple[FileEffect, ...]
     needs: tuple[str, ...]
     commands: tuple[str, ...]
@@ -76,7 +76,7 @@ class PlanPreview:
     `findings` are those on the plan as a whole.
     """
 
-    around: Surroundings
+    ground: PlanGround
     orders: tuple[OrderPreview, ...]
     withdrawn: tuple[WithdrawnOrder, ...]
     requirements: tuple[CoveredRequirement, ...]
@@ -85,7 +85,7 @@ class PlanPreview:
     findings: tuple[ShownFinding, ...]
     problems: tuple[str, ...]
 
-    def count(self, stand: Stand) -> int:
+    def count(self, stand: OrderStand) -> int:
         """Return how many orders stand there."""
         return sum(each.standing.stand is stand for each in self.orders)
 
@@ -97,27 +97,29 @@ class PlanPreview:
     @property
     def executable(self) -> bool:
         """Say whether the factory would take the plan, as far as it was looked at."""
-        report = self.around.report
-        return not self.around.refusal and (report is None or report.ok)
+        report = self.ground.report
+        return not self.ground.refusal and (report is None or report.ok)
 
 
 def preview_of(
-    plan: Plan, withdrawn: tuple[WithdrawnOrder, ...], around: Surroundings
+    plan: Plan, withdrawn: tuple[WithdrawnOrder, ...], ground: PlanGround
 ) -> PlanPreview:
     """Return what a plan will do, as far as the plan can be read."""
     requirements = coverage_of_plan(plan)
-    files, counts = _files(plan, around)
+    files, counts = _files(plan, ground)
     needs = _needs(plan)
-    shown = around.report.shown() if around.report else ()
-    to_do = [each.label for each in plan.drafts if _standing(each, around).stand is Stand.TO_DO]
-    sized = around.sized
+    shown = ground.report.shown() if ground.report else ()
+    to_do = [
+        each.label for each in plan.drafts if _standing(each, ground).stand is OrderStand.TO_DO
+    ]
+    sized = ground.sized
     return PlanPreview(
-        around=around,
+        ground=ground,
         orders=tuple(
             OrderPreview(
                 id=draft.label,
                 title=_title(draft),
-                standing=_standing(draft, around),
+                standing=_standing(draft, ground),
                 files=files.get(draft.position, ()),
                 needs=needs.get(draft.position, ()),
                 commands=tuple(text for _, text in draft.commands()),
@@ -137,8 +139,8 @@ def preview_of(
     )
 
 
-def _standing(draft: Draft, around: Surroundings) -> Standing:
-    return around.standings.get(draft.label, NOT_BEGUN)
+def _standing(draft: Draft, ground: PlanGround) -> OrderStanding:
+    return ground.standings.get(draft.label, NOT_BEGUN)
 
 
 def _title(draft: Draft) -> str:
@@ -172,20 +174,20 @@ def _needs(plan: Plan) -> Mapping[int, tuple[str, ...]]:
 
 
 def _files(
-    plan: Plan, around: Surroundings
+    plan: Plan, ground: PlanGround
 ) -> tuple[Mapping[int, tuple[FileEffect, ...]], Mapping[Effect, int]]:
     """Return the files of each order by its position, and how many the orders to do concern."""
     found: dict[int, tuple[FileEffect, ...]] = {}
     to_do: list[tuple[int, WorkOrder]] = []
     for draft in plan.drafts:
-        standing = _standing(draft, around)
+        standing = _standing(draft, ground)
         if draft.order is None:
             continue
         if standing.stand.on_branch:
-            made = around.made.get(standing.commit, {})
+            made = ground.made.get(standing.commit, {})
             found[draft.position] = landed_effects(draft.order, made)
-        elif standing.stand is Stand.TO_DO:
+        elif standing.stand is OrderStand.TO_DO:
             to_do.append((draft.position, draft.order))
-    effects = planned_effects([order for _, order in to_do], around.present)
+    effects = planned_effects([order for _, order in to_do], ground.present)
     found |= dict(zip((position for position, _ in to_do), effects, strict=True))
-    return found, count_effects(effects, around.present)
+    return found, count_effects(effects, ground.present)

@@ -10,8 +10,8 @@ from pathlib import Path
 from factory.orders.read import LoadedOrder, read_workdir
 from factory.run.plan_forecast import size_plan
 from llmch.preview.difference import PlanDifference, compare_plans
-from llmch.preview.plan_preview import PlanPreview, Surroundings, preview_of
-from llmch.preview.standing import Standing, plan_branch, read_standings
+from llmch.preview.plan_preview import PlanGround, PlanPreview, preview_of
+from llmch.preview.standing import OrderStanding, plan_branch, read_standings
 from planner.judging.validation import Report
 from planner.plan.folder import read_plan_folder
 from planner.plan.plan import Plan
@@ -43,13 +43,13 @@ def read_preview(
     """
     plan = read_plan_folder(folder)
     orders, refusal = _loaded(folder)
-    around = Surroundings(folder, refusal=refusal, report=report, follows=_facts(plan).lineage)
+    ground = PlanGround(folder, refusal=refusal, report=report, follows=_facts(plan).lineage)
     if repo is not None:
-        around = _on_repo(around, open_repo(repo), orders, branch)
+        ground = _on_repo(ground, open_repo(repo), orders, branch)
     if orders:
-        sized = size_plan(orders, repo, settings, around.branch or None)
-        around = replace(around, sized=sized)
-    return preview_of(plan, _withdrawn(plan), around)
+        sized = size_plan(orders, repo, settings, ground.branch or None)
+        ground = replace(ground, sized=sized)
+    return preview_of(plan, _withdrawn(plan), ground)
 
 
 def read_difference(before: Path, after: Path, repo: Path | None) -> PlanDifference:
@@ -59,12 +59,12 @@ def read_difference(before: Path, after: Path, repo: Path | None) -> PlanDiffere
     `read_preview` does.
     """
     old, new = read_plan_folder(before), read_plan_folder(after)
-    standings: dict[str, Standing] = {}
+    standings: dict[str, OrderStanding] = {}
     if repo is not None:
         git = open_repo(repo)
         for folder in (before, after):
-            around = _on_repo(Surroundings(folder), git, _loaded(folder)[0], None)
-            standings |= around.standings
+            ground = _on_repo(PlanGround(folder), git, _loaded(folder)[0], None)
+            standings |= ground.standings
     return compare_plans(
         old,
         new,
@@ -83,15 +83,15 @@ def _loaded(folder: Path) -> tuple[tuple[LoadedOrder, ...], str]:
 
 
 def _on_repo(
-    around: Surroundings, git: Git, orders: Sequence[LoadedOrder], branch: str | None
-) -> Surroundings:
+    ground: PlanGround, git: Git, orders: Sequence[LoadedOrder], branch: str | None
+) -> PlanGround:
     """Return what is known of the plan on a repo: the branch, its files, and what has landed."""
     name = branch or (plan_branch(git, orders) if orders else "")
     tip = refs.tip_of_branch(git, name) if name else ""
     standings = read_standings(git, name, orders)
     commits = {each.commit for each in standings.values() if each.commit}
     return replace(
-        around,
+        ground,
         repo=git.folder,
         branch=name,
         branch_exists=bool(tip),

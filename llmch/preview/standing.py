@@ -17,7 +17,7 @@ from shared.work_order.hashing import order_key
 _SEARCHED: Final = 10_000  # commits of the branch, newest first
 
 
-class Stand(StrEnum):
+class OrderStand(StrEnum):
     """Name where an order stands."""
 
     TO_DO = "to_do"
@@ -33,19 +33,19 @@ class Stand(StrEnum):
     @property
     def on_branch(self) -> bool:
         """Say whether the branch has what the order was for."""
-        return self in (Stand.LANDED, Stand.ACCEPTED)
+        return self in (OrderStand.LANDED, OrderStand.ACCEPTED)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class OrderStanding:
     """Hold where an order stands, the commit that stands for it, and a person's reason."""
 
-    stand: Stand = Stand.TO_DO
+    stand: OrderStand = OrderStand.TO_DO
     commit: str = ""
     reason: str = ""
 
 
-NOT_BEGUN: Final = Standing()
+NOT_BEGUN: Final = OrderStanding()
 
 
 def plan_branch(git: Git, orders: Sequence[LoadedOrder]) -> str:
@@ -58,7 +58,9 @@ def plan_branch(git: Git, orders: Sequence[LoadedOrder]) -> str:
     return before if begun and not refs.tip_of_branch(git, branch) else branch
 
 
-def read_standings(git: Git, branch: str, orders: Sequence[LoadedOrder]) -> Mapping[str, Standing]:
+def read_standings(
+    git: Git, branch: str, orders: Sequence[LoadedOrder]
+) -> Mapping[str, OrderStanding]:
     """Return, by order id, where orders stand on a branch.
 
     Orders that nothing is known of are left out: they are to be done.
@@ -68,7 +70,7 @@ def read_standings(git: Git, branch: str, orders: Sequence[LoadedOrder]) -> Mapp
         return {}
     landed = landed_orders(commits.messages(git, tip, limit=_SEARCHED))
     found = ((each.order.id, _commit_of(each, landed)) for each in orders)
-    return {name: Standing(Stand.LANDED, commit) for name, commit in found if commit}
+    return {name: OrderStanding(OrderStand.LANDED, commit) for name, commit in found if commit}
 
 
 def _commit_of(loaded: LoadedOrder, landed: Mapping[OrderIdentity, str]) -> str:

@@ -13,7 +13,7 @@ from llmch.console.document import (
     Block,
     Conclusion,
     Document,
-    Entry,
+    Item,
     Paragraph,
     Patch,
     Problem,
@@ -82,15 +82,15 @@ def _section(section: Section) -> str:
     title = escaped(section.title)
     head = f"### {escaped(named)}: {title}" if named else f"### {title}"
     lines = [f"{head}{_aside(section.aside)}"]
-    if section.entries:
-        lines += ["", *map(_entry, section.entries)]
+    if section.items:
+        lines += ["", *map(_item, section.items)]
     return "\n".join(lines)
 
 
-def _entry(entry: Entry) -> str:
-    sign = f"`{entry.sign.value}` " if entry.sign is not Sign.NONE else ""
-    text = code_span(entry.text) if entry.literal else escaped(entry.text)
-    return f"- {sign}{text}{_aside(entry.aside)}"
+def _item(item: Item) -> str:
+    sign = f"`{item.sign.value}` " if item.sign is not Sign.NONE else ""
+    text = code_span(item.text) if item.literal else escaped(item.text)
+    return f"- {sign}{text}{_aside(item.aside)}"
 
 
 def _finding(finding: RuleFinding) -> str:

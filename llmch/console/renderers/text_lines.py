@@ -99,11 +99,11 @@ def _section(section: Section) -> Iterator[Line]:
         yield Line(mark, section.title, section.name, section.word, section.aside)
     else:
         yield Line(Mark.TEXT, one_line(section.title), aside=section.aside)
-    for entry in section.entries:
-        mark = _SIGN_MARKS[entry.sign]
-        if entry.literal and mark is Mark.ITEM:
+    for item in section.items:
+        mark = _SIGN_MARKS[item.sign]
+        if item.literal and mark is Mark.ITEM:
             mark = Mark.QUOTE
-        yield Line(mark, entry.text, aside=entry.aside)
+        yield Line(mark, item.text, aside=item.aside)
 
 
 def _finding(finding: RuleFinding) -> Iterator[Line]:

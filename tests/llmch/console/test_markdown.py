@@ -15,7 +15,7 @@ from llmch.console.document import (
     AlreadyShown,
     Block,
     Conclusion,
-    Entry,
+    Item,
     Paragraph,
     Patch,
     Problem,
@@ -113,13 +113,13 @@ def rendered(*blocks: Block) -> str:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_block_lets_a_text_out(text: str) -> None:
-    entries = (Entry(text, Sign.NEW, True, text), Entry(text), Entry(text, Sign.WARNING))
+    items = (Item(text, Sign.NEW, True, text), Item(text), Item(text, Sign.WARNING))
     tokens = parsed(
         rendered(
             Paragraph((text, "", text)),
             Remark((text,)),
             Rows(((text, text),), ("one", "two")),
-            Section(text, entries, name="WO-01", word="to do", aside=text),
+            Section(text, items, name="WO-01", word="to do", aside=text),
             Section(text),
             RuleFinding("E101", "error", "WO-01", "title", text, text),
             Conclusion("plan", text, True, text),
@@ -141,6 +141,6 @@ def test_a_patch_is_a_block_of_code() -> None:
 
 def test_the_parts_of_a_document_stand_apart() -> None:
     text = rendered(
-        Paragraph(("one", "two", "", "three")), Section("Head", (Entry("a.py", Sign.NEW, True),))
+        Paragraph(("one", "two", "", "three")), Section("Head", (Item("a.py", Sign.NEW, True),))
     )
     assert text == "one\\\ntwo\n\nthree\n\n### Head\n\n- `+` `a.py`\n"

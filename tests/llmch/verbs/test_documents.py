@@ -44,7 +44,7 @@ def _markdown(blocks: Iterable[Block]) -> Iterator[str]:
                 yield f"```diff\n{text}```"
             case Section():
                 yield f"### {block.name} {block.title}"
-                yield from (f"- {each.text}" for each in block.entries)
+                yield from (f"- {each.text}" for each in block.items)
             case RuleFinding():
                 yield f"- **{block.code}** {block.work_order}: {block.message}"
             case Conclusion(who, text, ok):
