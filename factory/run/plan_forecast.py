@@ -34,7 +34,7 @@ class SizedOrders:
 
     def forecast(self, ids: Collection[str]) -> Forecast:
         """Return the forecast of those orders of the plan that have these ids."""
-        sizes = [size for name, size in self.sizes.items() if name in ids]
+        sizes = [self.sizes[name] for name in ids if name in self.sizes]
         return foresee(sizes, self.settings, self.past)
 
 

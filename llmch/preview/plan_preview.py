@@ -5,7 +5,7 @@ It tells what `llmch show` prints, and decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -106,12 +106,11 @@ def preview_of(
 ) -> PlanPreview:
     """Return what a plan will do, as far as the plan can be read."""
     requirements = coverage_of_plan(plan)
+    covers = _covers(requirements)
     files, counts = _files(plan, ground)
     needs = _needs(plan)
-    shown = ground.report.shown() if ground.report else ()
-    to_do = [
-        each.label for each in plan.drafts if _standing(each, ground).stand is OrderStand.TO_DO
-    ]
+    findings = _findings(ground.report)
+    to_do = dict.fromkeys(each.label for each in plan.drafts if _is_to_do(each, ground))
     sized = ground.sized
     return PlanPreview(
         ground=ground,
@@ -123,8 +122,8 @@ def preview_of(
                 files=files.get(draft.position, ()),
                 needs=needs.get(draft.position, ()),
                 commands=tuple(text for _, text in draft.commands()),
-                covers=tuple(_covered_by(draft.label, requirements)),
-                findings=tuple(each for each in shown if each.work_order == draft.label),
+                covers=tuple(covers.get(draft.label, ())),
+                findings=tuple(findings.get(draft.label, ())),
                 problems=_problems(draft),
                 forecast=sized.forecast((draft.label,)) if sized and draft.label in to_do else None,
             )
@@ -134,9 +133,13 @@ def preview_of(
         requirements=requirements,
         files=counts,
         forecast=sized.forecast(to_do) if sized else None,
-        findings=tuple(each for each in shown if each.work_order is None),
+        findings=tuple(findings.get(None, ())),
         problems=tuple(f"{each.field}: {each.message}" for each in plan.problems),
     )
+
+
+def _is_to_do(draft: Draft, ground: PlanGround) -> bool:
+    return _standing(draft, ground).stand is OrderStand.TO_DO
 
 
 def _standing(draft: Draft, ground: PlanGround) -> OrderStanding:
@@ -154,13 +157,24 @@ def _problems(draft: Draft) -> tuple[str, ...]:
     return tuple(f"{each.field}: {each.message}" for each in draft.problems)
 
 
-def _covered_by(
-    order: str, requirements: Sequence[CoveredRequirement]
-) -> Iterator[tuple[str, Asserted]]:
+def _covers(
+    requirements: Sequence[CoveredRequirement],
+) -> Mapping[str, Sequence[tuple[str, Asserted]]]:
+    """Return, by order, the requirements that it covers, each with what asserts it there."""
+    found: dict[str, dict[str, Asserted]] = {}
     for row in requirements:
         for each in row.orders:
-            if each.id == order and each.asserted_by is not None:
-                yield row.id, each.asserted_by
+            if each.asserted_by is not None:
+                found.setdefault(each.id, {})[row.id] = each.asserted_by
+    return {name: tuple(covered.items()) for name, covered in found.items()}
+
+
+def _findings(report: Report | None) -> Mapping[str | None, Sequence[ShownFinding]]:
+    """Return the findings by order; those on the plan as a whole are under `None`."""
+    found: dict[str | None, list[ShownFinding]] = {}
+    for each in report.shown() if report else ():
+        found.setdefault(each.work_order, []).append(each)
+    return found
 
 
 def _needs(plan: Plan) -> Mapping[int, tuple[str, ...]]:
@@ -186,7 +200,7 @@ def _files(
         if standing.stand.on_branch:
             made = ground.made.get(standing.commit, {})
             found[draft.position] = landed_effects(draft.order, made)
-        elif standing.stand is OrderStand.TO_DO:
+        elif _is_to_do(draft, ground):
             to_do.append((draft.position, draft.order))
     effects = planned_effects([order for _, order in to_do], ground.present)
     found |= dict(zip((position for position, _ in to_do), effects, strict=True))

@@ -32,10 +32,14 @@ def escaped(text: str) -> str:
 
 
 def code_span(text: str) -> str:
-    """Return `text` as one line of code; the fence is longer than any in the text."""
+    """Return `text` as one line of code with its indentation.
+
+    The fence is longer than any in the text.
+    """
     line = one_line(text).replace("\n", " ")
     if not line:
         return ""
+    line = " " * (len(text) - len(text.lstrip(" "))) + line
     fence = "`" * (_longest_run(line) + 1)
     padded = f" {line} " if line[0] == "`" or line[-1] == "`" else line
     return f"{fence}{padded}{fence}"

@@ -103,6 +103,7 @@ def test_markdown_shows_the_same(say: Say, before: Path, after: Path) -> None:
     assert said.code == 0
     assert "### WO-03 (withdrawn): Say hello (Nobody wants it.)" in said.out
     assert "- `+` `Say hello loudly.`\n" in said.out
+    assert "- `+` `    Be brief.`\n" in said.out
 
 
 def test_what_has_landed_is_said_where_a_repo_is_known(
