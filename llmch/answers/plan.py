@@ -10,28 +10,29 @@ from llmch.console.document import AlreadyShown, Block, Conclusion, Remark, Rule
 from llmch.console.figures import count
 
 if TYPE_CHECKING:
-    from factory.run.forecast import Forecast
+    from llmch.preview.plan_preview import PlanPreview
     from planner.judging.validation import Report
     from planner.run import PlanResult
 
 
 @dataclass(frozen=True, slots=True)
 class PlanDocument:
-    """Represent a plan, or why there is none; `forecast` says what running the plan can cost."""
+    """Represent a plan, or why there is none; `preview` says what the plan will do."""
 
     result: PlanResult
-    forecast: Forecast | None = None
+    preview: PlanPreview | None = None
 
     def to_json(self) -> object:
         """Return the result as plain values, with the forecast where there is one."""
         from factory.run.forecast_words import forecast_document
         from planner.run import plan_document
 
-        forecast = forecast_document(self.forecast) if self.forecast is not None else None
+        foreseen = self.preview.forecast if self.preview else None
+        forecast = forecast_document(foreseen) if foreseen is not None else None
         return {**plan_document(self.result), "forecast": forecast}
 
     def blocks(self) -> Iterator[Block]:
-        """Return the findings and the verdict, and the forecast where there is one."""
+        """Return the findings and the verdict, what the plan will do, and what it can cost."""
         result = self.result
         end = Conclusion(
             "plan",
@@ -40,10 +41,18 @@ class PlanDocument:
             count(result.attempts, "attempt"),
         )
         yield AlreadyShown((*rule_findings(result.report), end))
-        if self.forecast is not None:
-            from factory.run.forecast_words import forecast_lines
+        if self.preview is not None:
+            from llmch.answers.preview import short_form
 
-            yield Remark(forecast_lines(self.forecast))
+            yield from short_form(self.preview, cost=False)
+            yield from _forecast(self.preview)
+
+
+def _forecast(preview: PlanPreview) -> Iterator[Block]:
+    from factory.run.forecast_words import forecast_lines
+
+    if preview.forecast is not None:
+        yield Remark(forecast_lines(preview.forecast))
 
 
 def rule_findings(report: Report) -> tuple[RuleFinding, ...]:

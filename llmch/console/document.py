@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Protocol
 
 from shared.errors import ExitCode
@@ -42,6 +43,52 @@ class Patch:
     """Hold a patch. A terminal gets it in colour; a pipe gets its very text, for `git apply`."""
 
     text: str
+
+
+class Tone(Enum):
+    """Say how much the head of a section stands out."""
+
+    PLAIN = auto()
+    STRONG = auto()
+    DONE = auto()
+    FAINT = auto()
+
+
+class Sign(Enum):
+    """Say what an item of a section means; the value is what stands before its text."""
+
+    NONE = ""
+    NEW = "+"
+    CHANGED = "~"
+    REMOVED = "-"
+    COMMAND = "$"
+    WARNING = "!"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Hold one line of a section; `literal` marks a path, a command or a line of a text."""
+
+    text: str
+    sign: Sign = Sign.NONE
+    literal: bool = False
+    aside: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Hold a head and the lines that belong to it; `--quiet` leaves them out.
+
+    The head is `name word title (aside)`, as in `WO-01 landed Say hello (1a2b3c4d5e)`; the name
+    and the word may be empty.
+    """
+
+    title: str
+    items: tuple[Item, ...] = ()
+    name: str = ""
+    word: str = ""
+    aside: str = ""
+    tone: Tone = Tone.PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +132,9 @@ class AlreadyShown:
     blocks: tuple[Block, ...]
 
 
-Block = Paragraph | Remark | Rows | Patch | RuleFinding | Conclusion | Problem | AlreadyShown
+Block = (
+    Paragraph | Remark | Rows | Patch | Section | RuleFinding | Conclusion | Problem | AlreadyShown
+)
 
 
 class Document(Protocol):

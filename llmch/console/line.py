@@ -54,6 +54,10 @@ class Mark(Enum):
     QUOTE = auto()
     NEXT = auto()
     COPY = auto()
+    NEW = auto()
+    CHANGED = auto()
+    GONE = auto()
+    DOUBT = auto()
 
 
 GLYPHS = {
@@ -75,6 +79,10 @@ GLYPHS = {
     Mark.QUOTE: "│",
     Mark.NEXT: "→",
     Mark.COPY: "$",
+    Mark.NEW: "+",
+    Mark.CHANGED: "~",
+    Mark.GONE: "-",
+    Mark.DOUBT: "!",
 }
 ASCII_GLYPHS = GLYPHS | {
     Mark.HEAD: "*",
@@ -141,7 +149,18 @@ _MARK_STYLES = {
     Mark.HINT: Style.COMMAND,
     Mark.QUOTE: Style.FAINT,
     Mark.COPY: Style.FAINT,
+    Mark.NEW: Style.GOOD,
+    Mark.CHANGED: Style.DOUBTFUL,
+    Mark.GONE: Style.BAD,
+    Mark.DOUBT: Style.DOUBTFUL,
 }
+_BELOW = frozenset(
+    {
+        *(Mark.ITEM, Mark.QUOTE, Mark.NEXT, Mark.COPY),
+        *(Mark.NEW, Mark.CHANGED, Mark.GONE, Mark.DOUBT),
+    }
+)
+_INDENTED = frozenset({Mark.QUOTE, Mark.NEW, Mark.GONE})
 _AS_THEY_ARE = frozenset(
     {Mark.TEXT, Mark.PATCHED_FILE, Mark.PATCHED_PLACE, Mark.ADDED, Mark.REMOVED}
 )
@@ -171,7 +190,7 @@ def _prefix(line: Line, glyph: str) -> tuple[Span, ...]:
             return ()
         case Mark.ERROR | Mark.HINT:
             return (Span(f"{glyph:<6} ", style),)
-        case Mark.ITEM | Mark.QUOTE | Mark.NEXT | Mark.COPY:
+        case mark if mark in _BELOW:
             return (Span(f"    {glyph} ", style),)
         case _:
             prominent = line.mark is Mark.HEAD or line.weight is Weight.VERDICT
@@ -187,6 +206,6 @@ def _prefix(line: Line, glyph: str) -> tuple[Span, ...]:
 
 def _on_one_line(line: Line) -> str:
     # The indentation of an excerpt, which may be Python, and of free text has a meaning.
-    if line.mark is Mark.QUOTE or line.mark in _AS_THEY_ARE:
+    if line.mark in _INDENTED or line.mark in _AS_THEY_ARE:
         return line.text.replace("\n", " ").rstrip()
     return one_line(line.text)

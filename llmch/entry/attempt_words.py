@@ -27,12 +27,16 @@ class AttemptWords:
     attempt: int | None
 
 
-def add_attempt_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the words that name an attempt, and the options that say where records are."""
+def add_attempt_arguments(parser: argparse.ArgumentParser, or_else: str = "") -> None:
+    """Declare the words that name an attempt, and the options that say where records are.
+
+    `or_else` says in the help what else the words may name.
+    """
     parser.add_argument(
         "attempt", nargs="+", metavar="[RUN] ORDER [ATTEMPT]",
         help="an order, as in WO-01; its run, by id, the beginning of an id, or `latest` (default: "
-        "the newest run that made the order); the number of its attempt (default: the last)",
+        "the newest run that made the order); the number of its attempt (default: the last)"
+        + or_else,
     )  # fmt: skip
     parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="the git repo (.)")
     add_record_arguments(parser)

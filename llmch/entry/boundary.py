@@ -109,12 +109,18 @@ def open_console_for(arguments: Sequence[str]) -> Console:
     return open_console(
         verbosity=_verbosity(args),
         color=Color.NEVER if args.no_color else Color.AUTO,
-        output=Format.JSON if args.json else Format.TEXT,
+        output=_format(args),
         stdout=sys.stdout,
         stderr=sys.stderr,
         environ=os.environ,
         mask=lambda text: redact(text, secrets),
     )
+
+
+def _format(args: argparse.Namespace) -> Format:
+    if args.json:
+        return Format.JSON
+    return Format.MARKDOWN if args.markdown else Format.TEXT
 
 
 def _verbosity(args: argparse.Namespace) -> Verbosity:

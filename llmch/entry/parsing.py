@@ -95,7 +95,7 @@ def output_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     These options are parsed before all others, because they say how a usage error is printed.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
-    _add_output_arguments(parser)
+    _add_output_arguments(parser, exclusive=False)
     # None of these options takes a value. An argument with a value belongs to another option, or
     # is an error that the verb's own parser reports.
     without_values = [each for each in arguments if not _VALUE_ATTACHED.match(each)]
@@ -103,10 +103,16 @@ def output_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     return args
 
 
-def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how to print; every verb has the same ones."""
+def _add_output_arguments(parser: argparse.ArgumentParser, *, exclusive: bool = True) -> None:
+    """Add the options that say how to print; every verb has the same ones.
+
+    Where they are not `exclusive`, a command line may name two formats: the verb's own parser
+    refuses it later.
+    """
     group = parser.add_argument_group("output")
-    group.add_argument("--json", action="store_true", help="print one JSON document on stdout")
+    form = group.add_mutually_exclusive_group() if exclusive else group
+    form.add_argument("--json", action="store_true", help="print one JSON document on stdout")
+    form.add_argument("--markdown", action="store_true", help="print the answer as Markdown")
     group.add_argument("--quiet", action="store_true", help="print the verdict and nothing else")
     group.add_argument("--verbose", action="store_true", help="print more of everything")
     group.add_argument("--no-color", action="store_true", help="no colours (NO_COLOR works too)")

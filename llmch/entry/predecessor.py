@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING
 
 from shared.errors import InvalidInput
 from shared.git import refs
-from shared.git.client import Git
 
 if TYPE_CHECKING:
+    from factory.repo.preflight import RepoPlace
     from planner.compile.options import PlanOptions
 
 
-def following(options: PlanOptions, folder: Path, git: Git | None) -> PlanOptions:
+def following(options: PlanOptions, folder: Path, place: RepoPlace | None) -> PlanOptions:
     """Return the options for a plan that follows the one in `folder`.
 
     The orders that the branch has are history, and the new plan begins with the branch's files.
     Without a branch in the options it is the one that `run-all` would choose for the plan. Without
-    `git` nothing has landed. Raises `InvalidInput` where there is no plan to follow.
+    a `place` nothing has landed. Raises `InvalidInput` where there is no plan to follow.
     """
+    from factory.batch.plan_on_branch import PlanOnBranch
     from factory.orders.read import read_workdir
-    from factory.record.landed import landed_on, plan_branch
+    from factory.record.landed import plan_branch
+    from factory.record.plan_decisions import left_out
     from planner.replan.read import read_predecessor
 
     if options.template is not None:
@@ -30,13 +32,14 @@ def following(options: PlanOptions, folder: Path, git: Git | None) -> PlanOption
             "a plan that follows another one has a prompt of its own, so --template has no use",
             "leave out --template, or plan the whole specification anew",
         )
-    if git is None:
-        return replace(options, follows=read_predecessor(folder, ()))
     before = read_predecessor(folder, ())  # says what is wrong with a plan in a planner's words
+    if place is None:
+        return replace(options, follows=before)
     orders = read_workdir(folder)
-    landed = landed_on(git, orders, options.branch)
-    own = plan_branch(git, orders)
+    own = plan_branch(place.git, orders)
     # Where nothing was executed yet, the plan begins where the first one did.
-    branch = options.branch or (own if refs.tip_of_branch(git, own) else None)
-    follows = read_predecessor(folder, landed) if landed else before
-    return replace(options, follows=follows, branch=branch)
+    branch = options.branch or (own if refs.tip_of_branch(place.git, own) else None)
+    plan = PlanOnBranch(folder, orders, branch or own)
+    landed = plan.landed(place.git, place.common_dir)
+    reasons = left_out(plan.decisions(place.common_dir))
+    return replace(options, follows=read_predecessor(folder, landed, reasons), branch=branch)

@@ -12,6 +12,7 @@ _GROUPS = {
         "build": "plan a specification and execute the plan in one go",
     },
     "Look at a plan": {
+        "show": "show what a plan will do: files, commands, requirements, costs, what has landed",
         "check": "judge a plan by all rules, without a model",
         "explain": "explain a rule's code or a stage of failure, and what to do about it",
         "graph": "show which of a plan's orders need which",
@@ -19,7 +20,7 @@ _GROUPS = {
     },
     "Look at a repo and the machine": {
         "status": "show where a repo's latest run stands",
-        "diff": "show what an attempt at an order changed, also a rejected one",
+        "diff": "show what an attempt at an order changed, or how two plans differ",
         "repro": "run the command that failed again, on the files of the rejected attempt",
         "retry": "make one order of a plan again, with a hint for the model",
         "accept": "have a commit of yours stand for an order, judged like any attempt",
@@ -39,6 +40,7 @@ EXAMPLES = {
     "run": "llmch run --work-order ../plan/WO-01.json",
     "run-all": "llmch run-all --workdir ../plan",
     "build": "llmch build --spec spec.yaml",
+    "show": "llmch show ../plan",
     "check": "llmch check ../plan",
     "explain": "llmch explain E101",
     "graph": "llmch graph ../plan --format mermaid",

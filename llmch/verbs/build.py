@@ -29,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_planner_flags(parser)
     add_acceptance_arguments(parser)
+    parser.add_argument(
+        "--yes", action="store_true", help="execute a new plan without asking at the terminal"
+    )
     add_batch_arguments(parser)
     add_run_arguments(parser)
     add_record_arguments(parser)
@@ -39,6 +42,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Make the plan, unless the same plan is on file already, then run all its orders."""
     from factory.batch.coordinator import run_all
     from factory.repo.preflight import find_repo
+    from llmch.answers.preview import KeptPlanDocument
+    from llmch.entry.plan_consent import agreed_to_execute
     from llmch.entry.predecessor import following
     from llmch.entry.wiring import (
         inputs_first,
@@ -48,6 +53,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         settings_for,
         tool_runner,
     )
+    from llmch.preview.reading import read_preview
     from planner.known_plans import known_plan, plan_once, plan_to_follow
     from planner.spec.read import read_spec
     from shared.llm.cost.budget import SharedBudget
@@ -66,7 +72,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     known = known_plan(planning, place.common_dir)
     if known is None and not (args.anew or args.template):
         before = plan_to_follow(planning, place.common_dir)
-        planning = following(planning, before, place.git) if before else planning
+        planning = following(planning, before, place) if before else planning
     paid = planner_source.mode is Mode.LIVE and known is None
     options = _check_first(run_options(args, settings), console, verify=paid)
     plan = plan_once(
@@ -82,7 +88,13 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
             raise plan.result.error
         return Outcome(PlanDocument(plan.result), ExitCode.INVALID)
     folder, source = plan.folder, replace(factory_source, purse=purse)
+    may_ask = source.mode is Mode.LIVE and not (args.yes or args.json or args.markdown)
     try:
+        preview = read_preview(folder, args.repo, args.branch, settings)
+        if not agreed_to_execute(
+            preview, place.common_dir, console, is_new=plan.result is not None, may_ask=may_ask
+        ):
+            return Outcome(KeptPlanDocument(folder), ExitCode.FAILED)
         return run_all_with_consent(
             lambda each: run_all(folder, each, source, console), options, console
         )

@@ -1,20 +1,24 @@
-"""Implements `llmch diff`: shows what an attempt changed, also one that was rejected."""
+"""Implements `llmch diff`: shows what an attempt changed, or how two plans differ."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Paragraph, Patch, Remark, Rows
 from llmch.console.figures import count
 from llmch.entry.attempt_words import add_attempt_arguments, attempt_asked_for
+from llmch.entry.plan_words import two_plans
+from shared.errors import InvalidInput
 from shared.git import patches
 
 if TYPE_CHECKING:
     from factory.record.attempts_on_record import AttemptOnRecord
+    from llmch.answers.difference import PlanDifferenceDocument
     from shared.git.answers import PatchedFile
 
 
@@ -66,14 +70,16 @@ class DiffDocument:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `diff`."""
-    add_attempt_arguments(parser)
+    add_attempt_arguments(parser, or_else="; or the folders of two plans, which are compared")
     parser.add_argument(
         "--stat", action="store_true", help="print the number of changed lines for each file"
     )
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Print what an attempt changed. The exit code is 0, also where it changed nothing."""
+    """Print what an attempt changed, or how plans differ. The exit code is 0, also for nothing."""
+    if plans := two_plans(args.attempt):
+        return Outcome(_compared(*plans, args))
     from factory.repo.preflight import find_repo
     from factory.workbench.patch import patch_of_attempt
     from llmch.entry.wiring import settings_for
@@ -83,6 +89,22 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     patch = patch_of_attempt(place.git, attempt)
     files = patches.files_in(place.git, patch) if args.stat or args.json else ()
     return Outcome(DiffDocument(attempt, patch.decode("utf-8", "replace"), files, args.stat))
+
+
+def _compared(before: Path, after: Path, args: argparse.Namespace) -> PlanDifferenceDocument:
+    """Return how two plans differ, and which of their orders have landed where a repo is known."""
+    from llmch.answers.difference import PlanDifferenceDocument
+    from llmch.entry.repo_argument import lies_in_repo
+    from llmch.preview.reading import read_difference
+
+    if args.stat:
+        raise InvalidInput(
+            "--stat is for the change of an attempt", "leave it out to compare plans"
+        )
+    # The default is the current folder, which need not be in a repo.
+    known = args.repo != Path() or lies_in_repo(args.repo)
+    repo = args.repo if known else None
+    return PlanDifferenceDocument(before, after, read_difference(before, after, repo))
 
 
 def _outcome(attempt: AttemptOnRecord) -> str:

@@ -24,7 +24,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Compile the spec. The exit code is 0 for a valid plan, and 2 where E-codes are left."""
     from factory.repo.preflight import find_repo
-    from factory.run.plan_forecast import forecast_plan
     from llmch.entry.predecessor import following
     from llmch.entry.wiring import (
         inputs_first,
@@ -33,6 +32,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         settings_for,
         tool_runner,
     )
+    from llmch.preview.reading import read_preview
     from planner.run import run_plan
     from planner.spec.read import read_spec
 
@@ -43,7 +43,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         source = planning_source(args, settings, review=review)
     options = plan_options(args, settings, repo, review=review)
     if args.follows is not None:
-        options = following(options, args.follows, find_repo(repo).git if repo else None)
+        options = following(options, args.follows, find_repo(repo) if repo else None)
     result = run_plan(options, source, console, tool_runner(settings, repo))
     if args.print_summary:
         summary = (result.run_dir / "compile_summary.json").read_text("utf-8").rstrip()
@@ -53,6 +53,5 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     if not result.ok:
         return Outcome(PlanDocument(result), ExitCode.INVALID)
     assert result.output_dir is not None, "a valid plan is written"
-    return Outcome(
-        PlanDocument(result, forecast_plan(result.output_dir, repo, settings, args.branch))
-    )
+    preview = read_preview(result.output_dir, repo, args.branch, settings)
+    return Outcome(PlanDocument(result, preview))

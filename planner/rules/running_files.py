@@ -9,6 +9,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from planner.rules.acceptance import weakness
@@ -102,11 +103,9 @@ def _uses(user: str, words: Set[str], path: str) -> bool:
 
 def _names_it(words: Set[str], path: str) -> bool:
     """Say whether one of the words names the file: as a path, by its name, or as a module."""
-    if path in words or posixpath.basename(path) in words:
-        return True
-    module = posixpath.splitext(path)[0].replace("/", ".")
+    name, module = _names_of(path)
     # A name without a dot may mean anything.
-    return "." in module and module in words
+    return path in words or name in words or ("." in module and module in words)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -120,5 +119,13 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+# Each order of a plan asks about the files of all orders before it.
+@lru_cache(maxsize=4096)
+def _names_of(path: str) -> tuple[str, str]:
+    """Return the name of the file at `path`, and the module that it would be."""
+    return posixpath.basename(path), posixpath.splitext(path)[0].replace("/", ".")
+
+
+@lru_cache(maxsize=4096)
 def _stem(path: str) -> str:
     return posixpath.splitext(posixpath.basename(path))[0]

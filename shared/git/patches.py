@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from shared.git.answers import FileChange, PatchedFile, parse_changes, parse_numstat
 from shared.git.client import Git, GitFailed, text_of
@@ -33,6 +33,24 @@ def changes_of_files(
         f"--max-count={limit}", tip, *since, "--", *paths,
     )  # fmt: skip
     return parse_changes(output)
+
+
+def made_by(git: Git, commits: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+    """Return, for each of the commits, git's letter for what it did to each path it changed.
+
+    The letters are `A` (added), `D` (deleted), `M` and `T` (changed). A merge changes no path.
+    """
+    stdin = "".join(f"{each}\n" for each in commits).encode()
+    arguments = ("-r", "-z", "--root", "--name-status", "--no-renames")
+    fields = iter(git.run("diff-tree", "--stdin", *arguments, stdin=stdin).split("\0"))
+    made: dict[str, dict[str, str]] = {each: {} for each in commits}
+    current: dict[str, str] = {}
+    for field in filter(None, fields):
+        if field in made:
+            current = made[field]
+        else:
+            current[next(fields, "")] = field
+    return made
 
 
 def between(git: Git, old: str, new: str) -> bytes:

@@ -14,6 +14,17 @@ class Asserted(StrEnum):
     COMMAND = "command"
     NOTHING = "nothing"
 
+    @property
+    def short(self) -> str:
+        """Return what can follow `covers R1`."""
+        match self:
+            case Asserted.TEST:
+                return "by a test"
+            case Asserted.COMMAND:
+                return "by a command"
+            case Asserted.NOTHING:
+                return "by mention only"
+
     def describe(self) -> str:
         """Return what can follow the id of a requirement or of an order."""
         match self:

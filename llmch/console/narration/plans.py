@@ -80,7 +80,6 @@ class PlanNarrator:
         if event.ok:
             orders = count(len(event.titles), "order")
             yield Line(Mark.DONE, orders, PLAN, "PASS", attempts, Weight.VERDICT)
-            yield from item_lines(event.titles, self._measure.limit(_MAX_TITLES))
             yield Line(Mark.ITEM, f"plan: {event.output_dir}")
         else:
             yield Line(Mark.FAILED, "no valid plan", PLAN, "FAIL", attempts, Weight.VERDICT)

@@ -23,6 +23,7 @@ class Format(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    MARKDOWN = "markdown"
 
 
 def renderer_of(output: Format) -> Renderer | None:
@@ -34,3 +35,7 @@ def renderer_of(output: Format) -> Renderer | None:
             from llmch.console.renderers.json_document import render_json_document
 
             return render_json_document
+        case Format.MARKDOWN:
+            from llmch.console.renderers.markdown_document import render_markdown_document
+
+            return render_markdown_document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from llmch.console.clean import on_texts
+from llmch.console.clean import on_texts, one_line
 from llmch.console.document import (
     AlreadyShown,
     Block,
@@ -15,6 +15,9 @@ from llmch.console.document import (
     Remark,
     Rows,
     RuleFinding,
+    Section,
+    Sign,
+    Tone,
 )
 from llmch.console.line import Line, Mark, Weight
 from llmch.console.table import render_table
@@ -38,6 +41,8 @@ def _lines(block: Block) -> Iterator[Line]:
             yield from _plain_lines(render_table(every), Weight.VERDICT)
         case Patch(text):
             yield from patch_lines(text)
+        case Section():
+            yield from _section(block)
         case RuleFinding():
             yield from _finding(block)
         case Conclusion(who, text, ok, aside):
@@ -70,6 +75,35 @@ _PATCH_MARKS = (
     ("+", Mark.ADDED),
     ("-", Mark.REMOVED),
 )
+
+
+_TONE_MARKS = {
+    Tone.PLAIN: Mark.STEP,
+    Tone.STRONG: Mark.HEAD,
+    Tone.DONE: Mark.DONE,
+    Tone.FAINT: Mark.SKIPPED,
+}
+_SIGN_MARKS = {
+    Sign.NONE: Mark.ITEM,
+    Sign.NEW: Mark.NEW,
+    Sign.CHANGED: Mark.CHANGED,
+    Sign.REMOVED: Mark.GONE,
+    Sign.COMMAND: Mark.COPY,
+    Sign.WARNING: Mark.DOUBT,
+}
+
+
+def _section(section: Section) -> Iterator[Line]:
+    if section.name:
+        mark = _TONE_MARKS[section.tone]
+        yield Line(mark, section.title, section.name, section.word, section.aside)
+    else:
+        yield Line(Mark.TEXT, one_line(section.title), aside=section.aside)
+    for item in section.items:
+        mark = _SIGN_MARKS[item.sign]
+        if item.literal and mark is Mark.ITEM:
+            mark = Mark.QUOTE
+        yield Line(mark, item.text, aside=item.aside)
 
 
 def _finding(finding: RuleFinding) -> Iterator[Line]:

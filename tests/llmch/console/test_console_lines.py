@@ -134,10 +134,7 @@ GOLDEN: list[tuple[Event, str]] = [
     (PlanJudged(2, 1, 0, 0, ()), "✓ plan     accepted  1 order  (attempt 2)\n"),
     (
         PlanEnded(True, 2, ("WO-01  Score", "WO-02  Play"), "/out", "/runs/X"),
-        "✓ plan     PASS      2 orders  (2 attempts)\n"
-        "      WO-01  Score\n"
-        "      WO-02  Play\n"
-        "      plan: /out\n",
+        "✓ plan     PASS      2 orders  (2 attempts)\n      plan: /out\n",
     ),
     (
         PlanEnded(False, 5, (), "", "/runs/X"),

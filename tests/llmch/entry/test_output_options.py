@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from llmch.entry.parsing import output_arguments
 from tests.llmch.command_line import Say
 
-OPTIONS = {"--json": "json", "--quiet": "quiet", "--verbose": "verbose", "--no-color": "no_color"}
+OPTIONS = {
+    "--json": "json",
+    "--markdown": "markdown",
+    "--quiet": "quiet",
+    "--verbose": "verbose",
+    "--no-color": "no_color",
+}
 NEUTRAL = [
     "plan",
     "--spec",

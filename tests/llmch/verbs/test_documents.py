@@ -20,6 +20,7 @@ from llmch.console.document import (
     Remark,
     Rows,
     RuleFinding,
+    Section,
 )
 from llmch.entry.boundary import answer
 from tests.harness import manifest, write_plan, writing
@@ -41,6 +42,9 @@ def _markdown(blocks: Iterable[Block]) -> Iterator[str]:
                 yield from (f"| {' | '.join(row)} |" for row in (headings, *rows))
             case Patch(text):
                 yield f"```diff\n{text}```"
+            case Section():
+                yield f"### {block.name} {block.title}"
+                yield from (f"- {each.text}" for each in block.items)
             case RuleFinding():
                 yield f"- **{block.code}** {block.work_order}: {block.message}"
             case Conclusion(who, text, ok):

@@ -57,7 +57,7 @@ def test_a_plan_from_a_real_server(
     assert "[E101]" in json.dumps(server.bodies[1]["input"])
     assert "E101" in said.out
     assert "missing.py" in said.out
-    assert "WO-02  Check the sources" in said.out
+    assert "WO-02    to do     Check the sources" in said.out
     expected, worst = said.out.splitlines()[-2:]
     assert "expected cost of running the plan: 3 calls, " in expected
     assert "assumed: 1.5 calls an order" in expected
@@ -68,6 +68,20 @@ def test_a_plan_from_a_real_server(
         "WO-02.json",
         "WORK_ORDERS_MANIFEST.json",
     ]
+
+
+@pytest.mark.parametrize("orders", [8, 9])
+def test_a_plan_ends_with_what_it_will_do_whole_where_it_is_small(
+    say: Say, spec: Path, monkeypatch: pytest.MonkeyPatch, orders: int
+) -> None:
+    many = plan(*(creating(number, f"{number}.txt") for number in range(1, orders + 1)))
+    with model_server(monkeypatch, plan_reply(many)):
+        said = say("plan", "--spec", spec, "--no-review", "--outdir", "plan")
+    assert said.code == 0
+    assert said.out.count("● WO-0") == orders
+    assert said.out.count("    + ") == (orders if orders == 8 else 0)
+    assert f"Plan: {orders} orders, {orders} to do; {orders} files new, " in said.out
+    assert ("`llmch show plan` shows the files" in said.out) == (orders == 9)
 
 
 def test_json_is_one_document_with_the_promised_keys(

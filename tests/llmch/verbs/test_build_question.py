@@ -1,0 +1,130 @@
+"""`llmch build` at a terminal: it shows the plan and asks before anything of it is executed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.harness import git
+from tests.llmch.command_line import Said, Say, model_server
+from tests.llmch.entry.test_consent import answering, read_until
+from tests.llmch.verbs.test_build_command import ONE, PLAN, STRAY, TWO
+
+Build = Callable[..., Said]
+QUESTION = "Execute these 2 orders? [y/N] "
+KEPT = "nothing was executed; the plan is kept in "
+
+
+@pytest.fixture
+def build(say: Say, cwd: Path, repo: Path) -> Build:
+    spec = cwd.parent / "spec.md"
+    spec.write_text("# Two files\n")
+
+    def build(*flags: str | Path) -> Said:
+        return say(
+            *("build", "--spec", spec, "--repo", repo, "--sandbox", "off", "--no-review"),
+            *("--reply-format", "json", "--max-attempts", "1", *flags),
+        )
+
+    return build
+
+
+def branches(repo: Path) -> str:
+    return git(repo, "for-each-ref", "--format=%(refname:short)", "refs/heads/factory")
+
+
+def test_who_agrees_gets_the_orders_executed(
+    build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(monkeypatch, "y\n") as terminal, model_server(monkeypatch, PLAN, ONE, TWO):
+        said = build()
+        assert read_until(terminal, QUESTION).endswith(QUESTION)
+    assert said.code == 0
+    shown, _, rest = said.out.partition("Plan: 2 orders, 2 to do; 2 files new, ")
+    assert "● WO-01    to do     Check the sources\n    + 1.txt\n" in shown
+    assert "WO-01    PASS" in rest
+    assert branches(repo)
+
+
+@pytest.mark.parametrize("typed", ["n\n", "\n", "\x04", "yess\n"])
+def test_any_other_answer_keeps_the_plan_and_executes_nothing(
+    build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    with answering(monkeypatch, typed), model_server(monkeypatch, PLAN) as server:
+        said = build()
+    assert (said.code, len(server.received), branches(repo)) == (1, 1, "")
+    folder = Path(said.out.partition(KEPT)[2].split("\n")[0])
+    assert (folder / "WO-02.json").is_file()
+
+
+def test_who_said_no_is_asked_again_and_pays_for_no_plan(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(monkeypatch, "n\n"), model_server(monkeypatch, PLAN):
+        assert build().code == 1
+    with answering(monkeypatch, "y\n") as terminal, model_server(monkeypatch, ONE, TWO):
+        said = build()
+        assert QUESTION in read_until(terminal, QUESTION)
+    assert said.code == 0
+    assert "● WO-02    to do" in said.out
+
+
+def test_a_plan_that_has_begun_goes_on_without_a_question(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(monkeypatch, "y\n"), model_server(monkeypatch, PLAN, STRAY, STRAY):
+        assert build().code == 1  # nothing has landed, and still the person agreed
+    with answering(monkeypatch, "n\n"), model_server(monkeypatch, ONE, TWO):
+        said = build()
+    assert (said.code, KEPT in said.out) == (0, False)
+    with answering(monkeypatch, "n\n"), model_server(monkeypatch):
+        assert build().code == 0  # nothing is left to pay for
+
+
+@pytest.mark.parametrize("flag", ["--yes", "--json", "--markdown"])
+def test_nobody_is_asked_where_the_answer_is_given_or_cannot_be(
+    build: Build, monkeypatch: pytest.MonkeyPatch, flag: str
+) -> None:
+    with answering(monkeypatch, "n\n"), model_server(monkeypatch, PLAN, ONE, TWO):
+        assert build(flag).code == 0
+
+
+def test_nobody_is_asked_in_a_pipe(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    with model_server(monkeypatch, PLAN, ONE, TWO):
+        said = build()
+    assert (said.code, said.err) == (0, "")
+    assert "Plan: 2 orders, 2 to do; " in said.out
+
+
+def test_nobody_is_asked_in_a_replay(
+    build: Build, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transcript = tmp_path / "transcript.jsonl"
+    with model_server(monkeypatch, PLAN, ONE, TWO):
+        assert build("--transcript", transcript).code == 0
+    (repo / ".git/llmch/plans.json").unlink()
+    replay = ("--llm", "replay", "--transcript", transcript, "--branch", "again")
+    with answering(monkeypatch, "n\n"):
+        assert build(*replay).code == 0
+
+
+def test_ctrl_c_at_the_question_is_an_interrupt(
+    build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(monkeypatch, "") as terminal, model_server(monkeypatch, PLAN):
+
+        def interrupt() -> None:
+            read_until(terminal, QUESTION)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        person = threading.Thread(target=interrupt)
+        person.start()
+        said = build()
+        person.join()
+        assert "the plan is kept" in read_until(terminal, "begins with its orders")
+    assert (said.code, branches(repo)) == (130, "")
