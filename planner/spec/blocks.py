@@ -15,6 +15,7 @@ from typing import Final
 from planner.spec.own_ids import split_own_id
 
 _BOLD_LEVEL: Final = 7  # a line in bold type heads what follows, below each real heading
+_LONGEST: Final = 2000  # characters; a longer line is text, and no heading, rule, label or row
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:\s+(.*?))?(?:\s+#+)?\s*$")
@@ -25,7 +26,6 @@ _BULLET = re.compile(r"(\s*)(?:[-*+•]|\d{1,9}[.)])\s+(?=\S)")
 _LABELLED = re.compile(r" {0,3}(?:\*\*[^*\n]{1,60}\*\*\s*:|\*\*[^*\n]{1,60}:\s*\*\*)")
 _DELIMITERS = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
 _UNFINISHED = re.compile(r"(?:,|\b(?:and|as|by|for|from|in|of|or|per|see|than|the|to|with))$")
-_COMMENT = re.compile(r"(?<!`)<!--.*?-->", re.DOTALL)
 _KEY = re.compile(r"(?:[\w.-]+\s*:|\s|#|-\s)|$")
 
 
@@ -54,12 +54,12 @@ class Block:
 
 def split_blocks(text: str) -> Iterator[Block]:
     """Yield the blocks of a text, in their order."""
-    lines = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text).splitlines()
+    lines = _without_comments(text).splitlines()
     held: list[str] = []
     first = Block(Kind.PARAGRAPH, 0, "")
     table = 0
     for number, line in _outside_code(lines):
-        if table and "|" in line:
+        if table and "|" in line and len(line) <= _LONGEST:
             if not _DELIMITERS.match(line):
                 yield Block(Kind.ROW, number, line.strip(), table)
             continue
@@ -78,6 +78,18 @@ def split_blocks(text: str) -> Iterator[Block]:
             first, held = begun, [begun.text]
         elif held and not table:
             held.append(line)
+
+
+def _without_comments(text: str) -> str:
+    """Return the text with comments of HTML replaced by their line breaks."""
+    parts: list[str] = []
+    at = 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start)) >= 0:
+        is_code = text[start - 1 : start] == "`"
+        parts.append(text[at : end + 3] if is_code else text[at:start])
+        parts.append("" if is_code else "\n" * text.count("\n", start, end))
+        at = end + 3
+    return "".join([*parts, text[at:]])
 
 
 def _outside_code(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -110,6 +122,8 @@ def _table_at(lines: Sequence[str], number: int) -> int:
     """Return the number of a line that is the head of a table, else 0."""
     if number >= len(lines) or "|" not in lines[number - 1] or "|" not in lines[number]:
         return 0
+    if len(lines[number]) > _LONGEST:
+        return 0
     return number if _DELIMITERS.match(lines[number]) else 0
 
 
@@ -121,6 +135,8 @@ def _begun(number: int, line: str, held: Sequence[str]) -> Block | None:
     bullet = _BULLET.match(line)
     if bullet:
         return Block(Kind.ITEM, number, line[bullet.end() :], _columns(line))
+    if held and len(line) > _LONGEST:
+        return None
     bold = _BOLD_LINE.match(line)
     if bold and not held:
         return Block(Kind.HEADING, number, bold[2], _BOLD_LEVEL)
@@ -138,16 +154,19 @@ def _defines_anew(line: str, held: Sequence[str]) -> bool:
     """Say whether a line gives an id to a requirement of its own, and does not go on with one."""
     last = held[-1].rstrip()
     is_whole = last.endswith((".", ":", ";", "!", "?"))
-    is_whole = is_whole or (bool(split_own_id(held[0].strip())[0]) and not _UNFINISHED.search(last))
+    begins = held[0].strip()[:_LONGEST]
+    is_whole = is_whole or (bool(split_own_id(begins)[0]) and not _UNFINISHED.search(last[-9:]))
     return is_whole and bool(split_own_id(line.strip())[0])
 
 
 def _is_apart(line: str) -> bool:
-    return not line.strip() or bool(_HEADING.match(line)) or bool(_RULE.match(line))
+    if not line.strip():
+        return True
+    return len(line) <= _LONGEST and bool(_HEADING.match(line) or _RULE.match(line))
 
 
 def _is_underlined(line: str, held: Sequence[str], first: Block) -> bool:
     """Say whether a line makes a heading of the one line of a paragraph before it."""
-    if first.kind is not Kind.PARAGRAPH or len(held) != 1 or not _UNDERLINE.match(line):
+    if first.kind is not Kind.PARAGRAPH or len(held) != 1 or not _UNDERLINE.match(line[:_LONGEST]):
         return False
     return not held[0].rstrip().endswith((".", ":", ";", ",", "!", "?"))

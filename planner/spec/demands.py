@@ -10,6 +10,8 @@ from typing import Final
 
 from planner.spec.sections import Section, label_of, section_kind
 
+_LONGEST: Final = 1000  # characters; a longer text surely demands something
+
 _KEY_WORD = re.compile(r"\b(?:MUST|SHALL|SHOULD|REQUIRED|NEVER|ALWAYS)\b")
 _DEMAND = re.compile(
     r"\b(?:must|shall|should|will|would|can|cannot|may|requir\w+|ha(?:s|ve) to|needs? to"
@@ -75,6 +77,8 @@ def is_about_something_else(text: str) -> bool:
 
     It is about the document, gives a reason or an example, asks, or only links.
     """
+    if len(text) > _LONGEST:
+        return False
     if _KEY_WORD.search(text) and not _OF_THE_DOCUMENT.match(text):
         return False
     if _QUESTION.match(text) or _LINK.fullmatch(text) or _OF_THE_DOCUMENT.match(text):
@@ -93,12 +97,16 @@ def is_about_something_else(text: str) -> bool:
 
 def is_head_line(text: str) -> bool:
     """Say whether a text before the first section says who wrote the document, when, and so on."""
-    return bool(_HEAD.fullmatch(label_of(text))) and not _DEMAND.search(text)
+    if len(text) > _LONGEST or _DEMAND.search(text):
+        return False
+    return _HEAD.fullmatch(label_of(text)) is not None
 
 
 def names_product(text: str) -> bool:
     """Say whether a text only says which kind of thing the product is: `A tool for teams.`"""
-    return not _DEMAND.search(text) and bool(_KIND_OF_PRODUCT.match(re.sub(r"[*_`]", "", text)))
+    if len(text) > _LONGEST or _DEMAND.search(text):
+        return False
+    return bool(_KIND_OF_PRODUCT.match(re.sub(r"[*_`]", "", text)))
 
 
 def demands_in(section: Section, text: str, *, is_item: bool) -> bool:
@@ -107,7 +115,7 @@ def demands_in(section: Section, text: str, *, is_item: bool) -> bool:
         case Section.REQUIREMENTS | Section.OTHER | Section.CONSTRAINTS | Section.TESTS:
             return True
         case Section.OVERVIEW:
-            return bool(_DEMAND.search(text) or _BEHAVIOUR.search(text))
+            return len(text) > _LONGEST or bool(_DEMAND.search(text) or _BEHAVIOUR.search(text))
         case Section.BACKGROUND:
             return bool(_KEY_WORD.search(text)) or (not is_item and has_modal(text))
         case Section.EXCLUDED:

@@ -54,11 +54,11 @@ def _words(requirement: Requirement) -> str:
 
 
 def _exact(requirement: Requirement) -> str:
-    return exact_words(_words(requirement))
+    return f"={exact_words(_words(requirement))}"  # blank words are equal to blank words
 
 
 def _folded(requirement: Requirement) -> str:
-    return folded(_words(requirement))
+    return f"={folded(_words(requirement))}"
 
 
 class _Found:

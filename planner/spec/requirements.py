@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from planner.spec.definitions import with_owned_text, with_settled_ids
@@ -20,6 +21,8 @@ from shared.work_order.schemas import MAX_LISTED
 
 # A text with more is a book; its list would cost a prompt more than it is worth.
 MAX_DERIVED: Final = 300
+_MAX_LINES: Final = 20_000
+_MAX_STATEMENTS: Final = 3000
 _SHOWN_CHARACTERS: Final = 90
 
 
@@ -43,10 +46,16 @@ def derive_requirements(text: str, named: str = "the specification") -> tuple[Re
     with the number of their section where its heading has one, such as 2.1. Headings, code blocks,
     lines that only lead up to a list, and prose that demands nothing are not requirements. A
     repeated statement counts once. Derived ids are left out where there are more than
-    `MAX_DERIVED`, and all where there are more than a manifest may list. Raises `InvalidInput`,
+    `MAX_DERIVED`, and all where there are more than a manifest may list, or in a text of more than
+    20,000 lines or 3,000 statements. Raises `InvalidInput`,
     which begins with `named`, where an id is given to two requirements.
     """
-    statements = relevant_statements([*with_joined_steps([*find_statements(text)])])
+    if text.count("\n") > _MAX_LINES:
+        return ()
+    statements = [*islice(find_statements(text), _MAX_STATEMENTS + 1)]
+    if len(statements) > _MAX_STATEMENTS:
+        return ()
+    statements = relevant_statements([*with_joined_steps(statements)])
     statements = with_owned_text(with_settled_ids(statements, named))
     given = [each for each in statements if each.own_id and each.text]
     derived = list(_unrepeated(statements, {folded(each.text) for each in given}))

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
+_LONGEST: Final = 200  # characters of a title that is looked at
+
 
 class Section(StrEnum):
     """Say what a section is for."""
@@ -75,6 +77,8 @@ _LABEL = re.compile(r"(?:>\s*)?[*_]{0,3}([A-Za-z][\w '/-]{1,40}?)[*_]{0,3}\s?:[*
 
 def section_kind(title: str) -> Section:
     """Return what a section is for, by its title."""
+    if len(title) > _LONGEST:
+        return Section.OTHER
     bare = _NOT_WORDS.sub(" ", _IN_BRACKETS.sub("", title)).casefold().strip()
     words = _NUMBER.sub("", bare)
     return next(

@@ -171,13 +171,14 @@ def _row(said: str) -> tuple[str, str, str]:
 
 def _parts(block: Block) -> Iterator[tuple[int, str]]:
     """Yield the sentences of a paragraph, or the whole of another block, each with its line."""
-    whole = " ".join(block.text.split())
-    is_whole = block.kind is not Kind.PARAGRAPH or split_own_id(whole)[0]
-    for part in [whole] if is_whole else _SENTENCE_END.split(whole):
-        yield _line_of(part, block), part
-
-
-def _line_of(part: str, block: Block) -> int:
-    """Return the line on which a sentence of the block begins."""
-    start = re.search(r"\s+".join(map(re.escape, part.split())), block.text)
-    return block.line + block.text.count("\n", 0, start.start()) if start else block.line
+    text = block.text.strip()
+    if block.kind is not Kind.PARAGRAPH or split_own_id(" ".join(text.split()))[0]:
+        yield block.line, " ".join(text.split())
+        return
+    line, start = block.line, 0
+    for end in [*_SENTENCE_END.finditer(text), None]:
+        part = text[start : end.start() if end else len(text)]
+        yield line, " ".join(part.split())
+        if end:
+            line += text.count("\n", start, end.end())
+            start = end.end()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from math import log
 from typing import Final
 
@@ -15,9 +16,9 @@ _NUMBER_WEIGHT: Final = 0.5
 _LAST: Final = " .;,!"  # what may stand at the end of a text without changing it
 
 _NOT_WORDS = re.compile(r"[\s*_`]+")
-_CODE = re.compile(r"(`+)(.+?)\1")
+_CODE = re.compile(r"(?<!`)(`+)([^`]+)\1(?!`)")
 _EMPHASIS = re.compile(r"(?<![\w*_])[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?![\w*_])")
-_QUOTED = re.compile(r"`+([^`]+)`+|\"([^\"]+)\"|“([^”]+)”")
+_QUOTED = re.compile(r"(?<!`)`+([^`]+)`+|\"([^\"]+)\"|“([^“”]+)”")
 _CHECKBOX = re.compile(r"\[[ xX]\]\s+")
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+")
 # Chinese and Japanese have no spaces between words; pairs of characters serve as words there.
@@ -60,7 +61,7 @@ def words_of(text: str) -> frozenset[str]:
 
     A number counts twice, by itself and as `#`, so that texts which differ in it remain alike.
     """
-    found = list(_words(_ended(_plain(text))))[:_MAX_WORDS]
+    found = list(islice(_words(_ended(_plain(text))), _MAX_WORDS))
     return frozenset(found + (["#"] if any(each[0].isdigit() for each in found) else []))
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.spec.difference import compare_requirements
 from planner.spec.document import REQUIREMENT_ID
 from planner.spec.own_ids import split_own_id
 from planner.spec.requirements import MAX_DERIVED, derive_requirements
@@ -206,6 +208,28 @@ def test_an_id_that_is_repeated_is_a_mention(text: str) -> None:
 def test_criteria_are_counted_anew_in_each_section() -> None:
     text = TITLE + "## Login\n\n- AC1: Fast.\n\n## Logout\n\n- AC1: Safe.\n"
     assert found(text) == [("", "AC1: Fast."), ("", "AC1: Safe.")]
+
+
+HOSTILE = {
+    "unclosed comments": "<!--" * 250_000,
+    "code": "- " + "`a``" * 250_000,
+    "emphasis": "- " + "*a" * 500_000,
+    "rules": "- " * 500_000 + "x",
+    "tables": "| -" * 333_333,
+    "sentences": "Aa b. " * 166_666,
+    "words": "A " + "a-" * 500_000,
+    "headings": "# a" + " #" * 500_000 + "x",
+    "ids": "- A" + "-A" * 500_000,
+    "rows": "|a|b|\n|-|-|\n" + "|R1|x|\n" * 140_000,
+    "definitions": "".join(f"R{n}: a\n" for n in range(90_000)),
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_megabyte_of_anything_is_read_in_seconds(text: str) -> None:
+    started = process_time()
+    compare_requirements(derive_requirements(text), derive_requirements("- Greet.\n"))
+    assert process_time() - started < 5
 
 
 def test_a_book_keeps_the_ids_of_its_author() -> None:

@@ -147,6 +147,21 @@ def test_lists_below_headings_that_exclude_or_explain_are_no_requirements(title:
     assert [each for _, each in said(text)] == ["Greet.", "Sing."]
 
 
+def test_comments_front_matter_and_code_are_no_requirements() -> None:
+    text = (
+        "---\ntitle: Game\n---\n\n# Game\n\n- Greet. <!-- politely -->\n<!--\n- Shout.\n-->\n"
+        "- Replace `<!--` and `-->`.\n\n~~~\n- code\n```\n~~~\n- Sing.\n"
+    )
+    assert said(text) == [(7, "Greet."), (11, "Replace `<!--` and `-->`."), (17, "Sing.")]
+
+
+def test_a_line_below_another_makes_a_heading_of_it() -> None:
+    assert said("Game\n====\n\nRules\n-----\n\nGreet all.\n---\nSing.\n") == [
+        (7, "Greet all."),
+        (9, "Sing."),
+    ]
+
+
 def test_a_pure_introduction_counts_where_nothing_else_demands() -> None:
     assert said("# Game\n\nA game for two.\n") == [(3, "A game for two.")]
     assert said("This document describes a game.\n") == [(1, "This document describes a game.")]
