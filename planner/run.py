@@ -116,7 +116,7 @@ def run_plan(
 
 
 def plan_document(result: PlanResult) -> dict[str, Any]:
-    """Return what `plan --json` prints; `change` is there where the plan follows another one."""
+    """Return what `plan --json` prints; the last two keys where the plan follows another one."""
     return {
         "ok": result.ok,
         "attempts": result.attempts,
@@ -126,8 +126,14 @@ def plan_document(result: PlanResult) -> dict[str, Any]:
         "output_dir": str(result.output_dir) if result.output_dir else None,
         "findings": result.report.to_json()["findings"],
         "usage": usage_document(result.tally),
-        **({"change": result.change.to_json()} if result.change else {}),
+        **_change_document(result),
     }
+
+
+def _change_document(result: PlanResult) -> dict[str, Any]:
+    if result.change is None:
+        return {}
+    return {"unchanged": result.unchanged, "change": result.change.to_json()}
 
 
 def _compile(
