@@ -22,6 +22,7 @@ from planner.compile.judge import PlanJudge
 from planner.compile.model import PlannerModel
 from planner.compile.options import PlanOptions, settings_document
 from planner.compile.record import CompileRecord, summarised
+from planner.compile.remarks import remarks_on, remarks_on_kept
 from planner.judging.validation import Report
 from planner.plan.manifest import PlanOrigin, build_manifest, no_base
 from planner.replan.change import PlanChange, change_of, no_change
@@ -84,10 +85,11 @@ def run_plan(
         recorded_run(folder, _head(options, inputs, source), emit) as recording,
         open_model(source, folder.path, recording.emit) as model,
     ):
-        for doubt in inputs.task.difference.doubts if inputs.task else ():
-            recording.emit(Warned(doubt))
-        if inputs.task is not None and inputs.task.difference.is_empty:
-            return _unchanged(inputs.task, folder, model.meter.run, recording)
+        if inputs.task is not None:
+            for remark in remarks_on(inputs.task, template=options.template is not None):
+                recording.emit(Warned(remark))
+            if inputs.task.difference.is_empty:
+                return _unchanged(inputs.task, folder, model.meter.run, recording)
         recording.emit(PlanStarted(str(options.spec), folder.run_id, options.max_attempts))
         attempts = _compile(options, inputs, model.client, recording, runner)
         outcome = chosen(attempts)
@@ -116,7 +118,7 @@ def run_plan(
 
 
 def plan_document(result: PlanResult) -> dict[str, Any]:
-    """Return what `plan --json` prints; `change` is there where the plan follows another one."""
+    """Return what `plan --json` prints; the last two keys where the plan follows another one."""
     return {
         "ok": result.ok,
         "attempts": result.attempts,
@@ -126,8 +128,14 @@ def plan_document(result: PlanResult) -> dict[str, Any]:
         "output_dir": str(result.output_dir) if result.output_dir else None,
         "findings": result.report.to_json()["findings"],
         "usage": usage_document(result.tally),
-        **({"change": result.change.to_json()} if result.change else {}),
+        **_change_document(result),
     }
+
+
+def _change_document(result: PlanResult) -> dict[str, Any]:
+    if result.change is None:
+        return {}
+    return {"unchanged": result.unchanged, "change": result.change.to_json()}
 
 
 def _compile(
@@ -143,7 +151,8 @@ def _compile(
     with summarised(folder, settings_document(options)) as attempts, Tools(runner) as tools:
         judge = PlanJudge(inputs, tools)
         if inputs.task is not None:
-            _warn_of_faults(judge.before(inputs.task), inputs.task, recording.emit)
+            for remark in remarks_on_kept(judge.before(inputs.task), inputs.task):
+                recording.emit(Warned(remark))
         compilation = Compilation(
             inputs=inputs,
             model=options.model,
@@ -180,14 +189,6 @@ def _unchanged(task: FollowUp, folder: RunFolder, tally: Tally, recording: Recor
         unchanged=True,
         change=no_change(task),
     )
-
-
-def _warn_of_faults(before: Report, task: FollowUp, emit: Emit) -> None:
-    """Report the errors of kept orders, which no new order is blamed for."""
-    replaceable = {*task.replaceable}
-    for each in before.errors:
-        if each.position and each.order not in replaceable:
-            emit(Warned(f"{each.order} is kept and does not fit the branch: {each.render()}"))
 
 
 def _change(outcome: Judged) -> PlanChange | None:

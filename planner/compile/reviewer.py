@@ -90,7 +90,8 @@ def read_review(text: str, plan: Plan, answer: Answer | None = None) -> Review:
     prompt says that `[]` is a good answer.
     """
     if answer is not None:
-        drafts = (each for each in plan.drafts if each.position in answer.own)
+        own = answer.own
+        drafts = (each for each in plan.drafts if each.position in own)
         plan = replace(plan, drafts=tuple(drafts))
     review = _read_object(text, plan)
     if not review.failure:

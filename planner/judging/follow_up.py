@@ -30,8 +30,9 @@ def judge_answer(
 def _blamed(
     plan: Plan, answer: Answer, report: Report, known: frozenset[Place]
 ) -> Iterator[Finding]:
+    own = answer.own
     for each in report.findings:
-        if not each.position or each.position in answer.own or each.code in OF_REPLIES:
+        if not each.position or each.position in own or each.code in OF_REPLIES:
             yield each
         elif _place(each) not in known:
             yield _disturbed(each) if each.severity == "error" else each

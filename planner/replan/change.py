@@ -60,13 +60,11 @@ def change_of(plan: Plan, answer: Answer) -> PlanChange:
     """Return what a merged plan changes in the one before."""
     task, drafts = answer.task, plan.drafts
     before = task.predecessor.plan.succession
-    removed = task.removed_ids
+    removed, own = task.removed_ids, answer.own
     return PlanChange(
         task,
         landed=tuple(each.label for each in drafts if each.landed),
-        kept=tuple(
-            each.label for each in drafts if not each.landed and each.position not in answer.own
-        ),
+        kept=tuple(each.label for each in drafts if not each.landed and each.position not in own),
         changed=tuple(drafts[each - 1].label for each in answer.positions(Place.REPLACES)),
         added=tuple(drafts[each - 1].label for each in answer.positions(Place.NEW)),
         withdrawn=tuple(e for e in plan.succession.withdrawn if e not in before.withdrawn),

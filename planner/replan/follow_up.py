@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
-from planner.plan.plan import Draft
 from planner.replan.predecessor import Predecessor, covers_of
 from planner.spec.difference import SpecDifference
 
@@ -40,12 +38,17 @@ class FollowUp:
         return frozenset(name for each in drafts for name in covers_of(each))
 
     @property
-    def replaceable(self) -> tuple[str, ...]:
-        """Return the ids of the orders that may be replaced.
+    def concerned(self) -> tuple[str, ...]:
+        """Return the ids of the orders that cover a requirement which changed or was removed."""
+        touched = self.touched_ids
+        drafts = self.predecessor.plan.drafts
+        return tuple(each.label for each in drafts if not touched.isdisjoint(covers_of(each)))
 
-        These have not landed, and cover a requirement that changed or was removed.
-        """
-        return tuple(each for each, draft in self._open() if self._is_touched(covers_of(draft)))
+    @property
+    def replaceable(self) -> tuple[str, ...]:
+        """Return the ids of the orders that may be replaced: concerned, and not landed."""
+        landed = self.predecessor.landed
+        return tuple(each for each in self.concerned if each not in landed)
 
     @property
     def withdrawable(self) -> tuple[str, ...]:
@@ -53,15 +56,5 @@ class FollowUp:
 
         These have not landed, and all that they cover was removed.
         """
-        removed = self.removed_ids
-        return tuple(
-            each
-            for each, draft in self._open()
-            if covers_of(draft) and removed >= {*covers_of(draft)}
-        )
-
-    def _open(self) -> Collection[tuple[str, Draft]]:
-        return [each for each in self.predecessor.drafts.items() if not each[1].landed]
-
-    def _is_touched(self, covers: Collection[str]) -> bool:
-        return not self.touched_ids.isdisjoint(covers)
+        removed, drafts = self.removed_ids, self.predecessor.drafts
+        return tuple(each for each in self.replaceable if removed >= {*covers_of(drafts[each])})

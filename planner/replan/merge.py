@@ -67,7 +67,8 @@ def merge(reply: Plan, task: FollowUp, *, require_coverage: bool = False) -> Mer
 
 def reply_text(plan: Plan, answer: Answer) -> str:
     """Return the reply that makes the merged `plan`, whose orders may have been repaired since."""
-    own = [dict(each.raw) for each in plan.drafts if each.position in answer.own]
+    positions = answer.own
+    own = [dict(each.raw) for each in plan.drafts if each.position in positions]
     before = answer.task.predecessor.plan.document
     reply: JsonObject = {}
     if isinstance(plan.document, dict) and isinstance(before, dict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from planner.plan.plan import Draft, Plan
@@ -34,7 +34,8 @@ def render_difference(task: FollowUp) -> str:
     added = (f"- added {each.id}: {_line(each)}" for each in difference.added)
     removed = (f"- removed {each.id}: {_line(each)}" for each in difference.removed)
     parts = ["\n".join((*changed, *added, *removed))]
-    beside = [each for each in difference.untouched if each.id in _beside(task)]
+    names = _beside(task)
+    beside = [each for each in difference.untouched if each.id in names]
     if beside:
         shown = "\n".join(f"- {each.id}: {_cut(_line(each), _MAX_BESIDE)}" for each in beside)
         parts.append(f"Untouched, and covered by the same orders:\n\n{shown}")
@@ -86,9 +87,10 @@ def render_withdrawable(task: FollowUp) -> str:
 
 def render_own(plan: Plan, answer: Answer) -> str:
     """Return the new orders of a merged plan as JSON, and the others in short, for a reviewer."""
-    own: list[JsonValue] = [dict(each.raw) for each in plan.drafts if each.position in answer.own]
+    new, concerned = answer.own, frozenset(answer.task.concerned)
+    own: list[JsonValue] = [dict(each.raw) for each in plan.drafts if each.position in new]
     others: list[JsonValue] = [
-        _short(each, answer.task) for each in plan.drafts if each.position not in answer.own
+        _short(each, answer.task, concerned) for each in plan.drafts if each.position not in new
     ]
     shown = {"other_orders": others, "work_orders": own}
     return json.dumps(shown, indent=1, ensure_ascii=False)
@@ -104,19 +106,20 @@ def relevant_words(task: FollowUp) -> str:
 
 def _listed(heading: str, drafts: Sequence[Draft], task: FollowUp) -> Iterator[str]:
     if drafts:
-        yield "\n".join((heading, "", *(f"- {_short(each, task)}" for each in drafts)))
+        concerned = frozenset(task.concerned)
+        lines = (f"- {_short(each, task, concerned)}" for each in drafts)
+        yield "\n".join((heading, "", *lines))
 
 
-def _short(draft: Draft, task: FollowUp) -> str:
+def _short(draft: Draft, task: FollowUp, concerned: Collection[str]) -> str:
     """Return an order on one line: id, title, what it covers, and its files.
 
-    The tests that it brought are named where the change concerns them.
+    The tests that it brought are named where the order is among those `concerned`.
     """
     order = draft.order
     if order is None:
         return draft.label
-    concerned = not task.touched_ids.isdisjoint(order.covers)
-    tests = [each.path for each in order.acceptance_files] if concerned else []
+    tests = [each.path for each in order.acceptance_files] if draft.label in concerned else []
     left_out = " (left out by a person)" if draft.label in task.predecessor.left_out else ""
     covers = f"; covers {', '.join(order.covers)}" if order.covers else ""
     title = _cut(" ".join(order.title.split()), _MAX_TITLE)
@@ -145,9 +148,8 @@ def _beside(task: FollowUp) -> frozenset[str]:
 
 
 def _concerned(task: FollowUp) -> tuple[Draft, ...]:
-    touched = task.touched_ids
-    drafts = task.predecessor.plan.drafts
-    return tuple(each for each in drafts if not touched.isdisjoint(covers_of(each)))
+    drafts = task.predecessor.drafts
+    return tuple(drafts[each] for each in task.concerned)
 
 
 def _concerned_paths(task: FollowUp) -> frozenset[str]:

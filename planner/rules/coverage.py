@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.plan.plan import Draft
 from planner.plan.succession import is_inherited
 from planner.rules.model import PlanView, Rule
 from planner.spec.requirements import Requirement
@@ -28,16 +27,18 @@ def unknown_requirements(view: PlanView) -> Iterator[Finding]:
 
 
 def _known_before(view: PlanView) -> set[str]:
-    """Return what orders of earlier plans cover: a new order may take away what they wrote."""
-    earlier = (each for each in view.plan.drafts if _is_earlier(each, view))
-    return {name for each in earlier if each.order for name in each.order.covers}
+    """Return what orders of earlier plans cover: a new order may take away what they wrote.
 
-
-def _is_earlier(draft: Draft, view: PlanView) -> bool:
-    """Say whether an order was in the plan before; its provenance says so once a plan is made."""
+    Provenance says which these are, once a plan is made.
+    """
+    orders = [(draft.position, draft.order) for draft in view.plan.drafts if draft.order]
     if view.answer is not None:
-        return draft.position not in view.answer.own
-    return draft.order is not None and is_inherited(draft.order, view.plan.succession)
+        own = view.answer.own
+        earlier = [order for position, order in orders if position not in own]
+    else:
+        succession = view.plan.succession
+        earlier = [order for _, order in orders if is_inherited(order, succession)]
+    return {name for order in earlier for name in order.covers}
 
 
 E301 = Rule(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
-from planner.replan.answer import Answer, Place
+from planner.replan.answer import Place
+from planner.replan.follow_up import FollowUp
 from planner.replan.predecessor import covers_of
 from planner.rules.model import PlanView, Rule
 from planner.steps.findings import Finding, plan_finding
@@ -122,31 +123,37 @@ E314 = Rule(
 def wrongly_withdrawn(view: PlanView) -> Iterator[Finding]:
     if view.answer is None:
         return
-    before = {each.id for each in view.plan.succession.withdrawn}
+    asked = {each.id for each in view.answer.withdrawn}
     replied = {view.plan.drafts[each.position - 1].label for each in view.answer.entries}
+    staying = dict(_staying(view.answer.task, asked, replied))
     for index, each in enumerate(view.answer.withdrawn):
-        if message := _why_it_stays(view.answer, each.id, replied, before):
-            yield plan_finding("E316", at("withdrawn", index), f"{quoted(each.id)} {message}")
+        if why := staying.get(each.id):
+            yield plan_finding("E316", at("withdrawn", index), f"{quoted(each.id)} {why}")
         elif not each.reason.strip():
             message = f"{quoted(each.id)} is withdrawn without a reason"
             yield plan_finding("E316", at("withdrawn", index, "reason"), message)
 
 
-def _why_it_stays(
-    answer: Answer, name: str, replied: Collection[str], withdrawn: Collection[str]
-) -> str:
-    """Return why an order cannot be withdrawn; "" where it can be, or has been before."""
-    draft = answer.task.predecessor.drafts.get(name)
-    if draft is None:
-        return "" if name in withdrawn else "is not an order of the plan"
-    if draft.landed:
-        return "landed already"
-    if name in replied:
-        return "is in the reply as well"
-    if name in answer.task.withdrawable:
-        return ""
-    removed = answer.task.removed_ids
-    standing = [each for each in covers_of(draft) if each not in removed]
+def _staying(
+    task: FollowUp, asked: Collection[str], replied: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield which of the orders asked about cannot be withdrawn, and why."""
+    drafts, may_go = task.predecessor.drafts, {*task.withdrawable}
+    gone = {each.id for each in task.predecessor.plan.succession.withdrawn}
+    for name in asked:
+        if name not in drafts:
+            if name not in gone:
+                yield name, "is not an order of the plan"
+        elif drafts[name].landed:
+            yield name, "landed already"
+        elif name in replied:
+            yield name, "is in the reply as well"
+        elif name not in may_go:
+            yield name, _what_it_is_for(covers_of(drafts[name]), task.removed_ids)
+
+
+def _what_it_is_for(covers: Sequence[str], removed: Collection[str]) -> str:
+    standing = [each for each in covers if each not in removed]
     return f"still carries out {', '.join(standing)}" if standing else "covers no requirement"
 
 

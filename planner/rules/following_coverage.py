@@ -78,12 +78,13 @@ def remaining_code(view: PlanView) -> Iterator[Finding]:
     if answer is None or not _is_readable(view, answer):
         return
     own = _covered(view, answer.own)
+    theirs = answer.own
     excused = {each.requirement for each in answer.not_removed if each.reason.strip()}
     for each in answer.task.difference.removed:
         if each.id in excused:
             continue
         drafts = [draft for draft in view.plan.drafts if each.id in covers_of(draft)]
-        due = [d.label for d in drafts if not d.landed and d.position not in answer.own]
+        due = [d.label for d in drafts if not d.landed and d.position not in theirs]
         done = [d.label for d in drafts if d.landed]
         if due:
             message = f"is gone, and {', '.join(due)} would still carry it out"

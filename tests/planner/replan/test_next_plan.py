@@ -63,6 +63,10 @@ def manifest_of(result: PlanResult) -> Any:
     return json.loads((result.output_dir / "WORK_ORDERS_MANIFEST.json").read_text())
 
 
+def warnings(story: Story) -> list[str]:
+    return [each.message for each in story.planner.seen(Warned)]
+
+
 def test_one_change_asks_for_one_order_and_leaves_the_others_as_they_are(story: Story) -> None:
     after = BEFORE | SIX
     result = story.replan(after, {"work_orders": [writing(4, "R1")]})
@@ -209,8 +213,7 @@ def test_a_kept_order_that_does_not_fit_the_branch_is_reported_once(story: Story
     orders = (ORDERS[0], writing(2, "R2", preconditions=exists("lost.txt")), ORDERS[2])
     story.folder = stored_plan(story.planner.scratch / "other", BEFORE, *orders)
     assert story.replan(BEFORE | SIX, {"work_orders": [writing(4, "R1")]}).ok
-    warnings = [each.message for each in story.planner.seen(Warned)]
-    assert [each for each in warnings if each.startswith("WO-02 is kept and does not fit")]
+    assert [each for each in warnings(story) if each.startswith("WO-02 is kept and does not fit")]
 
 
 def test_what_landed_is_exempt_as_it_was_and_new_orders_as_the_branch_says(story: Story) -> None:
@@ -221,3 +224,36 @@ def test_what_landed_is_exempt_as_it_was_and_new_orders_as_the_branch_says(story
     orders = manifest_of(story.replan(BEFORE | SIX, {"work_orders": [writing(4, "R1")]}))
     exempt = [each["verify_exempt"] for each in orders["work_orders"]]
     assert exempt == [True, True, True, False]
+
+
+def test_the_plan_of_another_specification_is_doubted(story: Story) -> None:
+    reasons = [{"id": each, "reason": "Removed."} for each in ("WO-02", "WO-03")]
+    reply = {"work_orders": [writing(4, "R1", "N1")], "withdrawn": reasons}
+    assert story.replan({"N1": "A clock."}, reply).ok
+    (warning,) = warnings(story)
+    assert f"no requirement of the plan in {story.folder}" in warning
+
+
+def test_a_prompt_of_ones_own_is_not_for_changes(story: Story) -> None:
+    template = story.planner.scratch / "prompt.md"
+    template.write_text("Plan {{PRODUCT_SPEC}}")
+    story.replan(BEFORE | SIX, {"work_orders": [writing(4, "R1")]}, template=template)
+    assert warnings(story) == ["--template has no effect on a plan that follows another one"]
+    assert "A product specification has changed" in story.planner.prompts[0]
+
+
+def test_an_unusable_reply_is_recorded_and_the_plan_before_stays(story: Story) -> None:
+    before = (story.folder / "WORK_ORDERS_MANIFEST.json").read_bytes()
+    result = story.replan(BEFORE | SIX, "no JSON", max_attempts=1)
+    assert (result.ok, result.output_dir, result.change) == (False, None, None)
+    assert result.error is not None
+    assert [each.code for each in result.report.errors] == ["E000"]
+    assert (story.folder / "WORK_ORDERS_MANIFEST.json").read_bytes() == before
+
+
+def test_the_next_plan_replaces_the_one_in_its_folder_where_that_is_asked_for(story: Story) -> None:
+    reply = {"work_orders": [writing(4, "R1")]}
+    result = story.replan(BEFORE | SIX, reply, outdir=story.folder, overwrite=True)
+    assert result.output_dir == story.folder
+    follows = read_predecessor(story.folder, ["WO-01"])
+    assert [each.label for each in follows.plan.drafts] == ["WO-01", "WO-02", "WO-03", "WO-04"]

@@ -242,3 +242,18 @@ def test_a_missing_requirement_is_one_fault_where_each_has_to_be_covered(case: C
     report = judged_report(task, merged, case.repo)
     found = [(each.code, each.field) for each in report.errors]
     assert found == [("E302", "requirements[2]"), ("E312", "requirements[3]")]
+
+
+def test_what_a_kept_order_needs_may_not_be_taken_away(case: Case) -> None:
+    case.orders = [FIRST, SECOND, writing(3, "R3", preconditions=exists("part_01.txt"))]
+    removing = writing(4, "R1", removed_files=["part_01.txt"])
+    assert case.found(without("R1"), removing) == []  # WO-03 comes before, and finds the file
+    case.orders = [FIRST, writing(2, "R1", "R2"), case.orders[2]]
+    earlier = writing(2, "R2", title="Part 2 alone", removed_files=["part_01.txt"])
+    assert case.found(without("R1"), earlier, writing(4, "R1")) == ["E315 WO-03 preconditions[0]"]
+
+
+def test_what_landed_is_taken_away_by_a_new_order(case: Case) -> None:
+    assert case.found(without("R1"), writing(4, "R1", removed_files=["part_01.txt"])) == []
+    lost = writing(4, "R1", removed_files=["part_09.txt"])
+    assert case.found(without("R1"), lost) == ["E111 WO-04 removed_files[0]"]
