@@ -30,9 +30,8 @@ class Projection:
 
     `first` has the paths that are certainly provided, and `possible` those that only may be;
     `removed` has those that an order removes, `removing` the positions of such orders, and
-    `folders` the folders of all. `patterns` are
-    promised paths with glob characters, each with its position. From the order at `blind_from` on,
-    more files may exist than could be read.
+    `folders` the folders of all. `patterns` are promised paths with glob characters, each with its
+    position. From the order at `blind_from` on, more files may exist than could be read.
     """
 
     first: dict[str, int]
