@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,8 +73,8 @@ class KeptPlanDocument:
         yield Paragraph(
             (
                 f"nothing was executed; the plan is kept in {self.folder}",
-                f"`llmch show {self.folder}` shows all of it, and the same command again goes on "
-                "with it: --yes executes it without a question",
+                f"{_show(self.folder)} shows all of it, and the same command again goes on with "
+                "it: --yes executes it without a question",
             )
         )
 
@@ -94,8 +95,12 @@ def short_form(preview: PlanPreview, *, cost: bool = True) -> Iterator[Block]:
         yield from _rest(preview)
     yield Remark((counts(preview, cost=cost),))
     if not whole:
-        command = f"llmch show {preview.ground.folder}"
-        yield Remark((f"`{command}` shows the files, commands and requirements of each order",))
+        command = _show(preview.ground.folder)
+        yield Remark((f"{command} shows the files, commands and requirements of each order",))
+
+
+def _show(folder: Path) -> str:
+    return f"`llmch show {shlex.quote(str(folder))}`"
 
 
 def counts(preview: PlanPreview, *, cost: bool = True) -> str:
@@ -145,8 +150,7 @@ def _head(order: OrderPreview) -> Section:
 
 
 def _order(order: OrderPreview) -> Section:
-    head = _head(order)
-    return Section(head.title, tuple(_items(order)), head.name, head.word, head.aside, head.tone)
+    return replace(_head(order), items=tuple(_items(order)))
 
 
 def _items(order: OrderPreview) -> Iterator[Item]:
@@ -204,7 +208,6 @@ def _amount(usage: Usage) -> str:
 
 
 def _refused(preview: PlanPreview) -> str:
-    folder = preview.ground.folder
-    return (
-        f"it cannot be executed as it is: {preview.ground.refusal}\n`llmch check {folder}` says why"
-    )
+    folder = shlex.quote(str(preview.ground.folder))
+    refusal = f"it cannot be executed as it is: {preview.ground.refusal}"
+    return f"{refusal}\n`llmch check {folder}` says why"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,21 +17,29 @@ if TYPE_CHECKING:
 
 
 def agreed_to_execute(
-    preview: PlanPreview, common_dir: Path, console: Console, *, is_new: bool, may_ask: bool
+    read: Callable[[], PlanPreview],
+    common_dir: Path,
+    console: Console,
+    *,
+    is_new: bool,
+    may_ask: bool,
 ) -> bool:
     """Show a plan that `is_new` or asked about, and return whether its orders may be executed.
 
     The question is asked where the orders are still to be paid for: there is no question where
-    none is left, or where an earlier plan has begun, because then a person agreed already. Without
-    `may_ask`, or where nobody is at the terminal, nobody is asked and the answer is yes.
-    `common_dir` is the git folder of the repo.
+    none is left, or where the plan has begun, because then a person agreed already. Without
+    `may_ask`, or where nobody is at the terminal, nobody is asked and the answer is yes. `read`
+    is called only where the plan is looked at. `common_dir` is the git folder of the repo.
     """
     from llmch.answers.preview import short_form
     from llmch.preview.standing import OrderStand
 
+    may_ask = may_ask and someone_is_there()
+    if not (is_new or may_ask):
+        return True
+    preview = read()
     left = preview.count(OrderStand.TO_DO)
-    asks = may_ask and left > 0 and someone_is_there()
-    asks = asks and (is_new or not _has_begun(preview, common_dir))
+    asks = may_ask and left > 0 and (is_new or not _has_begun(preview, common_dir))
     if is_new or asks:
         console.say(*short_form(preview))
     if not asks:
@@ -43,7 +52,9 @@ def _has_begun(preview: PlanPreview, common_dir: Path) -> bool:
     """Say whether an order is on the branch, or the latest run of the repo executed this plan."""
     from factory.record.status import read_status
 
-    if any(each.standing.stand.on_branch for each in preview.orders):
+    # The orders that a plan has from the one before may have landed without anybody's consent to
+    # the new ones.
+    if not preview.ground.follows and any(e.standing.stand.on_branch for e in preview.orders):
         return True
     with contextlib.suppress(LlmchError):  # a run that follows reports it
         status = read_status(common_dir)

@@ -18,10 +18,10 @@ from shared.git.client import Git
 class OrderStand(StrEnum):
     """Name where an order stands."""
 
-    TO_DO = "to_do"
     LANDED = "landed"
     ACCEPTED = "accepted"
     LEFT_OUT = "left_out"
+    TO_DO = "to_do"
 
     @property
     def words(self) -> str:

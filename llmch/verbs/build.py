@@ -90,9 +90,11 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     folder, source = plan.folder, replace(factory_source, purse=purse)
     may_ask = source.mode is Mode.LIVE and not (args.yes or args.json or args.markdown)
     try:
-        preview = read_preview(folder, args.repo, args.branch, settings)
         if not agreed_to_execute(
-            preview, place.common_dir, console, is_new=plan.result is not None, may_ask=may_ask
+            lambda: read_preview(folder, args.repo, args.branch, settings),
+            *(place.common_dir, console),
+            is_new=plan.result is not None,
+            may_ask=may_ask,
         ):
             return Outcome(KeptPlanDocument(folder), ExitCode.FAILED)
         return run_all_with_consent(

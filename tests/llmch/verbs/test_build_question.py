@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import git
+from tests.harness import git, hashed, write_plan
 from tests.llmch.command_line import Said, Say, model_server
 from tests.llmch.entry.test_consent import answering, read_until
 from tests.llmch.verbs.test_build_command import ONE, PLAN, STRAY, TWO
@@ -128,3 +129,21 @@ def test_ctrl_c_at_the_question_is_an_interrupt(
         person.join()
         assert "the plan is kept" in read_until(terminal, "begins with its orders")
     assert (said.code, branches(repo)) == (130, "")
+
+
+def test_the_orders_of_the_plan_before_are_no_consent_to_new_ones(
+    build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, PLAN, ONE, TWO):
+        assert build().code == 0
+    (folder,) = json.loads((repo / ".git/llmch/plans.json").read_text()).values()
+    before = json.loads((Path(folder) / "WORK_ORDERS_MANIFEST.json").read_text())
+    third = {**before["work_orders"][1], "id": "WO-03", "allowed_files": ["3.txt"]}
+    follows = {"manifest_sha256": before["provenance"]["manifest_sha256"], "title": third["title"]}
+    orders = [*before["work_orders"], third]
+    write_plan(Path(folder), hashed({**before, "work_orders": orders, "supersedes": follows}))
+    with answering(monkeypatch, "n\n") as terminal, model_server(monkeypatch):
+        said = build()
+        assert read_until(terminal, "[y/N] ").endswith("Execute this order? [y/N] ")
+    assert (said.code, KEPT in said.out) == (1, True)
+    assert "✓ WO-02    landed" in said.out

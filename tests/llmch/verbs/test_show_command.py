@@ -143,7 +143,7 @@ def test_what_has_landed_is_shown_as_its_commit_made_it(
     said = say("show", folder, "--repo", factory.repo)
     assert f"on the branch {branch} of {factory.repo}" in said.out
     assert f"✓ WO-01    landed    Say hello  ({commit[:10]})\n    + 1.txt\n● WO-02" in said.out
-    assert "Plan: 2 orders, 1 to do, 1 landed; 1 file new, 0 changed, 0 removed; " in said.out
+    assert "Plan: 2 orders, 1 landed, 1 to do; 1 file new, 0 changed, 0 removed; " in said.out
     document = say("show", folder, "--repo", factory.repo, "--json").document
     assert [each["commit"] for each in document["orders"]] == [commit, None]
     assert document["orders"][0]["forecast"] is None
