@@ -25,7 +25,7 @@ def failed(factory: Factory, **changes: object) -> Person:
         step(2, **{"acceptance_commands": ["grep -q hand 2.txt"], "covers": ["R-2"], **changes}),
         step(3, depends_on=["WO-02"]),
     ]
-    replies = {**each_writes(1), "WO-02": [refused()]}
+    replies = {**each_writes(1), "WO-02": [refused()] * 3}
     factory.run_all(manifest(orders), replies, max_attempts=1)
     return Person(factory)
 
