@@ -150,6 +150,17 @@ def test_the_tests_of_the_plan_have_to_be_in_the_commit(factory: Factory) -> Non
     assert person.accept("WO-02", right).failure is None
 
 
+def test_what_the_order_removes_has_to_be_gone(factory: Factory) -> None:
+    person = failed(factory, removed_files=["src/app.py"])
+    with pytest.raises(InvalidInput, match=r"still has 'src/app\.py', which the order removes"):
+        person.accept("WO-02", person.commits("2.txt"))
+    git(factory.repo, "switch", "--quiet", "work")
+    (factory.repo / "src/app.py").unlink()
+    accepted = person.accept("WO-02", person.commits("2.txt", text="by hand, too\n"))
+    assert accepted.failure is None
+    assert accepted.candidate.changed == {"2.txt", "src/app.py"}
+
+
 def test_one_commit_may_stand_for_two_orders(factory: Factory) -> None:
     orders = [step(1, allowed_files=["1.txt", "2.txt"]), step(2, allowed_files=["1.txt", "2.txt"])]
     factory.run_all(manifest(orders), {"WO-01": [refused()]}, max_attempts=1)
