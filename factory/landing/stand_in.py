@@ -68,6 +68,7 @@ class StandIn:
                 folder,
                 written={path: tree.state_of(path).sha256 for path in own if tree.exists(path)},
                 known=self.known.of(task.base),
+                removed=order.removed_files,
                 staged=trees.tree_of(self.git, commit),
                 checks=self._checks(task, changed, bench),
             )
@@ -82,8 +83,7 @@ class StandIn:
         """Return what verifies the commit: what its parent says, and what its own tree says."""
         git, paths = self.git, sorted(changed)
         before = {path: _decoded(trees.content_of(git, task.base, path)) for path in paths}
-        texts = ((path, _text_in(bench.workspace.tree, path)) for path in paths)
-        now = {path: text for path, text in texts if text is not None}
+        now = {path: _text_in(bench.workspace.tree, path) for path in paths}
         verification = verification_before(
             bench.workspace, before, self.options.settings.verify, exempt=task.exempt
         )

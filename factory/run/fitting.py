@@ -73,7 +73,7 @@ def _refusal(
     ]
     if len(changed) > _SHOWN:
         lines.append(f"  and {len(changed) - _SHOWN} more")
-    path = commission.path if commission.command == "run-all" else commission.path.parent
+    path = commission.path.parent if commission.command == "run" else commission.path
     options = commission.options
     return PreflightRefused(
         "files have changed since the plan was made for them:\n" + "\n".join(lines),

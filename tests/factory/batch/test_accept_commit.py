@@ -25,7 +25,7 @@ def failed(factory: Factory, **changes: object) -> Person:
         step(2, **{"acceptance_commands": ["grep -q hand 2.txt"], "covers": ["R-2"], **changes}),
         step(3, depends_on=["WO-02"]),
     ]
-    replies = {**each_writes(1), "WO-02": [refused()]}
+    replies = {**each_writes(1), "WO-02": [refused()] * 3}
     factory.run_all(manifest(orders), replies, max_attempts=1)
     return Person(factory)
 
@@ -148,6 +148,17 @@ def test_the_tests_of_the_plan_have_to_be_in_the_commit(factory: Factory) -> Non
         person.accept("WO-02", changed)
     right = person.commits("tests/check.txt", text=TEST["content"])
     assert person.accept("WO-02", right).failure is None
+
+
+def test_what_the_order_removes_has_to_be_gone(factory: Factory) -> None:
+    person = failed(factory, removed_files=["src/app.py"])
+    with pytest.raises(InvalidInput, match=r"still has 'src/app\.py', which the order removes"):
+        person.accept("WO-02", person.commits("2.txt"))
+    git(factory.repo, "switch", "--quiet", "work")
+    (factory.repo / "src/app.py").unlink()
+    accepted = person.accept("WO-02", person.commits("2.txt", text="by hand, too\n"))
+    assert accepted.failure is None
+    assert accepted.candidate.changed == {"2.txt", "src/app.py"}
 
 
 def test_one_commit_may_stand_for_two_orders(factory: Factory) -> None:
