@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shared.errors import InvalidInput
+from shared.events.event import Emit
+from shared.events.messages import Noted
 from shared.files.strict_json import JsonValue
 
 if TYPE_CHECKING:
@@ -46,6 +49,18 @@ def read_edits(folder: Path, repo: Path | None, branch: str | None) -> Edits | N
     if repo is not None:
         _refuse_landed(folder, taken, repo, branch)
     return Edits(read, taken)
+
+
+def note_edited(folder: Path, emit: Emit) -> None:
+    """Report a plan that was edited and not taken: `run` and `run-all` refuse it."""
+    from shared.plan_folder.edited import edited_manifest
+    from shared.plan_folder.read import read_manifest
+
+    with contextlib.suppress(InvalidInput):  # the rules say what is wrong with it
+        manifest = read_manifest(folder)
+        if manifest is not None and manifest.was_edited:
+            error = edited_manifest(folder)
+            emit(Noted(f"{error.message}; {error.hint}"))
 
 
 def _refuse_landed(folder: Path, taken: EditedPlan, repo: Path, branch: str | None) -> None:

@@ -89,7 +89,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     With `--accept-edits`, nothing is written where an error is left.
     """
-    from llmch.answers.edits import read_edits
+    from llmch.answers.edits import note_edited, read_edits
     from llmch.entry.wiring import settings_for, tool_runner
     from planner.cli import allowed_by
     from planner.judging.validation import judge
@@ -102,6 +102,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     repo = repo_meant(args, console, "the plan is judged for an empty one")
     edits = read_edits(args.dir, repo, args.branch) if args.accept_edits else None
     plan = parse_plan(edits.taken.document) if edits else read_plan_folder(args.dir)
+    if edits is None:
+        note_edited(args.dir, console)
     settings = settings_for(args, console, repo=repo)
     allowed = allowed_by(settings)
     tree = open_tree(repo, args.branch, settings.verify, console) if repo else NO_TREE

@@ -186,6 +186,16 @@ def test_a_manifest_alone_is_taken_with_all_its_orders(say: Say, folder: Path) -
     assert len(read_workdir(folder)) == 3
 
 
+def test_a_plan_that_was_edited_is_judged_and_named(say: Say, folder: Path) -> None:
+    assert "was edited" not in say("check", folder, "--no-repo", "--verbose").err
+    for number in (1, 2, 3):
+        edit_file(folder, f"WO-0{number}", notes="new")
+        edit_manifest(folder, number, notes="new")
+    said = say("check", folder, "--no-repo", "--verbose")
+    assert said.code == 0
+    assert f"`llmch check {folder} --accept-edits`" in said.err + said.out
+
+
 def test_an_edited_provenance_is_put_back(say: Say, folder: Path) -> None:
     before = fingerprint(folder)
     origin = read(folder, "WO-02.json")["provenance"]
