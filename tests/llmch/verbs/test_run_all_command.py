@@ -211,7 +211,11 @@ def test_an_order_that_exempts_itself_needs_someone_to_vouch_for_it(
     write_plan(workdir, document)
     before = snapshot(repo)
     with model_server(monkeypatch) as server:
+        edited = run_all("--json")
+        (workdir / "WORK_ORDERS_MANIFEST.json").unlink()
         said = run_all("--json")
+    assert (edited.code, edited.error["name"]) == (2, "INVALID")
+    assert f"`llmch check {workdir} --accept-edits`" in edited.error["hint"]
     assert (said.code, said.error["name"]) == (5, "PREFLIGHT")
     assert "--allow-verify-exempt" in said.error["hint"]
     assert (server.received, snapshot(repo)) == ([], before)
