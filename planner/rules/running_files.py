@@ -41,6 +41,7 @@ class _Reach:
             self.everything
             or _stem(path) in self.arguments
             or _names_it(self.words, path)
+            or _names_what_is_built(self.words, path)
             or path.startswith(self.folders)
         )
 
@@ -106,6 +107,16 @@ def _names_it(words: Set[str], path: str) -> bool:
     name, module = _names_of(path)
     # A name without a dot may mean anything.
     return path in words or name in words or ("." in module and module in words)
+
+
+def _names_what_is_built(words: Set[str], path: str) -> bool:
+    """Say whether a word is a path that differs from the file in its folder and its suffix.
+
+    A compiler may have made it: `build/test/score.test.js` of `test/score.test.ts`.
+    """
+    stem, suffix = posixpath.splitext(posixpath.basename(path))
+    paths = (posixpath.splitext(posixpath.basename(each)) for each in words if "/" in each)
+    return any(made == stem and other not in ("", suffix) for made, other in paths)
 
 
 def _words(text: str) -> frozenset[str]:

@@ -41,7 +41,7 @@ PROJECT_FILE = "pyproject.toml"
 PROJECT_TABLE = ("tool", "llmch")
 CONFIG_VARIABLE = "LLMCH_CONFIG"
 # These variables are not settings: other code reads them. Tests have a prefix of their own.
-OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "LLMCH_WORKSPACES", "LLMCH_DEBUG"})
+OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "LLMCH_WORKSPACES", "LLMCH_TOOLS", "LLMCH_DEBUG"})
 TEST_PREFIX = "LLMCH_TEST_"
 
 

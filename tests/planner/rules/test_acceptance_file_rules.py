@@ -171,6 +171,20 @@ def test_a_command_that_does_not_run_the_test_is_not(command: str) -> None:
     assert run_files([analyse_command(command)], {PATH: TEST}) == frozenset()
 
 
+@pytest.mark.parametrize(
+    ("command", "is_run"),
+    [
+        ("bash -c 'npx tsc && node --test build/test/score.test.js'", True),
+        ("node --test dist/score.test.js", True),
+        ("node --test build/test/total.test.js", False),
+        ("node --test other/score.test.ts", False),
+    ],
+)
+def test_a_test_is_run_by_what_a_compiler_makes_of_it(command: str, is_run: bool) -> None:
+    test = {"test/score.test.ts": "import { score } from '../src/score.ts';\n"}
+    assert (run_files([analyse_command(command)], test) == test.keys()) == is_run
+
+
 def test_what_a_test_uses_is_run_with_it() -> None:
     texts = {
         PATH: "from tests.cases import CASES\n",

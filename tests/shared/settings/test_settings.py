@@ -488,7 +488,8 @@ def test_an_unknown_variable_is_refused_for_a_misspelt_cap_holds_nothing(tmp_pat
 
 
 def test_variables_that_are_no_settings_are_left_alone(tmp_path: Path) -> None:
-    environ = {"LLMCH_TEST_KILL_AT": "3", "LLMCH_WORKSPACES": "/w", "PATH": "/bin", "llmch_x": "1"}
+    own = {"LLMCH_TEST_KILL_AT": "3", "LLMCH_WORKSPACES": "/w", "LLMCH_TOOLS": "/t"}
+    environ = {**own, "PATH": "/bin", "llmch_x": "1"}
     assert load(tmp_path, environ=environ) == load(tmp_path)
 
 
