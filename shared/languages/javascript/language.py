@@ -8,6 +8,7 @@ from shared.languages.base import Language
 from shared.languages.capabilities.advice import Advice
 from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.ecmascript.conformance.contracts import EcmaConformance
+from shared.languages.ecmascript.edits import EcmaEdits
 from shared.languages.ecmascript.notes import EcmaNotes
 from shared.languages.ecmascript.plans import EcmaPlans
 from shared.languages.ecmascript.reader import NodeCommands
@@ -34,6 +35,7 @@ class JavaScriptOutlines:
 JAVASCRIPT: Final = Language(
     JavaScriptOutlines(),
     commands=NodeCommands(),
+    edits=EcmaEdits(JavaScriptOutlines.outlined),
     notes=EcmaNotes(),
     conformance=EcmaConformance(JavaScriptOutlines.outlined),
     plans=EcmaPlans(JavaScriptOutlines.name, JavaScriptOutlines.outlined, reads_commands=True),

@@ -8,6 +8,7 @@ from shared.languages.base import Language
 from shared.languages.capabilities.advice import Advice
 from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.ecmascript.conformance.contracts import EcmaConformance
+from shared.languages.ecmascript.edits import EcmaEdits
 from shared.languages.ecmascript.notes import EcmaNotes
 from shared.languages.ecmascript.plans import EcmaPlans
 
@@ -31,6 +32,7 @@ class TypeScriptOutlines:
 
 TYPESCRIPT: Final = Language(
     TypeScriptOutlines(),
+    edits=EcmaEdits(TypeScriptOutlines.outlined),
     notes=EcmaNotes(),
     conformance=EcmaConformance(TypeScriptOutlines.outlined),
     plans=EcmaPlans(TypeScriptOutlines.name, TypeScriptOutlines.outlined, reads_commands=False),

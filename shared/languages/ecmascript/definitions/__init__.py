@@ -1,0 +1,1 @@
+"""Finds definitions of JavaScript and TypeScript by their names, and replaces them."""
