@@ -6,14 +6,17 @@ Each example is built once a session.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
-from llmch.verbs.demo.examples import find_example, list_examples
+from llmch.verbs.demo.examples import Example, find_example, list_examples
+from llmch.verbs.demo.needs import is_there
 from shared.llm.client import Request
 from shared.llm.record.clients import RecordingClient
 from shared.llm.record.lines import Intent, parse_record
@@ -25,7 +28,17 @@ from tests.llmch.command_line import Said, Say, run, say_in
 from tests.once import made_once
 
 NAMES = [each.name for each in list_examples()]
-each_example = pytest.mark.parametrize("name", NAMES)
+
+
+def _example(example: Example) -> ParameterSet:
+    """Return the parameter for an example; it is skipped by name where it cannot be built."""
+    what = example.need.what if example.need else ""
+    return pytest.param(
+        example.name, marks=pytest.mark.skipif(not is_there(example), reason=f"needs {what}")
+    )
+
+
+each_example = pytest.mark.parametrize("name", [_example(each) for each in list_examples()])
 
 
 @dataclass(frozen=True)
@@ -140,6 +153,7 @@ LOOPS = {
     "hello": [("WO-03", "acceptance_failed")],
     "maze": [("WO-02", "write_scope_violation"), ("WO-05", "acceptance_failed")],
     "wordgame": [("WO-02", "acceptance_failed"), ("WO-04", "stale_context")],
+    "wordgame-ts": [("WO-03", "contract_violated")],
 }
 
 
@@ -220,6 +234,30 @@ def test_an_example_that_is_not_there_is_refused(say: Say, tmp_path: Path) -> No
     assert said.code == 2
     assert all(name in said.error["hint"] for name in NAMES)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_example_that_needs_what_is_not_there_is_refused_before_anything_is_made(
+    say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = tmp_path / "nothing"
+    nothing.mkdir()
+    monkeypatch.setenv("PATH", str(nothing))
+    said = say("demo", "wordgame-ts", "--json")
+    assert (said.code, said.error["name"]) == (5, "PREFLIGHT")
+    assert "needs Node 22.18 or newer" in said.error["message"]
+    assert "hello, maze, wordgame" in said.error["hint"]
+    assert list(tmp_path.iterdir()) == [nothing]
+
+
+def test_an_older_node_is_not_enough(
+    say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = tmp_path / "bin" / "node"
+    node.parent.mkdir()
+    node.write_text("#!/bin/sh\nexit 1\n")
+    node.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{node.parent}:{os.environ['PATH']}")
+    assert say("demo", "wordgame-ts", "--json").error["name"] == "PREFLIGHT"
 
 
 def test_a_folder_that_is_not_empty_is_refused(say: Say, tmp_path: Path) -> None:

@@ -11,10 +11,13 @@ import pytest
 from llmch.verbs.demo.examples import find_example
 from planner.judging.validation import judge
 from planner.plan.response import read_reply
+from shared.languages.capabilities.tools import Tools
 from shared.languages.python.checker.checker import TypeChecker
 from shared.languages.python.conformance.conformance import check_conformance
 from shared.languages.python.stubs.contracts import contracts_in_force
+from shared.languages.typescript.language import TYPESCRIPT
 from shared.work_order.schemas import WorkOrder
+from tests.shared.languages.ecmascript.plans import FETCHED, Runner, needs_tsc
 
 DECLARED = pytest.mark.parametrize("name", ["hello", "maze", "wordgame"])
 
@@ -30,6 +33,27 @@ def test_an_examples_plan_has_no_finding(name: str) -> None:
     assert report.render() == ()
 
 
+@needs_tsc
+def test_the_code_of_the_example_in_typescript_keeps_what_its_plan_declares(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LLMCH_TOOLS", str(FETCHED))
+    plan = read_reply(accepted_plan("wordgame-ts")).plan
+    orders: list[WorkOrder] = []
+    sources: dict[str, str] = {}
+    conformance = TYPESCRIPT.conformance
+    assert conformance is not None
+    with Tools(Runner()) as tools:
+        assert judge(plan, tools=tools).render() == ()
+        for draft in plan.drafts:
+            assert draft.order is not None
+            orders.append(draft.order)
+            replies = find_example("wordgame-ts").folder / "replies"
+            sources |= written(replies, draft.order.id, "*.ts")
+            interfaces = conformance.contracts_in_force(orders)
+            assert conformance.check_conformance(interfaces, sources, tools) == ()
+
+
 @DECLARED
 def test_an_examples_code_keeps_what_its_plan_declares(name: str) -> None:
     orders: list[WorkOrder] = []
@@ -43,12 +67,12 @@ def test_an_examples_code_keeps_what_its_plan_declares(name: str) -> None:
             assert check_conformance(interfaces, sources, checker) == (), draft.order.id
 
 
-def written(replies: Path, order: str) -> dict[str, str]:
-    """Return the Python files of the last attempt at an order: the one that landed."""
+def written(replies: Path, order: str, pattern: str = "*.py") -> dict[str, str]:
+    """Return the source files of the last attempt at an order: the one that landed."""
     last = max(replies.glob(f"{order}-*"))
     reply: dict[str, Any] = tomllib.loads((last / "reply.toml").read_text("utf-8"))
     assert "stale" not in reply
     files = last / "files"
     return {
-        path.relative_to(files).as_posix(): path.read_text("utf-8") for path in files.rglob("*.py")
+        path.relative_to(files).as_posix(): path.read_text("utf-8") for path in files.rglob(pattern)
     }

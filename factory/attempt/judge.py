@@ -98,7 +98,10 @@ def _judge_contract(attempt: Attempt, context: FactoryContext) -> ContractResult
     )
     if not context.bench.reads_alike:
         result = without_syntax(result)
-    result = replace(result, violations=(*lost, *result.violations))
+    # A name that is gone from its file is missing from its contract as well: that is one fault.
+    gone = {(each.path, each.name) for each in lost if each.name}
+    others = (each for each in result.violations if (each.path, each.name) not in gone)
+    result = replace(result, violations=(*lost, *others))
     if result.unjudged:
         context.emit(Warned(f"{order.id}: {unjudged_warning(result.unjudged)}"))
     folder = context.attempt_folder(attempt)

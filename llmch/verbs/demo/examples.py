@@ -14,14 +14,26 @@ DEFAULT = "wordgame"
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """Describe what an example needs of the machine: `probe` is a command that succeeds there."""
+
+    what: str
+    probe: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
-    """Describe one example; `run` are the commands that show the program it builds."""
+    """Describe one example; `run` are the commands that show the program it builds.
+
+    `need` is `None` where the example needs nothing that llmch does not need itself.
+    """
 
     name: str
     title: str
     shows: str
     folder: Path
     run: tuple[tuple[str, ...], ...]
+    need: Need | None = None
 
     @property
     def spec(self) -> Path:
@@ -55,12 +67,14 @@ def find_example(name: str) -> Example:
 
 def _read(folder: Path) -> Example:
     document = tomllib.loads((folder / "example.toml").read_text("utf-8"))
+    needs = document.get("needs")
     return Example(
         name=folder.name,
         title=document["title"],
         shows=document["shows"],
         folder=folder,
         run=tuple(tuple(argv) for argv in document["run"]),
+        need=Need(needs["what"], tuple(needs["probe"])) if needs else None,
     )
 
 

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from factory.sandbox import Policy, open_sandbox
+from factory.workbench.toolset import toolchains_for
 from llmch.console import Console
 from llmch.verbs.demo.build import DemoOptions
 from shared.events.messages import Warned
@@ -36,7 +37,11 @@ def _run(argv: tuple[str, ...], repo: Path, options: DemoOptions, console: Conso
         private = Path(scratch) / "private"
         private.mkdir()
         policy = Policy(
-            workspace=repo, git_dir=repo / ".git", private=private, python=Path(sys.executable)
+            workspace=repo,
+            git_dir=repo / ".git",
+            private=private,
+            python=Path(sys.executable),
+            toolchains=toolchains_for(repo, repo, options.sandbox),
         )
         sandbox = open_sandbox(options.sandbox.backend, policy)
         ended = sandbox.run(argv, timeout_seconds=_TIMEOUT_SECONDS, log=Path(scratch) / "log")

@@ -90,11 +90,13 @@ def _build(args: argparse.Namespace, console: Console, name: str) -> Outcome:
     from llmch.entry.wiring import settings_for
     from llmch.verbs.demo.build import DemoOptions, build_demo, free_folder
     from llmch.verbs.demo.examples import find_example
+    from llmch.verbs.demo.needs import demand
     from llmch.verbs.demo.replies import demo_models, demo_source
     from llmch.verbs.demo.showing import show_program
     from shared.events.messages import Noted
 
     example = find_example(name)
+    demand(example)
     settings = settings_for(args, console)
     source = demo_source(args.llm, example, settings)
     planner, factory = demo_models(args.llm, example, settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,6 +48,7 @@ from shared.languages.fault_words import (
 from shared.work_order.field_path import FieldPath, at
 
 _CONFIGS = (".config.", "rc.")  # files that tools read, and no code imports
+_PROGRAM = re.compile(r"(?:^|/)(?:main|cli)\.[^/]+$|(?:^|/)bin/")  # what is started, not imported
 
 
 @dataclass(frozen=True)
@@ -214,7 +216,7 @@ def _parses(path: str, text: str) -> bool:
 
 
 def has_names_to_declare(path: str) -> bool:
-    """Return whether other files use the file at `path` by its names: code that is no test."""
+    """Return whether other files use the file at `path` by its names: no test and no program."""
     name = path.rpartition("/")[2]
-    is_config = any(each in name for each in _CONFIGS)
-    return is_code(path) and not (is_declaration(path) or is_test_file(path) or is_config)
+    is_apart = any(each in name for each in _CONFIGS) or _PROGRAM.search(path) is not None
+    return is_code(path) and not (is_declaration(path) or is_test_file(path) or is_apart)

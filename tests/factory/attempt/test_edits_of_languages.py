@@ -73,7 +73,9 @@ impl Game {
 """
 
 
-def _source(path: str, text: str, names: tuple[str, str], *parts: str, public: str) -> Source:
+def _source(
+    path: str, text: str, names: tuple[str, str], *parts: str, public: tuple[str, str]
+) -> Source:
     """Return a source; `parts` are the lines of function and method that change, with the new."""
     lines = text.splitlines(keepends=True)
 
@@ -84,18 +86,18 @@ def _source(path: str, text: str, names: tuple[str, str], *parts: str, public: s
 
     function, method = part(names[0], *parts[:2]), part(names[1], *parts[2:])
     first = function[1].split("\n")[0]
-    return Source(path, text, function, method, (first, first.replace(*public.split("|"))))
+    return Source(path, text, function, method, (first, first.replace(*public)))
 
 
 SOURCES = [
     _source("game.ts", _TS, ("score", "Game.play"), "guess.length", "2", "guess === 'abc'", "true",
-            public="export function|function"),
+            public=("export function", "function")),
     _source("game.js", _JS, ("score", "Game.play"), "guess.length", "2", "guess === 'abc'", "true",
-            public="export function|function"),
+            public=("export function", "function")),
     _source("game.go", _GO, ("Score", "(*Game).Play"), "len(guess)", "2", 'guess == "abc"', "true",
-            public="Score|score"),
+            public=("Score", "score")),
     _source("src/game.rs", _RUST, ("score", "Game::play"), "guess.len()", "2", 'guess == "abc"',
-            "true", public="score|points"),
+            "true", public=("score", "points")),
 ]  # fmt: skip
 every = pytest.mark.parametrize("source", SOURCES, ids=lambda each: each.path)
 
