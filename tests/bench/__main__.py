@@ -25,12 +25,14 @@ from tests.bench.setting import Bench, open_bench
 from tests.bench.side_by_side import measure_side_by_side
 from tests.bench.start import measure_start
 from tests.bench.toolchains import measure_toolchains
+from tests.bench.typescript import measure_typescript
 from tests.bench.verification import measure_verification
 
 SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "start": measure_start,
     "planning": measure_planning,
     "contracts": measure_contracts,
+    "typescript": measure_typescript,
     "edits": measure_edits,
     "verification": measure_verification,
     "dependencies": measure_dependencies,

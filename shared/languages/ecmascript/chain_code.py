@@ -29,8 +29,10 @@ from shared.languages.ecmascript.files import (
     question_path,
     suffix_of,
 )
-from shared.languages.ecmascript.judging.judge import judge_questions, undefined_in_stubs
+from shared.languages.ecmascript.judging.batch import ask_together
+from shared.languages.ecmascript.judging.judge import inquire, judge_answer
 from shared.languages.ecmascript.judging.pinned import PinnedCompiler
+from shared.languages.ecmascript.judging.undefined import inquire_stubs, undefined_names
 from shared.languages.ecmascript.needs import (
     needs_of_runs,
     needs_of_text,
@@ -49,6 +51,15 @@ from shared.work_order.field_path import FieldPath, at
 
 _CONFIGS = (".config.", "rc.")  # files that tools read, and no code imports
 _PROGRAM = re.compile(r"(?:^|/)(?:main|cli)\.[^/]+$|(?:^|/)bin/")  # what is started, not imported
+
+
+@dataclass(frozen=True, slots=True)
+class _JudgedOrder:
+    """Hold what the compiler is asked about an order: texts with their fields, stubs by index."""
+
+    position: int
+    texts: Mapping[str, tuple[FieldPath, str]]
+    stubs: Mapping[int, Stub]
 
 
 @dataclass(frozen=True)
@@ -159,39 +170,41 @@ class EcmaChain:
             yield Fault("E299", 0, at(), message)
 
     def _use_faults(self, tools: Tools) -> Iterator[Fault]:
+        orders = [each for each in self._judged_orders() if each.texts or each.stubs]
+        about_stubs = [inquire_stubs(self._history, e.position, e.stubs) for e in orders]
+        about_texts = [
+            inquire(self._history, e.position, {path: text for path, (_, text) in e.texts.items()})
+            for e in orders
+        ]
+        asked = [each.asked for pair in zip(about_stubs, about_texts, strict=True) for each in pair]
+        answers = ask_together(PinnedCompiler(tools.runner), asked)
         unread: set[str] = set()
-        for order in self.chain.orders:
-            questions = self._questions(order)
-            stubs = {
-                field: stub
-                for position, each, stub in self._history.stubs
-                if position == order.position
-                and isinstance(stub, Stub)
-                and suffix_of(each.path) in self.owned
-                for field in (each.index,)
-            }
-            if (
-                not order.valid
-                or not (questions or stubs)
-                or self._history.at(order.position).is_blind
-            ):
-                continue
-            compiler = PinnedCompiler(tools.runner)
-            for index, name, line in undefined_in_stubs(
-                self._history, order.position, stubs, compiler
-            ):
-                message = stub_uses_undefined(stubs[index].path, name, line)
-                field_path = at("interfaces", index, "stub")
-                yield Fault("E203", order.position, field_path, message)
-            texts = {path: text for path, (_, text) in questions.items()}
-            judged = judge_questions(self._history, order.position, texts, compiler)
+        for at_order, order in enumerate(orders):
+            stub_inquiry, inquiry = about_stubs[at_order], about_texts[at_order]
+            for index, name, line in undefined_names(stub_inquiry, answers[2 * at_order]):
+                message = stub_uses_undefined(order.stubs[index].path, name, line)
+                yield Fault("E203", order.position, at("interfaces", index, "stub"), message)
+            judged = judge_answer(inquiry, answers[2 * at_order + 1])
             for path in sorted(judged.unread - unread):
                 unread.add(path)
                 yield Fault("W224", 0, at(), file_cannot_be_read(path, "it does not parse"))
             for fault in judged.faults:
-                field_path, _ = questions[fault.path]
+                field_path, _ = order.texts[fault.path]
                 message = at_place(fault.message, fault.line, fault.column)
                 yield Fault(fault.code, order.position, field_path, message)
+
+    def _judged_orders(self) -> Iterator[_JudgedOrder]:
+        """Yield the orders whose files are all known, with their texts and stubs."""
+        for order in self.chain.orders:
+            if order.valid and not self._history.at(order.position).is_blind:
+                stubs = {
+                    each.index: stub
+                    for position, each, stub in self._history.stubs
+                    if position == order.position
+                    and isinstance(stub, Stub)
+                    and suffix_of(each.path) in self.owned
+                }
+                yield _JudgedOrder(order.position, self._questions(order), stubs)
 
     def _questions(self, order: OrderCode) -> Mapping[str, tuple[FieldPath, str]]:
         """Return the texts to judge with their fields, by the path that each is judged under."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from shared.languages.ecmascript.contracts.history import History
-from shared.languages.ecmascript.contracts.stub import DEFAULT, Stub
+from shared.languages.ecmascript.contracts.stub import DEFAULT
 from shared.languages.ecmascript.files import is_code, is_typed, suffix_of
 from shared.languages.ecmascript.imports import imports_of
-from shared.languages.ecmascript.judging.compiler import Compiler, Complaint, ask
+from shared.languages.ecmascript.judging.batch import Asked
+from shared.languages.ecmascript.judging.compiler import Complaint
 from shared.languages.ecmascript.judging.question import Question
 from shared.languages.ecmascript.judging.verdict import Place
 from shared.languages.ecmascript.judging.verdicts import judge
@@ -21,10 +21,6 @@ from shared.languages.ecmascript.resolution import Kind, resolve
 from shared.languages.ecmascript.syntax import tree_of
 
 # The compiler's own errors of form, which a runtime may accept.
-_UNDEFINED = re.compile(r"Cannot find (?:name|namespace) '([^']+)'")
-_UNDEFINED_CODES: Final = frozenset({2304, 2552, 2503})
-_NAMED_TYPE = re.compile(r"\b[A-Z]\w*")
-_WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _WHOLE_MODULE: Final = "'typeof import("  # what a default that is missing is taken for
 _ACCEPTED: Final = frozenset(
     {1100, 1102, 1103, 1117, 1118, 1192, 1206, 1259, 1308, 1323, 1324, 1340, 1343, 1375, 1378, 1432,
@@ -51,66 +47,44 @@ class Judgement:
     unread: frozenset[str] = frozenset()
 
 
-def judge_questions(
-    history: History, position: int, questions: Mapping[str, str], compiler: Compiler
-) -> Judgement:
-    """Return the faults of texts by path, as they are after the order at `position`.
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """Hold the texts of one point of a plan, by the paths that give the folders they import from.
 
-    A path gives the folder that the text imports from. Raises `CheckerFailed` where the compiler
-    gives no answer.
+    `asked` is the question to the compiler, without targets where it has nothing to say.
     """
-    view = build_view(history, position, questions)
+
+    history: History
+    position: int
+    questions: Mapping[str, Question]
+    view: View
+    asked: Asked
+
+
+def inquire(history: History, position: int, texts: Mapping[str, str]) -> Inquiry:
+    """Return the inquiry about texts by path, as they are after the order at `position`."""
+    view = build_view(history, position, texts)
     moment = history.at(position)
-    asked = {path: Question(path, text, moment) for path, text in questions.items()}
-    own = [path for path, each in asked.items() if each.origins or _is_whole(each)]
-    complaints = ask(compiler, view.files, sorted(own), view.aliases) if own else ()
+    questions = {path: Question(path, text, moment) for path, text in texts.items()}
+    own = sorted(path for path, each in questions.items() if each.origins or _is_whole(each))
+    return Inquiry(history, position, questions, view, Asked(view.files, tuple(own), view.aliases))
+
+
+def judge_answer(inquiry: Inquiry, complaints: Iterable[Complaint]) -> Judgement:
+    """Return the faults of the texts, by what the compiler complains about."""
+    history, position, view = inquiry.history, inquiry.position, inquiry.view
     found: dict[tuple[str, str, str], Judged] = {}
-    for path, question in asked.items():
+    for path, question in inquiry.questions.items():
         for each in _missing_defaults(question, view, history, position):
             found.setdefault((path, each.code, each.message), each)
     no_default = {path for path, _, _ in found}
     for complaint in complaints:
-        fault = _judged(complaint, asked[complaint.path], view, history, position)
+        question = inquiry.questions[complaint.path]
+        fault = _judged(complaint, question, view, history, position)
         if fault is not None and not (fault.path in no_default and _WHOLE_MODULE in fault.message):
             found.setdefault((fault.path, fault.code, fault.message), fault)
     faults = tuple(sorted(found.values(), key=lambda e: (e.path, e.line, e.column)))
     return Judgement(faults, view.unread)
-
-
-def undefined_in_stubs(
-    history: History, position: int, stubs: Mapping[int, Stub], compiler: Compiler
-) -> Iterator[tuple[int, str, int]]:
-    """Yield the names that stubs use and do not have: index of the stub, name and line."""
-    questions: dict[str, str] = {}
-    indexes: dict[str, int] = {}
-    for index, stub in stubs.items():
-        path = f"{stub.path.removesuffix(suffix_of(stub.path))}.llmch-stub{index}.ts"
-        questions[path] = stub.text
-        indexes[path] = index
-    if not any(_may_be_undefined(each) for each in stubs.values()):
-        return
-    view = build_view(history, position, questions)
-    known = {p: _known_names(history, stubs[i].path, position) for p, i in indexes.items()}
-    reported: set[tuple[str, str]] = set()
-    for each in ask(compiler, view.files, sorted(questions), view.aliases):
-        found = _UNDEFINED.search(each.message) if each.code in _UNDEFINED_CODES else None
-        if found is None or found[1] in known[each.path] or (each.path, found[1]) in reported:
-            continue
-        reported.add((each.path, found[1]))
-        yield indexes[each.path], found[1], each.line
-
-
-def _may_be_undefined(stub: Stub) -> bool:
-    """Say whether a stub mentions any type besides those that need no definition."""
-    return bool(set(_NAMED_TYPE.findall(stub.text)) - stub.imported - stub.declared.keys())
-
-
-def _known_names(history: History, path: str, position: int) -> frozenset[str]:
-    """Return the names that a file has besides those of one stub."""
-    layers = history.layers(path, position)
-    names = {name for each in layers for name in (*each.stub.declared, *each.stub.imported)}
-    source = history.sources.get(path, "")
-    return frozenset(names) | frozenset(_WORD.findall(source))
 
 
 def _is_whole(question: Question) -> bool:
