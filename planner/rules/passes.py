@@ -17,7 +17,9 @@ def _needed_and_used(view: PlanView) -> Iterator[Finding]:
     yield from each_step(unjudgeable_code)(view)
     for code in view.codes:
         yield from map(view.finding, code.interface_faults())
-        yield from map(view.finding, code.use_faults(view.tools))
+    # Languages that share a compiler miss it together.
+    used = (view.finding(fault) for code in view.codes for fault in code.use_faults(view.tools))
+    yield from dict.fromkeys(used)
 
 
 def _made_of_others(view: PlanView) -> Iterator[Finding]:

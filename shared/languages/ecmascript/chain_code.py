@@ -50,6 +50,8 @@ from shared.languages.fault_words import (
 from shared.work_order.field_path import FieldPath, at
 
 _CONFIGS = (".config.", "rc.")  # files that tools read, and no code imports
+# The same words for both languages, so that a plan in both has one finding.
+_UNJUDGED = "types in tests and commands of JavaScript and TypeScript were not judged: {}"
 _PROGRAM = re.compile(r"(?:^|/)(?:main|cli)\.[^/]+$|(?:^|/)bin/")  # what is started, not imported
 
 
@@ -163,10 +165,10 @@ class EcmaChain:
         try:
             yield from self._use_faults(tools)
         except ToolMissing as missing:
-            message = f"the {self.name} of the plan was not judged: {missing}"
+            message = _UNJUDGED.format(missing)
             yield Fault("W224", 0, at(), message)
         except CheckerFailed as failed:
-            message = f"the {self.name} of the plan was not judged: {failed.message}"
+            message = _UNJUDGED.format(failed.message)
             yield Fault("E299", 0, at(), message)
 
     def _use_faults(self, tools: Tools) -> Iterator[Fault]:

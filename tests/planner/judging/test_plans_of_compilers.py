@@ -62,3 +62,28 @@ def test_a_wrong_call_and_a_hollow_command_are_found_and_a_right_plan_passes(
     with Tools(runner_for(tmp_path_factory, program)) as tools:
         assert codes("", right) == []
         assert codes(", 1", right, hollow) == ["E212", "W232"]
+
+
+def test_a_compiler_that_two_languages_miss_is_named_once() -> None:
+    def test_of(path: str) -> str:
+        return (
+            "import assert from 'node:assert';\nimport { test } from 'node:test';\n"
+            f"import {{ f }} from '../{path}';\n\ntest('it', () => {{ assert.equal(f(), 1); }});\n"
+        )
+
+    order = creating(
+        1,
+        "a.ts",
+        "b.js",
+        interfaces=[
+            {"path": path, "stub": "export function f(): number;\n"} for path in ("a.ts", "b.js")
+        ],
+        acceptance_files=[
+            {"path": "test/a.test.ts", "content": test_of("a.ts")},
+            {"path": "test/b.test.js", "content": test_of("b.js")},
+        ],
+        acceptance_commands=["node --test test/a.test.ts test/b.test.js"],
+    )
+    repo = {"package.json": '{"type": "module"}'}
+    report = judge(parse_plan(plan(order)), repo, repo)
+    assert [each.code for each in report.findings] == ["W224"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from shared.languages.capabilities.chain import Chain, DeclaredStub
+from shared.languages.ecmascript.contracts.merge import without_names
 from shared.languages.ecmascript.contracts.stub import Stub, StubFault, parse_stub
 from shared.languages.ecmascript.files import is_code
 from shared.languages.ecmascript.packages import LOCKS
@@ -15,7 +16,7 @@ from shared.languages.ecmascript.packages import LOCKS
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Hold a stub with the position of the order that declares it, and the order's `changes`."""
+    """Hold a stub with the position of the order that declares it."""
 
     position: int
     stub: Stub
@@ -44,8 +45,26 @@ class History:
         return self.chain.sources
 
     def layers(self, path: str, position: int) -> tuple[Layer, ...]:
-        """Return the stubs of a file up to a position, in their order."""
-        return tuple(each for each in self._layers.get(path, ()) if each.position <= position)
+        """Return the stubs of a file up to a position, in their order.
+
+        A name that an order up to there changes and no longer declares is left out of the stubs
+        before that order.
+        """
+        found = (each for each in self._layers.get(path, ()) if each.position <= position)
+        return tuple(self._as_left(each, position) for each in found)
+
+    def _as_left(self, layer: Layer, position: int) -> Layer:
+        gone = frozenset(
+            name
+            for at, name in self._gone.get(layer.stub.path, ())
+            if layer.position < at <= position and name in layer.stub.declared
+        )
+        if not gone:
+            return layer
+        key = (id(layer), gone)
+        if key not in self._left:
+            self._left[key] = replace(layer, stub=without_names(layer.stub, gone))
+        return self._left[key]
 
     def is_open(self, path: str, position: int) -> bool:
         """Return whether an order up to a position writes the file and declares nothing of it."""
@@ -76,6 +95,22 @@ class History:
             for each in order.interfaces
             if is_code(each.path)
         ]
+
+    @cached_property
+    def _left(self) -> dict[tuple[int, frozenset[str]], Layer]:
+        return {}
+
+    @cached_property
+    def _gone(self) -> Mapping[str, Sequence[tuple[int, str]]]:
+        """Return, by path, the names that orders drop, with the orders' positions."""
+        found: dict[str, list[tuple[int, str]]] = {}
+        for order in self.chain.orders:
+            own = [stub for at, _, stub in self.stubs if at == order.position]
+            declared = {name for each in own if isinstance(each, Stub) for name in each.declared}
+            dropped = {each.strip().removesuffix("()") for each in order.changes} - declared
+            for path in order.allowed_files if dropped else ():
+                found.setdefault(path, []).extend((order.position, name) for name in dropped)
+        return found
 
     @cached_property
     def _moments(self) -> dict[int, Moment]:

@@ -67,6 +67,13 @@ def contracts_in_force(
     )
 
 
+def without_names(stub: Stub, names: Collection[str]) -> Stub:
+    """Return the stub without the declarations of `names`; members are qualified."""
+    pieces = _without(_pieces(stub), names)
+    read = parse_stub(stub.path, "".join(f"{each.render()}\n" for each in pieces))
+    return read if isinstance(read, Stub) else stub
+
+
 def _pieces(stub: Stub) -> list[_Piece]:
     root = tree_of(declaration_path(stub.path), stub.text)
     return list(_read(root)) if root is not None else []

@@ -82,3 +82,19 @@ def test_questions_with_aliases_and_global_declarations_are_asked_alone() -> Non
     texts, runs = judged(orders, {"tsconfig.json": ALIASED})
     assert [each[:6] for each in texts] == ["1 E213", "2 E213", "4 E216", "4 E212"]
     assert runs == 4
+
+
+@needs_tsc
+def test_a_name_that_an_order_drops_is_not_there_for_later_orders() -> None:
+    both = "export function f1(a: string): number;\nexport function g(): number;\n"
+    drops = part(2, "export function f2(): number;\n", "f2()")
+    drops["interfaces"].append({"path": "src/part1.ts", "stub": both.split("\n")[0]})
+    drops["changes"] = ["g"]
+    uses = part(3, "export function f3(): number;\n", "g()")
+    text = uses["acceptance_files"][0]["content"]
+    uses["acceptance_files"][0]["content"] = text.replace("{ f3 }", "{ g }").replace(
+        "part3.ts", "part1.ts"
+    )
+    assert judged([part(1, both, "f1('a')"), uses], {})[0] == []
+    (found,) = judged([part(1, both, "f1('a')"), drops, uses], {})[0]
+    assert found.startswith("3 E211")
