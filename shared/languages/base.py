@@ -15,6 +15,7 @@ from shared.languages.capabilities.chain import Plans
 from shared.languages.capabilities.commands import CommandReader
 from shared.languages.capabilities.conformance import Conformance
 from shared.languages.capabilities.edits import Edits
+from shared.languages.capabilities.examples import Examples
 from shared.languages.capabilities.notes import Notes
 from shared.languages.capabilities.outlines import Outliner
 from shared.languages.capabilities.packages import Packages
@@ -28,7 +29,8 @@ class Language:
     what the language's tools run, and `plans` judges code that is only planned. `conformance`
     compares code with contracts, `edits` replaces definitions by their names, `notes` points out
     what a person would, and `packages` knows what manifests declare. `advice` is for the model that
-    plans; a language without it is described by the planner's own prompt, or not at all.
+    plans; a language without it is described by the planner's own prompt, or not at all. `examples`
+    are for the person who looks up a rule that the language decides.
 
     A class that implements a capability imports what it needs inside its methods: a program that
     meets no file of the language loads nothing of it.
@@ -43,6 +45,7 @@ class Language:
     notes: Notes | None = None
     packages: Packages | None = None
     advice: Advice | None = None
+    examples: Examples | None = None
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from shared.languages.capabilities.chain import AcceptanceText, Fault, OrderCode
 from shared.languages.capabilities.tools import ToolMissing, ToolResult, ToolRunner, Tools
 from shared.languages.declared.planned import folder_of
 from shared.languages.declared.unjudged import unjudged
-from shared.languages.fault_words import at_place, declared_by, declared_only_by
+from shared.languages.fault_words import at_place, declared_by, declared_only_by, has_no_definition
 from shared.languages.go.planned import SUFFIX, PlannedGo
 from shared.languages.go.source import read_go
 from shared.languages.go.verdicts import Complaint, Verdict, judge, read_complaints
@@ -83,10 +83,14 @@ def _faults(
         verdict = judge(each.message)
         if test is None or verdict is None:
             continue
-        code, addition = _weighed(verdict, each, test, order.position, planned)
+        weighed = _weighed(verdict, each, test, order.position, planned)
+        if weighed is None:
+            continue
+        code, addition = weighed
         if (path, each.line, code) not in reported:
             reported.add((path, each.line, code))
-            message = at_place(each.message, each.line, each.column, addition)
+            said = has_no_definition(verdict.name) if code == "E216" else each.message
+            message = at_place(said, each.line, each.column, addition)
             yield Fault(
                 code, order.position, at("acceptance_files", test.index, "content"), message
             )
@@ -97,8 +101,12 @@ def _faults(
 
 def _weighed(
     verdict: Verdict, complaint: Complaint, test: AcceptanceText, position: int, planned: PlannedGo
-) -> tuple[str, str]:
-    """Return the code of a finding, and what its message adds to the compiler's."""
+) -> tuple[str, str] | None:
+    """Return the code of a finding, and what its message adds to the compiler's.
+
+    It is `None` for a name of a package of which nothing is known: that its files have no readable
+    contract is the finding.
+    """
     code, folder = verdict.code, _package_of(verdict, test, planned)
     if folder is None:
         # A name that stands alone in a test from outside its package is one of the test's own.
@@ -111,7 +119,7 @@ def _weighed(
         if later is not None:
             return "E217", declared_only_by(planned.chain.source(later))
         if planned.is_open(folder, position, with_tests=not verdict.package):
-            return "W222", ""
+            return ("W222", "") if planned.names_of_package(folder, position) else None
         if code == "E216" and not _is_qualifier(complaint, test):
             code = "E211"
     if not verdict.name:

@@ -24,6 +24,7 @@ from shared.languages.capabilities.commands import (
 )
 from shared.languages.capabilities.conformance import ContractViolation
 from shared.languages.capabilities.edits import OutlineEntry
+from shared.languages.capabilities.examples import Examples
 from shared.languages.capabilities.notes import Unwritten
 from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.capabilities.tools import Tools
@@ -285,4 +286,5 @@ GO: Final = Language(
         "shared.languages.go",
         ("Golang", "in Go", "Go 1", "Go module", "Go package", "Go program", "go.mod", ".go"),
     ),
+    examples=Examples("shared.languages.go"),
 )

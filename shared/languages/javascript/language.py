@@ -6,6 +6,7 @@ from typing import Final
 
 from shared.languages.base import Language
 from shared.languages.capabilities.advice import Advice
+from shared.languages.capabilities.examples import Examples
 from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.ecmascript.conformance.contracts import EcmaConformance
 from shared.languages.ecmascript.notes import EcmaNotes
@@ -39,4 +40,5 @@ JAVASCRIPT: Final = Language(
     plans=EcmaPlans(JavaScriptOutlines.name, JavaScriptOutlines.outlined, reads_commands=True),
     packages=NodePackages(),
     advice=Advice("shared.languages.javascript", ("JavaScript", "Node.js", "npm", ".js", ".mjs")),
+    examples=Examples("shared.languages.javascript"),
 )

@@ -13,6 +13,7 @@ from shared.languages.capabilities.checking import CheckerProcess
 from shared.languages.capabilities.commands import Arguments, Command, Run, Weakness
 from shared.languages.capabilities.conformance import ContractViolation
 from shared.languages.capabilities.edits import OutlineEntry
+from shared.languages.capabilities.examples import Examples
 from shared.languages.capabilities.notes import Unwritten
 from shared.languages.capabilities.tools import Tools
 from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
@@ -261,4 +262,5 @@ PYTHON: Final = Language(
     edits=PythonEdits(),
     notes=PythonNotes(),
     packages=PythonPackages(),
+    examples=Examples("shared.languages.python"),
 )

@@ -24,6 +24,7 @@ from shared.languages.capabilities.commands import (
 )
 from shared.languages.capabilities.conformance import ContractViolation
 from shared.languages.capabilities.edits import OutlineEntry
+from shared.languages.capabilities.examples import Examples
 from shared.languages.capabilities.notes import Unwritten
 from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.capabilities.tools import Tools
@@ -291,4 +292,5 @@ RUST: Final = Language(
     notes=RustNotes(),
     packages=LockedPackages("Cargo.toml", _REFUSED),
     advice=Advice("shared.languages.rust", ("Rust", "Cargo.toml", ".rs")),
+    examples=Examples("shared.languages.rust"),
 )
