@@ -57,7 +57,6 @@ MAY_IMPORT: Final = frozenset(
         "factory/judging/surroundings.py",
     }
 )
-_EXAMPLES: Final = frozenset({"_GOOD", "_BAD", "_example"})
 
 
 def words_in(tree: ast.Module) -> Iterator[str]:
@@ -79,12 +78,6 @@ def _texts_for_people(tree: ast.Module) -> Iterator[ast.AST]:
             case ast.Expr(value=ast.Constant()):
                 yield node
             case ast.Call(func=ast.Name(id="Rule" | "RuleText")):
-                yield node
-            case ast.Assign(targets=[ast.Name(id=name)]) if name in _EXAMPLES:
-                yield node
-            case ast.AnnAssign(target=ast.Name(id=name)) if name in _EXAMPLES:
-                yield node
-            case ast.FunctionDef(name=name) if name in _EXAMPLES:
                 yield node
             case _:
                 pass

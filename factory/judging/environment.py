@@ -10,6 +10,7 @@ then costs less than an order that ends too early.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -153,10 +154,12 @@ def _way_to(program: str, hidden: Hidden | None) -> str:
     if hidden is None:
         return f"install {program} where commands find it, such as /usr/bin"
     why = f" ({hidden.reason})" if hidden.reason else ""
-    return (
-        f"pass --sandbox-path {hidden.path.parent} or set `sandbox.path`: your PATH has {program} "
-        f"there, in a folder that commands do not see{why}"
-    )
+    there = f"your PATH has {program} there, in a folder that commands do not see{why}"
+    path = f"--sandbox-path {shlex.quote(str(hidden.path.parent))}"
+    if not hidden.beside:
+        return f"pass {path} or set `sandbox.path`: {there}"
+    read = " ".join(f"--sandbox-read {shlex.quote(str(each))}" for each in hidden.beside)
+    return f"pass {path} {read} or set `sandbox.path` and `sandbox.read`: {there}, as a link"
 
 
 def _full_disk(output: str) -> Fault | None:
