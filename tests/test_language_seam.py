@@ -37,8 +37,8 @@ ALLOWED: Final[Mapping[str, str]] = {
     "factory/workbench/toolset.py": "seeds the build cache of a toolchain",
     "factory/health.py": "names the interpreter and the toolchains in the report of doctor",
     "factory/judging/failure": "reads what tools print, one file for each",
-    "factory/judging/environment.py": "reads what tools print where something is missing",
-    "factory/judging/surroundings.py": "gathers what that reading needs",
+    "factory/judging/environment.py": "names the option --python",
+    "factory/judging/surroundings.py": "knows where a checkout has an interpreter of its own",
     "factory/judging/verification_key.py": "describes the interpreter that commands get",
     "factory/run/baseline.py": "names the option --python",
     "factory/run/commission.py": "records the option --python",
@@ -51,10 +51,8 @@ ALLOWED: Final[Mapping[str, str]] = {
 # Of these, the ones that ask Python's folder directly.
 MAY_IMPORT: Final = frozenset(
     {
-        "factory/dependencies",
-        "factory/judging/environment.py",
-        "factory/judging/failure",
-        "factory/judging/surroundings.py",
+        "factory/dependencies/python",
+        "factory/judging/failure/pytest_values.py",
     }
 )
 

@@ -12,6 +12,7 @@ from shared.languages.ecmascript.conformance.contracts import EcmaConformance
 from shared.languages.ecmascript.notes import EcmaNotes
 from shared.languages.ecmascript.plans import EcmaPlans
 from shared.languages.ecmascript.reader import NodeCommands
+from shared.languages.javascript.failures import NodeFailures
 from shared.languages.javascript.packages import NodePackages
 
 
@@ -39,6 +40,7 @@ JAVASCRIPT: Final = Language(
     conformance=EcmaConformance(JavaScriptOutlines.outlined),
     plans=EcmaPlans(JavaScriptOutlines.name, JavaScriptOutlines.outlined, reads_commands=True),
     packages=NodePackages(),
+    failures=NodeFailures(),
     advice=Advice("shared.languages.javascript", ("JavaScript", "Node.js", "npm", ".js", ".mjs")),
     examples=Examples("shared.languages.javascript"),
 )

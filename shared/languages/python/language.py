@@ -14,6 +14,7 @@ from shared.languages.capabilities.commands import Arguments, Command, Run, Weak
 from shared.languages.capabilities.conformance import ContractViolation
 from shared.languages.capabilities.edits import OutlineEntry
 from shared.languages.capabilities.examples import Examples
+from shared.languages.capabilities.failures import Installable, Lack
 from shared.languages.capabilities.notes import Unwritten
 from shared.languages.capabilities.tools import Tools
 from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
@@ -195,6 +196,20 @@ class PythonCommands:
         return weakness(command)
 
 
+class PythonFailures:
+    """Implement `Failures` for modules and for plugins of pytest."""
+
+    def find_lack(self, output: str, project: Installable) -> Lack | None:
+        """Return the module, else the plugin of pytest, that is not installed."""
+        from shared.languages.python.failures import find_lack
+
+        return find_lack(output, project)
+
+    def ways_to_program(self, program: str, *, is_command: bool) -> tuple[str, ...]:
+        """Return nothing: environments have programs, and those are named in any case."""
+        return ()
+
+
 class PythonPackages:
     """Implement `Packages` for distributions of Python."""
 
@@ -262,5 +277,6 @@ PYTHON: Final = Language(
     edits=PythonEdits(),
     notes=PythonNotes(),
     packages=PythonPackages(),
+    failures=PythonFailures(),
     examples=Examples("shared.languages.python"),
 )
