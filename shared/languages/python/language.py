@@ -179,6 +179,10 @@ class PythonCommands:
 
         return read_paths(command)
 
+    def makes_files(self, command: Command) -> bool:
+        """Return false: no tool of Python builds what another command runs by its path."""
+        return False
+
     def module_paths(self, module: str) -> Iterator[str]:
         """Yield the paths that a module and the packages around it may have."""
         from shared.languages.python.commands import module_paths
