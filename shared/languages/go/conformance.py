@@ -16,6 +16,7 @@ from shared.languages.declared.conformance import (
     is_missing,
 )
 from shared.languages.declared.contracts import differs
+from shared.languages.declared.generics import type_parameters
 from shared.languages.declared.model import Declarations, Declared
 from shared.languages.declared.planned import folder_of, without_fence
 from shared.languages.go.skeleton import write_contract
@@ -107,10 +108,10 @@ def _wrong_types(
 
 def _assignment(item: Declared) -> str:
     """Return a line that compiles only where a function or variable has the declared type."""
-    if item.kind == "function" and not _is_generic(item):
+    if item.kind == "function" and not _is_generic_type(item):
         kinds, result = _parameters(item.key), f" ({item.result})" if item.result else ""
         if not item.owner:
-            return f"var _ func({kinds}){result} = {item.name}"
+            return _of_function(item, f"func({kinds}){result}")
         receiver = f"*{item.owner}" if item.key.startswith("func *") else item.owner
         kinds = ", ".join(filter(None, (receiver, kinds)))
         return f"var _ func({kinds}){result} = ({receiver}).{item.last_name}"
@@ -120,9 +121,18 @@ def _assignment(item: Declared) -> str:
     return ""
 
 
-def _is_generic(item: Declared) -> bool:
-    receiver = item.opening.partition(")")[0] if item.owner else ""
-    return "[" in item.key.partition("(")[0] or "[" in receiver
+def _of_function(item: Declared, kind: str) -> str:
+    """Return the assignment of a function; a generic one is taken for types that fit its own."""
+    generic = type_parameters(item.key)
+    if not generic.names:
+        return f"var _ {kind} = {item.name}"
+    given = ", ".join(generic.names)
+    return f"func _[{generic.text}]() {{ var _ {kind} = {item.name}[{given}] }}"
+
+
+def _is_generic_type(item: Declared) -> bool:
+    """Return whether the function is a method of a generic type."""
+    return bool(item.owner) and "[" in item.opening.partition(")")[0]
 
 
 def _parameters(key: str) -> str:

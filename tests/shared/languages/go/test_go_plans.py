@@ -175,6 +175,41 @@ def test_code_that_breaks_its_contract_is_found(
     assert [each.name for each in found] == ([name] if name else [])
 
 
+GENERIC = (
+    'package game\n\nimport "sort"\n\n'
+    "func Keys[K comparable, V any](m map[K]V) []K { return nil }\n\n"
+    "func First[T int | string](all []T) T { sort.Slice(all, nil); return all[0] }\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("", "", None),
+        ("[K comparable, V any](m map[K]V) []K", "[A comparable, B any](m map[A]B) []A", None),
+        ("[T int | string]", "[T int | string | float64]", None),
+        ("[T int | string]", "[T int]", "First"),
+        ("[K comparable, V any](m map[K]V)", "[K comparable](m map[K]int)", "Keys"),
+        ("(m map[K]V) []K", "(m map[K]V) []V", "Keys"),
+        ("[K comparable, V any](m map[K]V) []K", "(m map[string]int) []string", "Keys"),
+    ],
+)
+def test_generic_functions_are_compared_by_their_constraints(
+    runner: SandboxRunner, old: str, new: str, name: str | None
+) -> None:
+    code = GENERIC.replace(old, new) if old else GENERIC
+    stub = (
+        "package game\n\nfunc Keys[K comparable, V any](m map[K]V) []K\n\n"
+        "func First[T int | string](all []T) T\n"
+    )
+    assert GO.conformance is not None
+    with Tools(runner) as tools:
+        found = GO.conformance.check_conformance(
+            [Interface(path="game/game.go", stub=stub)], {**MODULE, "game/game.go": code}, tools
+        )
+    assert [each.name for each in found] == ([name] if name else [])
+
+
 def test_what_was_not_written_or_does_not_parse_breaks_its_contract() -> None:
     stubs = [Interface(path="game/game.go", stub=GAME)]
     assert GO.conformance is not None
