@@ -11,6 +11,7 @@ from shared.languages.capabilities.tools import ToolMissing, ToolResult, ToolRun
 from shared.languages.declared.planned import folder_of
 from shared.languages.declared.unjudged import unjudged
 from shared.languages.fault_words import at_place, declared_by, declared_only_by, has_no_definition
+from shared.languages.go.modules import module_folder
 from shared.languages.go.planned import SUFFIX, PlannedGo
 from shared.languages.go.source import read_go
 from shared.languages.go.verdicts import Complaint, Verdict, judge, read_complaints
@@ -36,45 +37,53 @@ def use_faults(planned: PlannedGo, tools: Tools) -> Iterator[Fault]:
         tests = [each for each in tests if read_go(each.text).fault is None]
         if not tests or planned.code.is_blind(order.position):
             continue
-        asked += 1
-        if tools.runner is None:
-            yield unjudged("Go", "no sandbox was given to the compiler")
-            return
-        if asked > _MAX_QUESTIONS:
-            yield unjudged("Go", f"over {_MAX_QUESTIONS} orders bring tests")
-            return
         view = build_view(planned, order.position)
-        if sum(map(len, view.values())) > _MAX_VIEW:
-            yield unjudged("Go", "the repository is too large")
-            return
-        try:
-            result = _ask(view, tests, planned, tools.runner)
-        except ToolMissing as missing:
-            yield unjudged("Go", str(missing))
-            return
-        if result.exit_code is None:
-            yield unjudged("Go", f"the compiler did not answer within {_SECONDS:.0f} seconds")
-            return
-        yield from _faults(result, order, tests, planned)
+        folders = dict.fromkeys(module_folder(each.path, planned.modules) for each in tests)
+        for folder in folders:
+            asked += 1
+            if problem := _unaskable(tools, asked, sum(map(len, view.values()))):
+                yield unjudged("Go", problem)
+                return
+            assert tools.runner is not None, "checked above"
+            mine = [e for e in tests if module_folder(e.path, planned.modules) == folder]
+            try:
+                result = _ask(view, mine, folder, tools.runner)
+            except ToolMissing as missing:
+                yield unjudged("Go", str(missing))
+                return
+            if result.exit_code is None:
+                yield unjudged("Go", f"the compiler did not answer within {_SECONDS:.0f} seconds")
+                return
+            yield from _faults(result, order, mine, folder, planned)
+
+
+def _unaskable(tools: Tools, asked: int, size: int) -> str:
+    if tools.runner is None:
+        return "no sandbox was given to the compiler"
+    if asked > _MAX_QUESTIONS:
+        return f"over {_MAX_QUESTIONS} modules and orders bring tests"
+    return "the repository is too large" if size > _MAX_VIEW else ""
 
 
 def _ask(
-    view: dict[str, str], tests: Sequence[AcceptanceText], planned: PlannedGo, runner: ToolRunner
+    view: dict[str, str], tests: Sequence[AcceptanceText], inner: str, runner: ToolRunner
 ) -> ToolResult:
+    """Ask about the tests of the module in the folder `inner`; other modules may be there, too."""
     folders = dict.fromkeys(folder_of(each.path) for each in tests)
-    inner = next((each.folder for each in planned.modules), "")
-    inside = [each for each in folders if not inner or f"{each}/".startswith(f"{inner}/")]
     where = ("-C", inner) if inner else ()
-    named = [f"./{each[len(inner) :].strip('/')}".rstrip("/") for each in inside]
+    named = [f"./{each[len(inner) :].strip('/')}".rstrip("/") for each in folders]
     command = (*_COMMAND[:1], *where, *_COMMAND[1:], *named)
     return runner.run(view, command, seconds=_SECONDS)
 
 
 def _faults(
-    result: ToolResult, order: OrderCode, tests: Sequence[AcceptanceText], planned: PlannedGo
+    result: ToolResult,
+    order: OrderCode,
+    tests: Sequence[AcceptanceText],
+    inner: str,
+    planned: PlannedGo,
 ) -> Iterator[Fault]:
     by_path = {each.path: each for each in tests}
-    inner = next((each.folder for each in planned.modules), "")
     reported: set[tuple[str, int, str]] = set()
     complaints = list(read_complaints(f"{result.stdout}\n{result.stderr}"))
     for each in complaints:
