@@ -14,6 +14,7 @@ from shared.languages.declared.conformance import (
     compare_members,
     first_of_each_name,
     is_missing,
+    readable,
 )
 from shared.languages.declared.contracts import differs
 from shared.languages.declared.generics import type_parameters
@@ -79,7 +80,7 @@ def _wrong_types(
     """Yield the functions and values whose types differ, by an assignment to the declared type."""
     assert tools.runner is not None, "the caller has checked this"
     wanted = (".go", "go.mod", "go.sum", "go.work", "go.work.sum")
-    files = {path: text for path, text in sources.items() if path.endswith(wanted)}
+    files = readable(sources, wanted)
     if not any(posixpath.basename(path) == "go.mod" for path in files):
         files["go.mod"] = "module planned\n\ngo 1.21\n"
     places: dict[tuple[str, int], tuple[str, Declared]] = {}

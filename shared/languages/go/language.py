@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from shared.languages.go.planned import PlannedGo
 
 NAME: Final = "Go"
+_MANIFESTS: Final = frozenset({"go.mod", "go.sum", "go.work", "go.work.sum"})
 _REFUSED = re.compile(r"missing go\.sum entry|module lookup disabled by GOPROXY=off")
 
 
@@ -119,10 +120,6 @@ class GoPlans:
 
         return package_of_folder(path)
 
-    def reads(self, path: str) -> bool:
-        """Return whether the file is Go, or says which modules there are."""
-        return path.endswith(".go") or path.rpartition("/")[2] in ("go.mod", "go.work")
-
     def read_chain(self, chain: Chain) -> ChainCode:
         """Return what answers for Go on `chain`."""
         return GoChain(chain)
@@ -130,6 +127,10 @@ class GoPlans:
 
 class GoConformance:
     """Implement `Conformance` for Go."""
+
+    def reads(self, path: str) -> bool:
+        """Return whether the file is Go, or says which modules there are."""
+        return path.endswith(".go") or path.rpartition("/")[2] in _MANIFESTS
 
     def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
         """Return one contract for each file of Go that holds after these orders."""

@@ -78,6 +78,10 @@ class PythonEdits:
 class PythonConformance:
     """Implement `Conformance` for Python."""
 
+    def reads(self, path: str) -> bool:
+        """Return whether the file is a module or a stub."""
+        return path.endswith(PYTHON.suffixes)
+
     def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
         """Return one stub for each module with the declarations that hold after these orders."""
         from shared.languages.python.stubs.contracts import contracts_in_force

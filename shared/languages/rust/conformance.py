@@ -14,6 +14,7 @@ from shared.languages.declared.conformance import (
     compare_members,
     first_of_each_name,
     is_missing,
+    readable,
 )
 from shared.languages.declared.contracts import differs
 from shared.languages.declared.generics import type_parameters
@@ -116,7 +117,7 @@ def _wrong_types(
     """Yield the functions and values whose types differ, by an assignment to the declared type."""
     assert tools.runner is not None, "the caller has checked this"
     wanted = (".rs", "Cargo.toml", "Cargo.lock")
-    files = {path: text for path, text in sources.items() if path.endswith(wanted)}
+    files = readable(sources, wanted)
     crates = read_crates(files, sorted(files))
     places: dict[tuple[str, int], Declared] = {}
     asked: dict[str, None] = {}

@@ -128,10 +128,6 @@ class RustPlans:
         is_root = path.rpartition("/")[2] in ("lib.rs", "main.rs")
         return "cargo" if is_root else module_name(path)
 
-    def reads(self, path: str) -> bool:
-        """Return whether the file is Rust, or says which crates there are."""
-        return path.endswith(".rs") or path.rpartition("/")[2] in ("Cargo.toml", "Cargo.lock")
-
     def read_chain(self, chain: Chain) -> ChainCode:
         """Return what answers for Rust on `chain`."""
         return RustChain(chain)
@@ -139,6 +135,10 @@ class RustPlans:
 
 class RustConformance:
     """Implement `Conformance` for Rust."""
+
+    def reads(self, path: str) -> bool:
+        """Return whether the file is Rust, or says which crates there are."""
+        return path.endswith(".rs") or path.rpartition("/")[2] in ("Cargo.toml", "Cargo.lock")
 
     def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
         """Return one contract for each file of Rust that holds after these orders."""
