@@ -8,15 +8,13 @@ from typing import Final
 import pytest
 
 from llmch.answers.codes import CODES, examples_of
-from planner.judging.validation import judge
-from planner.plan.plan import parse_plan
 from planner.rules.catalogue import RULES
 from shared.languages.capabilities.tools import Tools
 from shared.languages.python.checker.checker import TypeChecker
 from shared.languages.registry import LANGUAGES, language_named
 from shared.rule_text import Example
 from shared.tools.pinned import TSC, installed_program
-from tests.planner.rule_examples import example_plan, example_repo
+from tests.planner.rule_examples import judged_example
 from tests.shared.languages.ecmascript.plans import FETCHED, Runner
 from tests.shared.languages.tool_runner import SandboxRunner, runner_for
 
@@ -76,9 +74,7 @@ def example(language: str, code: str) -> Example:
 
 
 def found_in(text: str, tools: Tools) -> list[str]:
-    repo = example_repo(text)
-    report = judge(parse_plan(example_plan(text)), repo, repo, tools=tools)
-    return [each.render() for each in report.findings]
+    return [each.render() for each in judged_example(text, tools=tools).findings]
 
 
 @pytest.mark.parametrize(("language", "code"), EXAMPLES)
