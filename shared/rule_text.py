@@ -17,19 +17,31 @@ def severity_of(code: str) -> Severity:
 
 
 @dataclass(frozen=True, slots=True)
+class Example:
+    """Show what breaks a rule and what keeps it.
+
+    Both are JSON: a plan, or the fields of one order, and a `repo` where its content matters.
+    """
+
+    bad: str
+    good: str
+
+
+@dataclass(frozen=True, slots=True)
 class RuleText:
     """Explain a code.
 
-    `why` says what goes wrong without the rule, `remedy` what to do. `bad` and `good` are JSON:
-    a plan, or the fields of one order, and a `repo` where the content of the repo matters.
+    `why` says what goes wrong without the rule, `remedy` what to do. `bad` and `good` are the two
+    sides of an `Example`. They are empty where languages decide the code: each of them then has an
+    example of its own (`shared.languages.capabilities.examples`).
     """
 
     code: str
     title: str
     why: str
-    bad: str
-    good: str
     remedy: str
+    bad: str = ""
+    good: str = ""
 
     @property
     def severity(self) -> Severity:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from llmch.answers.codes import CODES
+from llmch.answers.codes import CODES, examples_of
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "rules.md"
@@ -22,13 +22,14 @@ def render_page() -> str:
         "E316 show a reply to the plan in `follows`, with the ids of its orders that `landed`.",
     ]
     for rule in CODES.values():
-        parts += [
-            f"## {rule.code}: {rule.title}",
-            rule.why,
-            f"Bad:\n\n```json\n{rule.bad.strip()}\n```",
-            f"Good:\n\n```json\n{rule.good.strip()}\n```",
-            f"Remedy: {rule.remedy}",
-        ]
+        parts += [f"## {rule.code}: {rule.title}", rule.why]
+        for language, each in examples_of(rule).items():
+            where = f" in {language}" if language else ""
+            parts += [
+                f"Bad{where}:\n\n```json\n{each.bad.strip()}\n```",
+                f"Good{where}:\n\n```json\n{each.good.strip()}\n```",
+            ]
+        parts.append(f"Remedy: {rule.remedy}")
     return "\n\n".join(parts) + "\n"
 
 

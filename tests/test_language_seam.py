@@ -37,8 +37,8 @@ ALLOWED: Final[Mapping[str, str]] = {
     "factory/workbench/toolset.py": "seeds the build cache of a toolchain",
     "factory/health.py": "names the interpreter and the toolchains in the report of doctor",
     "factory/judging/failure": "reads what tools print, one file for each",
-    "factory/judging/environment.py": "reads what tools print where something is missing",
-    "factory/judging/surroundings.py": "gathers what that reading needs",
+    "factory/judging/environment.py": "names the option --python",
+    "factory/judging/surroundings.py": "knows where a checkout has an interpreter of its own",
     "factory/judging/verification_key.py": "describes the interpreter that commands get",
     "factory/run/baseline.py": "names the option --python",
     "factory/run/commission.py": "records the option --python",
@@ -51,13 +51,10 @@ ALLOWED: Final[Mapping[str, str]] = {
 # Of these, the ones that ask Python's folder directly.
 MAY_IMPORT: Final = frozenset(
     {
-        "factory/dependencies",
-        "factory/judging/environment.py",
-        "factory/judging/failure",
-        "factory/judging/surroundings.py",
+        "factory/dependencies/python",
+        "factory/judging/failure/pytest_values.py",
     }
 )
-_EXAMPLES: Final = frozenset({"_GOOD", "_BAD", "_example"})
 
 
 def words_in(tree: ast.Module) -> Iterator[str]:
@@ -79,12 +76,6 @@ def _texts_for_people(tree: ast.Module) -> Iterator[ast.AST]:
             case ast.Expr(value=ast.Constant()):
                 yield node
             case ast.Call(func=ast.Name(id="Rule" | "RuleText")):
-                yield node
-            case ast.Assign(targets=[ast.Name(id=name)]) if name in _EXAMPLES:
-                yield node
-            case ast.AnnAssign(target=ast.Name(id=name)) if name in _EXAMPLES:
-                yield node
-            case ast.FunctionDef(name=name) if name in _EXAMPLES:
                 yield node
             case _:
                 pass

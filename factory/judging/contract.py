@@ -97,7 +97,7 @@ def check_declarations(
         declared = _in_force(language, binding, paths)
         if language.conformance is None or not declared:
             continue
-        sources = _Sources(tree, list_files(), language.suffixes)
+        sources = _Sources(tree, filter(language.conformance.reads, list_files()))
         try:
             violations += language.conformance.check_conformance(declared, sources, tools)
         except CheckerFailed as failed:
@@ -146,11 +146,11 @@ def render_violation(violation: ContractViolation) -> str:
 
 
 class _Sources(Mapping[str, str]):
-    """Map the path of each source file of a tree to its text, which is read on demand."""
+    """Map the paths of files of a tree to their texts, which are read on demand."""
 
-    def __init__(self, tree: Tree, files: Iterable[str], suffixes: tuple[str, ...]) -> None:
+    def __init__(self, tree: Tree, files: Iterable[str]) -> None:
         self._tree = tree
-        self._files = frozenset(each for each in files if each.endswith(suffixes))
+        self._files = frozenset(files)
 
     def __getitem__(self, path: str) -> str:
         if path not in self._files:

@@ -10,13 +10,15 @@ then costs less than an order that ends too early.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from factory.sandbox import Cause, Ended
 from factory.sandbox.toolchains.found import Hidden
-from shared.languages.python.requirements import provides_module
+from shared.languages.capabilities.failures import Installable
+from shared.languages.registry import LANGUAGES
 
 _NOT_FOUND: Final = 127  # a shell's exit code where a program does not exist
 
@@ -35,35 +37,6 @@ _MISSING_PROGRAM = re.compile(
     re.MULTILINE,
 )
 _MAKE_NOT_FOUND = re.compile(r"^make(?:\[\d+\])?: \*\*\* .*\bError 127$", re.MULTILINE)
-_IMPORT_FAILED = re.compile(
-    r"^(?:E\s+)?ModuleNotFoundError: No module named '(\w+)'\s*$", re.MULTILINE
-)
-_RUN_FAILED = re.compile(r"^\S+: No module named (\w+)\s*$", re.MULTILINE)  # python -m NAME
-# Options that many projects have in their configuration and that only a plugin of pytest knows.
-_PLUGIN_OPTIONS: Final = {
-    "--asyncio": "pytest-asyncio",
-    "--benchmark": "pytest-benchmark",
-    "--cov": "pytest-cov",
-    "--dist": "pytest-xdist",
-    "--ds": "pytest-django",
-    "--html": "pytest-html",
-    "--mypy": "pytest-mypy",
-    "--numprocesses": "pytest-xdist",
-    "--randomly": "pytest-randomly",
-    "--reruns": "pytest-rerunfailures",
-    "--timeout": "pytest-timeout",
-    "-n": "pytest-xdist",
-}
-_UNKNOWN_OPTIONS = re.compile(
-    r"^(?:ERROR: )?usage: .*\[file_or_dir\].*\n.*error: unrecognized arguments: (.+)$", re.MULTILINE
-)
-_MISSING_PLUGINS = re.compile(r"^ERROR: Missing required plugins: ([\w.-]+)", re.MULTILINE)
-_NODE_MISSING = re.compile(r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)")
-_NODE_REMEDY: Final = (
-    "install the packages in the checkout (`npm install`), whose node_modules commands then see, "
-    "or pass --deps auto, which installs what the lock names"
-)
-_TOOLS: Final = frozenset({"pip", "pytest"})  # what verification runs, declared or not
 _NO_NETWORK = re.compile(
     r"Temporary failure in name resolution|Name or service not known|Could not resolve host"
     r"|Network is unreachable|nodename nor servname provided"
@@ -92,15 +65,16 @@ class Fault:
 class Surroundings:
     """Hold what decides whose fault a failed command is.
 
-    `declared` are the distributions that the project declared before the proposal, in normal form.
-    `node_packages` are those that it declared for Node. `added` is the text that the proposal adds
-    to its files, and `written` are their paths. `offline` says that the sandbox has no network.
-    `environments` are the interpreters of the checkout's virtual environments, as one would type
-    their paths. `hidden` are the programs on the user's PATH that commands do not see.
+    `declared` are the packages that the project declared before the proposal, by the name of the
+    language and in normal form, and `allowed` those that the user allows besides. `added` is the
+    text that the proposal adds to its files, and `written` are their paths. `offline` says that the
+    sandbox has no network. `environments` are the interpreters of the checkout's virtual
+    environments, as one would type their paths. `hidden` are the programs on the user's PATH that
+    commands do not see.
     """
 
-    declared: frozenset[str] = frozenset()
-    node_packages: frozenset[str] = frozenset()
+    declared: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    allowed: tuple[str, ...] = ()
     offline: bool = True
     written: tuple[str, ...] = ()
     added: str = ""
@@ -110,6 +84,11 @@ class Surroundings:
     def brought(self, word: str) -> bool:
         """Return whether the proposal adds `word` as a word of its own."""
         return re.search(rf"(?<![\w./-]){re.escape(word)}(?![\w-])", self.added) is not None
+
+    def installable(self, language: str) -> Installable:
+        """Return what the project declares in a language."""
+        declared = self.declared.get(language, frozenset())
+        return Installable(declared, self.allowed, self.environments, self.brought)
 
 
 def find_fault(ended: Ended, around: Surroundings) -> Fault | None:
@@ -122,9 +101,7 @@ def find_fault(ended: Ended, around: Surroundings) -> Fault | None:
     return (
         _full_disk(output)
         or _missing_program(output, ended.exit_code, around)
-        or _missing_module(output, around)
-        or _missing_plugin(output, around)
-        or _missing_node_package(output, around)
+        or _not_installed(output, around)
         or _no_network(output, around)
     )
 
@@ -136,16 +113,16 @@ def missing_command(program: str, around: Surroundings) -> Fault | None:
     """
     if "/" in program:
         return None
-    # npx looks into node_modules, which is not on the PATH.
-    return _no_program(program, around, f"write `npx {program}` if a package of the repo has it")
+    return _no_program(program, around, is_command=True)
 
 
-def _no_program(program: str, around: Surroundings, node_remedy: str) -> Fault:
+def _no_program(program: str, around: Surroundings, *, is_command: bool) -> Fault:
     ways = [_way_to(program, around.hidden.get(program))]
     if around.environments:
         ways.append(f"pass --python {around.environments[0]} if that environment has it")
-    if around.node_packages:
-        ways.append(node_remedy)
+    for language in LANGUAGES:
+        if language.failures is not None and around.declared.get(language.name):
+            ways += language.failures.ways_to_program(program, is_command=is_command)
     return Fault(f"There is no program {program!r} here.", ", or ".join(ways))
 
 
@@ -153,10 +130,12 @@ def _way_to(program: str, hidden: Hidden | None) -> str:
     if hidden is None:
         return f"install {program} where commands find it, such as /usr/bin"
     why = f" ({hidden.reason})" if hidden.reason else ""
-    return (
-        f"pass --sandbox-path {hidden.path.parent} or set `sandbox.path`: your PATH has {program} "
-        f"there, in a folder that commands do not see{why}"
-    )
+    there = f"your PATH has {program} there, in a folder that commands do not see{why}"
+    path = f"--sandbox-path {shlex.quote(str(hidden.path.parent))}"
+    if not hidden.beside:
+        return f"pass {path} or set `sandbox.path`: {there}"
+    read = " ".join(f"--sandbox-read {shlex.quote(str(each))}" for each in hidden.beside)
+    return f"pass {path} {read} or set `sandbox.path` and `sandbox.read`: {there}, as a link"
 
 
 def _full_disk(output: str) -> Fault | None:
@@ -181,65 +160,16 @@ def _missing_program(output: str, exit_code: int, around: Surroundings) -> Fault
     programs = [found[found.lastgroup or 0] for found in _MISSING_PROGRAM.finditer(output)]
     if not programs or "/" in programs[-1] or around.brought(programs[-1]):
         return None
-    return _no_program(programs[-1], around, _NODE_REMEDY)
+    return _no_program(programs[-1], around, is_command=False)
 
 
-def _missing_module(output: str, around: Surroundings) -> Fault | None:
-    module = next(_missing_modules(output, around), "")
-    if not module:
-        return None
-    ways = _ways_to_install(module, provides_module(around.declared, module), around)
-    return Fault(
-        f"The module {module!r} is not installed for the Python of commands.", ", or ".join(ways)
-    )
-
-
-def _ways_to_install(name: str, declared: bool, around: Surroundings) -> list[str]:
-    ways = [f"pass --python {each} if that environment has it" for each in around.environments]
-    if declared:
-        return [*ways, "pass --deps auto, which installs what the project declares"]
-    return [*ways, f"install {name} in the environment of --python"]
-
-
-def _missing_modules(output: str, around: Surroundings) -> Iterator[str]:
-    for module in _RUN_FAILED.findall(output):
-        if module in _TOOLS or provides_module(around.declared, module):
-            yield module
-    for module in _IMPORT_FAILED.findall(output):
-        if provides_module(around.declared, module):
-            yield module
-
-
-def _missing_plugin(output: str, around: Surroundings) -> Fault | None:
-    """Return the fault of a pytest that does not know an option, or lacks what a project demands.
-
-    An option that the proposal itself adds is its own fault.
-    """
-    plugin = next(_missing_plugins(output, around), "")
-    if not plugin:
-        return None
-    ways = _ways_to_install(plugin, plugin in around.declared, around)
-    ways.append("pass a --verify that leaves its options out (`python -m pytest -q -o addopts=`)")
-    return Fault(
-        f"The plugin {plugin!r} of pytest is not installed for the Python of commands.",
-        ", or ".join(ways),
-    )
-
-
-def _missing_plugins(output: str, around: Surroundings) -> Iterator[str]:
-    for options in _UNKNOWN_OPTIONS.findall(output):
-        for option in re.findall(r"(?:^|\s)(--?[a-z]+)", options):
-            if option in _PLUGIN_OPTIONS and not around.brought(option):
-                yield _PLUGIN_OPTIONS[option]
-    for plugin in _MISSING_PLUGINS.findall(output):
-        if not around.brought(plugin):
-            yield plugin
-
-
-def _missing_node_package(output: str, around: Surroundings) -> Fault | None:
-    for package in _NODE_MISSING.findall(output):
-        if package in around.node_packages:
-            return Fault(f"The Node package {package!r} is not installed.", _NODE_REMEDY)
+def _not_installed(output: str, around: Surroundings) -> Fault | None:
+    """Return the fault of an environment that lacks a package, by what its language knows."""
+    for language in LANGUAGES:
+        if language.failures is not None:
+            lack = language.failures.find_lack(output, around.installable(language.name))
+            if lack is not None:
+                return Fault(lack.what, ", or ".join(lack.ways))
     return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator
 from typing import Final
 
@@ -14,16 +13,10 @@ from factory.workbench.tree import NotReadable, Tree
 from factory.workbench.workbench import Workbench
 from shared.git import trees
 from shared.git.client import Git
-from shared.languages.python.requirements import (
-    declares_requirements,
-    normal_name,
-    required_names,
-)
+from shared.languages.registry import LANGUAGES
 from shared.settings.sandbox import SandboxNet
 
 _MOST_DECLARATIONS: Final = 20
-_NODE_MANIFEST: Final = "package.json"
-_NODE_TABLES: Final = ("dependencies", "devDependencies", "optionalDependencies")
 _ENVIRONMENTS: Final = (".venv/bin/python", "venv/bin/python")
 
 
@@ -35,15 +28,10 @@ def surroundings_of(
     The declarations are those of `base`: a proposal cannot declare what it made up.
     """
     git, settings = bench.workspace.git, options.settings
-    files = trees.files_of(git, base)
-    declarations = [path for path in files if declares_requirements(path)][:_MOST_DECLARATIONS]
-    declared = {normal_name(each) for each in settings.dependencies}
-    for path in declarations:
-        declared |= required_names(_text(trees.content_of(git, base, path)))
     offline = settings.sandbox.net is SandboxNet.NONE
     return Surroundings(
-        declared=frozenset(declared),
-        node_packages=_node_packages(_text(trees.content_of(git, base, _NODE_MANIFEST))),
+        declared=_declared(git, base),
+        allowed=settings.dependencies,
         offline=offline and bench.sandbox.guarantees[Guarantee.NETWORK],
         written=tuple(written),
         added="\n".join(_added_lines(bench.workspace.tree, git, base, written)),
@@ -62,13 +50,18 @@ def _added_lines(tree: Tree, git: Git, base: str, written: Collection[str]) -> I
         yield from (line for line in now.splitlines() if line not in before)
 
 
-def _node_packages(manifest: str) -> frozenset[str]:
-    try:
-        document = json.loads(manifest)
-    except (ValueError, RecursionError):
-        return frozenset()
-    tables = [document.get(name) for name in _NODE_TABLES] if isinstance(document, dict) else []
-    return frozenset(name for each in tables if isinstance(each, dict) for name in each)
+def _declared(git: Git, base: str) -> dict[str, frozenset[str]]:
+    """Return the packages that the manifests of a tree declare, by the name of the language."""
+    files = trees.files_of(git, base)
+    declared: dict[str, frozenset[str]] = {}
+    for language in LANGUAGES:
+        packages = language.packages
+        if packages is None or language.failures is None:
+            continue
+        manifests = [path for path in files if packages.declares(path)][:_MOST_DECLARATIONS]
+        texts = [_text(trees.content_of(git, base, path)) for path in manifests]
+        declared[language.name] = frozenset(n for text in texts for n in packages.declared(text))
+    return declared
 
 
 def _environments(bench: Workbench) -> Iterator[str]:

@@ -5,6 +5,7 @@ A compiler may run what it compiles: build scripts and macros are a stranger's c
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -45,7 +46,10 @@ class SandboxRunner:
     """
 
     def __init__(self, settings: SandboxSettings, checkout: Path | None = None) -> None:
-        """Run tools as `settings` say; none is taken from the folder `checkout`."""
+        """Run tools as `settings` say; none is taken from the folder `checkout`.
+
+        Tools have no network and write to no path of the settings, whatever these allow commands.
+        """
         self._settings = settings
         self._checkout = checkout
         self._lock = threading.Lock()
@@ -96,12 +100,15 @@ class SandboxRunner:
         if Path(program).is_relative_to(tools_root()):  # fetched, and shown to no other command
             settings = replace(settings, path=(*settings.path, Path(program).parent))
         toolchains = toolchains_for(None, self._checkout, settings)
+        named = {name: os.environ[name] for name in settings.env if name in os.environ}
         return Policy(
             workspace=files,
             git_dir=None,
             private=private,
             python=Path(sys.executable),
             network=SandboxNet.NONE,
+            read=settings.read,
+            environment=named,
             toolchains=toolchains,
             go_seed=seed_of_tests(program, toolchains),
         )

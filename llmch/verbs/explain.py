@@ -13,7 +13,9 @@ from llmch.console.document import Block, Outcome, Paragraph, Remark
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from shared.rule_text import RuleText
+    from collections.abc import Mapping
+
+    from shared.rule_text import Example, RuleText
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +38,28 @@ class RuleList:
 
 @dataclass(frozen=True, slots=True)
 class RuleDocument:
-    """Represent the answer of `explain CODE`: one rule."""
+    """Represent the answer of `explain CODE`: one rule, with examples by their language.
+
+    The name of the language is empty for a rule that is the same in every language.
+    """
 
     rule: RuleText
+    examples: Mapping[str, Example]
 
     def to_json(self) -> object:
-        """Return all parts of the rule's text as plain values."""
+        """Return all parts of the rule's text as plain values; `bad` and `good` of one language."""
+        shown = [
+            {"language": name or None, "bad": each.bad, "good": each.good}
+            for name, each in self.examples.items()
+        ]
         return {
             "code": self.rule.code,
             "title": self.rule.title,
             "severity": self.rule.severity,
             "why": self.rule.why,
-            "bad": self.rule.bad,
-            "good": self.rule.good,
+            "bad": shown[0]["bad"],
+            "good": shown[0]["good"],
+            "examples": shown,
             "remedy": self.rule.remedy,
         }
 
@@ -57,8 +68,10 @@ class RuleDocument:
         rule = self.rule
         yield Paragraph((f"{rule.code}  {rule.title}  ({rule.severity})", ""))
         yield Paragraph((f"Why: {rule.why}", ""))
-        yield Paragraph(("Bad:", *_indented(rule.bad), ""))
-        yield Paragraph(("Good:", *_indented(rule.good), ""))
+        for name, each in self.examples.items():
+            where = f" in {name}" if name else ""
+            yield Paragraph((f"Bad{where}:", *_indented(each.bad), ""))
+            yield Paragraph((f"Good{where}:", *_indented(each.good), ""))
         yield Paragraph((f"Remedy: {rule.remedy}",))
 
 
@@ -78,7 +91,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     if args.code is not None and (stage := explain_stage(_as_stage(args.code))):
         return Outcome(stage)
-    from llmch.answers.codes import CODES
+    from llmch.answers.codes import CODES, examples_of
 
     if args.code is None:
         return Outcome(RuleList(tuple(CODES.values()), STAGE_NAMES))
@@ -92,7 +105,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
             f"there is no rule and no stage {args.code!r}",
             f"did you mean {' or '.join(near)}?" if near else "`llmch explain` lists all of them",
         )
-    return Outcome(RuleDocument(rule))
+    return Outcome(RuleDocument(rule, examples_of(rule)))
 
 
 def _as_stage(code: str) -> str:

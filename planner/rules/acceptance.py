@@ -96,16 +96,10 @@ def _weak_by_then(step: Step, command: Command) -> Weakness | None:
     return next((each for each in found if each is not None), None)
 
 
-_GOOD: Final = r"""{"acceptance_commands": [
-  "python -c \"import json; assert json.loads('[1]') == [1]\""
-]}"""
-
 W230 = Rule(
     "W230",
     "only imports or prints",
     why="Nobody reads the output of an acceptance command: it passes whatever the code does.",
-    bad=r"""{"acceptance_commands": ["python -c \"import json; print(json.__name__)\""]}""",
-    good=_GOOD,
     remedy="Call what the order adds and assert what comes back.",
 )
 
@@ -113,8 +107,6 @@ W231 = Rule(
     "W231",
     "calls without an assertion",
     why="A call that raises no error may still return a wrong result.",
-    bad=r"""{"acceptance_commands": ["python -c \"import json; json.loads('[1]')\""]}""",
-    good=_GOOD,
     remedy="Assert what the call returns or changes.",
 )
 
@@ -122,13 +114,10 @@ W232 = Rule(
     "W232",
     "cannot fail",
     why=(
-        "A tautology, a swallowed failure, `-O` or a run that only collects tests passes whatever "
-        "the code does. Text that only a shell would expand is taken literally."
+        "A tautology, a swallowed failure, an option that leaves assertions out, or a run that "
+        "chooses no test passes whatever the code does. Text that only a shell would expand is "
+        "taken literally."
     ),
-    bad=r"""{"acceptance_commands": [
-  "python -c \"import json; assert json.loads('[1]') or True\""
-]}""",
-    good=_GOOD,
     remedy="Compare a result with the value it must have, and let a failure end the command.",
 )
 
@@ -136,9 +125,5 @@ W233 = Rule(
     "W233",
     "asserts existence only",
     why="The existence of a file or a name says nothing about its content.",
-    bad=r"""{"acceptance_commands": [
-  "python -c \"import json; assert hasattr(json, 'loads')\""
-]}""",
-    good=_GOOD,
     remedy="Call the function, or compare the file's content.",
 )

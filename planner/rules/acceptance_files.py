@@ -155,7 +155,7 @@ E109 = Rule(
  "acceptance_files": [{"path": "tests/test_score.py",
    "content": "from score import score\n\ndef test_score():\n    assert score('a') == 1\n"}],
  "acceptance_commands": ["python -m pytest -q tests/test_score.py"]}""",
-    remedy="Add a command that runs it, such as `python -m pytest -q FILE`, or drop the file.",
+    remedy="Add a command that runs it with the project's test runner, or drop the file.",
     check=each_order(tests_that_nothing_runs),
 )
 
@@ -215,20 +215,8 @@ def unparsable_tests(step: Step, order: WorkOrder) -> Iterator[Finding]:
 
 E206 = Rule(
     "E206",
-    "acceptance file does not parse",
-    why="A test with a syntax error fails whatever the order's code does.",
-    bad=r"""{"allowed_files": ["score.py"],
- "postconditions": [{"kind": "file_exists", "path": "score.py"}],
- "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> int: ..."}],
- "acceptance_files": [{"path": "tests/test_score.py",
-   "content": "from score import score\n\ndef test_score()\n    assert score('a') == 1\n"}],
- "acceptance_commands": ["python -m pytest -q tests/test_score.py"]}""",
-    good=r"""{"allowed_files": ["score.py"],
- "postconditions": [{"kind": "file_exists", "path": "score.py"}],
- "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> int: ..."}],
- "acceptance_files": [{"path": "tests/test_score.py",
-   "content": "from score import score\n\ndef test_score():\n    assert score('a') == 1\n"}],
- "acceptance_commands": ["python -m pytest -q tests/test_score.py"]}""",
+    "acceptance file does not compile",
+    why="A test that does not compile fails whatever the order's code does.",
     remedy="Correct the line. In the JSON string, lines are separated by \\n.",
     check=each_order(unparsable_tests),
 )

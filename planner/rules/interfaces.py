@@ -17,17 +17,9 @@ E201 = Rule(
     "E201",
     "interface does not parse",
     why="A contract that cannot be read binds nobody: no command is judged by it.",
-    bad=r"""{"allowed_files": ["score.py"],
- "postconditions": [{"kind": "file_exists", "path": "score.py"}],
- "interfaces": [{"path": "score.py", "stub": "def score(guess: str -> int: ..."}],
- "acceptance_commands": ["python -c \"from score import score; assert score('a') == 1\""]}""",
-    good=r"""{"allowed_files": ["score.py"],
- "postconditions": [{"kind": "file_exists", "path": "score.py"}],
- "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> int: ..."}],
- "acceptance_commands": ["python -c \"from score import score; assert score('a') == 1\""]}""",
     remedy=(
-        "Correct the stub: Python as in a .pyi file, lines separated by \\n in the JSON string, "
-        "each function ending in `: ...`."
+        "Correct the stub: declarations without bodies, as interfaces of the file's language are "
+        "written, with lines separated by \\n in the JSON string."
     ),
 )
 
@@ -63,7 +55,7 @@ def _contracted() -> str:
 E202 = Rule(
     "E202",
     "interface of a file that the order does not write",
-    why="An interface says what its order creates or changes in a Python file of its own.",
+    why="An interface says what its order creates or changes in a file of its own.",
     bad=r"""{"allowed_files": ["game.py"],
  "postconditions": [{"kind": "file_exists", "path": "game.py"}],
  "interfaces": [{"path": "game.py", "stub": "def play() -> None: ..."},
@@ -77,7 +69,7 @@ E202 = Rule(
  "acceptance_commands": ["python -c \"from game import play; assert play() is None\""]}""",
     remedy=(
         "Correct the path, add it to allowed_files where the order writes the file, or move the "
-        "interface to the order that does. Other languages have no interfaces."
+        "interface to the order that does. A file in any other language has none."
     ),
     check=each_order(misplaced_interfaces),
 )
@@ -87,15 +79,6 @@ E203 = Rule(
     "E203",
     "interface uses an undefined name",
     why="A type that nobody defines means nothing: the meaning of the declaration is lost.",
-    bad=r"""{"allowed_files": ["score.py"],
- "postconditions": [{"kind": "file_exists", "path": "score.py"}],
- "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> Sequence[int]: ..."}],
- "acceptance_commands": ["python -c \"from score import score; assert score('a') == [1]\""]}""",
-    good=r"""{"allowed_files": ["score.py"],
- "postconditions": [{"kind": "file_exists", "path": "score.py"}],
- "interfaces": [{"path": "score.py",
-   "stub": "from collections.abc import Sequence\ndef score(guess: str) -> Sequence[int]: ..."}],
- "acceptance_commands": ["python -c \"from score import score; assert score('a') == [1]\""]}""",
     remedy="Import the name in the stub, as the file itself would, define it there, or correct it.",
 )
 
@@ -107,22 +90,6 @@ E204 = Rule(
         "Earlier orders and their commands were made for the first declaration; a silent second "
         "one breaks them."
     ),
-    bad=r"""{"work_orders": [
-  {"id": "WO-01", "allowed_files": ["score.py"],
-   "postconditions": [{"kind": "file_exists", "path": "score.py"}],
-   "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> int: ..."}],
-   "acceptance_commands": ["python -c \"from score import score; assert score('a') == 1\""]},
-  {"id": "WO-02", "allowed_files": ["score.py"],
-   "interfaces": [{"path": "score.py", "stub": "def score(guess: str, answer: str) -> int: ..."}]}
-]}""",
-    good=r"""{"work_orders": [
-  {"id": "WO-01", "allowed_files": ["score.py"],
-   "postconditions": [{"kind": "file_exists", "path": "score.py"}],
-   "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> int: ..."}],
-   "acceptance_commands": ["python -c \"from score import score; assert score('a') == 1\""]},
-  {"id": "WO-02", "allowed_files": ["score.py"], "changes": ["score"],
-   "interfaces": [{"path": "score.py", "stub": "def score(guess: str, answer: str) -> int: ..."}]}
-]}""",
     remedy=(
         "Declare the name as before, or leave it out where it stays as it is. To change it on "
         "purpose, name it in the order's `changes` (`play`, or `Game.play` for a member)."
@@ -132,17 +99,10 @@ E204 = Rule(
 
 W223 = Rule(
     "W223",
-    "Python file without interface",
+    "file without interface",
     why="A name that is declared nowhere can be called wrongly, and later orders have to guess.",
-    bad=r"""{"allowed_files": ["score.py"],
- "postconditions": [{"kind": "file_exists", "path": "score.py"}],
- "acceptance_commands": ["python -c \"from score import score; assert score('a') == 1\""]}""",
-    good=r"""{"allowed_files": ["score.py"],
- "postconditions": [{"kind": "file_exists", "path": "score.py"}],
- "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> int: ..."}],
- "acceptance_commands": ["python -c \"from score import score; assert score('a') == 1\""]}""",
     remedy=(
-        "Add {path, stub} to the order's `interfaces`: the signatures of all public names, as in "
-        "a .pyi file; an empty stub for a file without any."
+        "Add {path, stub} to the order's `interfaces`: the signatures of all public names, as "
+        "interfaces of the file's language are written; an empty stub for a file without any."
     ),
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from planner.rules.placed_command import PlacedCommand
 from shared.files.paths import path_inside
 from shared.languages.capabilities.chain import Need
+from shared.languages.capabilities.commands import Command
 from shared.languages.fault_words import missing_path, provided_later, unprovided
 from shared.languages.registry import language_named
 from shared.projects.programs import BUILDERS, GENERATED_FOLDERS
@@ -36,11 +37,18 @@ def _may_be_made(path: str, placed: PlacedCommand) -> bool:
         path.startswith(".")
         or path.split("/", 1)[0] in GENERATED_FOLDERS
         or any(
-            each.program in BUILDERS or path in each.text
+            _makes_files(each) or path in each.text
             for index, each in placed.step.commands
             if index < placed.index
         )
     )
+
+
+def _makes_files(command: Command) -> bool:
+    language = language_named(command.language)
+    if language is None or language.commands is None:
+        return command.program in BUILDERS
+    return language.commands.makes_files(command)
 
 
 def unmet_paths(placed: PlacedCommand, paths: Sequence[str]) -> Iterator[Need]:

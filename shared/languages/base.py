@@ -15,6 +15,8 @@ from shared.languages.capabilities.chain import Plans
 from shared.languages.capabilities.commands import CommandReader
 from shared.languages.capabilities.conformance import Conformance
 from shared.languages.capabilities.edits import Edits
+from shared.languages.capabilities.examples import Examples
+from shared.languages.capabilities.failures import Failures
 from shared.languages.capabilities.notes import Notes
 from shared.languages.capabilities.outlines import Outliner
 from shared.languages.capabilities.packages import Packages
@@ -27,8 +29,10 @@ class Language:
     `more_suffixes` are those of source files without an outline, dots included. `commands` reads
     what the language's tools run, and `plans` judges code that is only planned. `conformance`
     compares code with contracts, `edits` replaces definitions by their names, `notes` points out
-    what a person would, and `packages` knows what manifests declare. `advice` is for the model that
-    plans; a language without it is described by the planner's own prompt, or not at all.
+    what a person would, and `packages` knows what manifests declare, and `failures` which
+    of that a failed command lacks. `advice` is for the model that
+    plans; a language without it is described by the planner's own prompt, or not at all. `examples`
+    are for the person who looks up a rule that the language decides.
 
     A class that implements a capability imports what it needs inside its methods: a program that
     meets no file of the language loads nothing of it.
@@ -42,7 +46,9 @@ class Language:
     edits: Edits | None = None
     notes: Notes | None = None
     packages: Packages | None = None
+    failures: Failures | None = None
     advice: Advice | None = None
+    examples: Examples | None = None
 
     @property
     def name(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shared.languages.capabilities.chain import Need
+from shared.languages.capabilities.conformance import DOES_NOT_PARSE
 from shared.rule_text import quoted
 
 
@@ -10,6 +11,18 @@ def stub_does_not_parse(path: str, reason: str, line: int = 0, excerpt: str = ""
     """Return the message of E201; `line` counts from 1 in the stub, and is 0 for all of it."""
     where = f" in line {line}, {quoted(excerpt)}" if line else ""
     return f"the stub of {quoted(path)} does not parse: {reason}{where}"
+
+
+def file_does_not_parse(path: str, line: int = 0, excerpt: str = "", reason: str = "") -> str:
+    """Return the sentence about a file with a fault of syntax, which is E206 for a test of a plan.
+
+    `line` counts from 1, and is 0 where the whole file is meant.
+    """
+    if not line:
+        return f"{path} {DOES_NOT_PARSE}."
+    shown = f": `{excerpt}`" if excerpt else ""
+    why = f" ({reason})" if reason else ""
+    return f"{path} {DOES_NOT_PARSE} at line {line}{shown}{why}."
 
 
 def stub_uses_undefined(path: str, name: str, line: int) -> str:
@@ -44,8 +57,13 @@ def file_cannot_be_read(path: str, reason: str) -> str:
 
 
 def not_defined(name: str, line: int, column: int) -> str:
-    """Return the message of E216."""
-    return at_place(f"{quoted(name)} is not defined", line, column)
+    """Return the message of E216, with its place in the code."""
+    return at_place(has_no_definition(name), line, column)
+
+
+def has_no_definition(name: str) -> str:
+    """Return the message of E216 without a place."""
+    return f"{quoted(name)} is not defined"
 
 
 def at_place(message: str, line: int, column: int, addition: str = "") -> str:

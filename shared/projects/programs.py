@@ -27,8 +27,8 @@ PROGRAMS_BY_FILE: Final[Mapping[str, re.Pattern[str]]] = {
     for program in programs.split()
 }
 
-# These make files that no listing shows.
-BUILDERS: Final = frozenset({"make", "cmake", "gcc", "cc", "g++", "clang", "cargo", "go", "npm"})
+# These make files that no listing shows, as do some tools of languages (`makes_files`).
+BUILDERS: Final = frozenset({"make", "cmake", "gcc", "cc", "g++", "clang"})
 # Tools put files into these folders, and git ignores them, so a listing does not show them.
 GENERATED_FOLDERS: Final = frozenset({"node_modules", "vendor", "target", "build", "dist", "venv"})
 

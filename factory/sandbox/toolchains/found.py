@@ -54,11 +54,13 @@ class Unshown:
 class Hidden:
     """Hold where a program is on the user's PATH that commands do not see.
 
-    `reason` is as in `Unshown`.
+    `reason` is as in `Unshown`. `beside` are the folders to show as well, because the program is a
+    link that leads there.
     """
 
     path: Path
     reason: str = ""
+    beside: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Final
 
 from factory.sandbox.toolchains.found import Hidden, Toolchain, Toolchains, Unshown
 from factory.sandbox.toolchains.installed import INSTALLED, is_jdk, jdk_in
+from factory.sandbox.toolchains.links import needed_beside
 from factory.sandbox.toolchains.managers import MANAGERS
 from factory.sandbox.toolchains.pins import TextOf, read_pins
 from factory.sandbox.toolchains.places import Machine, Place
@@ -148,7 +149,8 @@ def hidden_programs(toolchains: Toolchains) -> Mapping[str, Hidden]:
         folder = Path(each.folder)
         if folder.is_absolute():
             for name in programs_in(folder):
-                hidden.setdefault(name, Hidden(folder / name, each.reason))
+                program = folder / name
+                hidden.setdefault(name, Hidden(program, each.reason, needed_beside(program)))
     return hidden
 
 

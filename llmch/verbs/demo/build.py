@@ -11,6 +11,7 @@ from factory.batch.coordinator import run_all
 from factory.orders.documents import BatchSummary
 from factory.orders.model_choice import ModelChoice
 from factory.orders.options import RunOptions
+from llmch.entry.wiring import tool_runner
 from llmch.verbs.demo.examples import Example
 from planner.compile.model import PlannerModel
 from planner.compile.options import PlanOptions
@@ -52,6 +53,7 @@ class DemoResult:
 def build_demo(options: DemoOptions, source: ModelSource, emit: Emit) -> DemoResult:
     """Make the repo, plan the example's spec and run all its orders."""
     repo = make_repo(options.folder, options.example.title)
+    settings = Settings(artifacts_dir=options.artifacts, sandbox=options.sandbox)
     plan = run_plan(
         PlanOptions(
             spec=options.example.spec,
@@ -62,6 +64,7 @@ def build_demo(options: DemoOptions, source: ModelSource, emit: Emit) -> DemoRes
         ),
         source,
         emit,
+        tool_runner(settings, repo),
     )
     if plan.output_dir is None:
         return DemoResult(repo, plan, None)
@@ -69,7 +72,7 @@ def build_demo(options: DemoOptions, source: ModelSource, emit: Emit) -> DemoRes
         plan.output_dir,
         RunOptions(
             repo=repo,
-            settings=Settings(artifacts_dir=options.artifacts, sandbox=options.sandbox),
+            settings=settings,
             models=options.factory,
             python=Path(sys.executable),
         ),

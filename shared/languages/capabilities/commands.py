@@ -176,6 +176,12 @@ class CommandReader(Protocol):
         Too many paths do no harm. The words of the command are known without asking.
         """
 
+    def makes_files(self, command: Command) -> bool:
+        """Return whether a command may make files that no listing shows, as a build does.
+
+        A run of tests does not count, whatever the tests write.
+        """
+
     def module_paths(self, module: str) -> Iterator[str]:
         """Yield the paths that a module may have, by the name under which code imports it."""
 

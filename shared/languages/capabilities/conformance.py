@@ -29,6 +29,9 @@ class ContractViolation:
 class Conformance(Protocol):
     """Read contracts, and compare code with them."""
 
+    def reads(self, path: str) -> bool:
+        """Return whether `check_conformance` needs the file: code, or what says how it is built."""
+
     def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
         """Return one stub for each file of the language that holds after the last of `orders`.
 
@@ -47,7 +50,8 @@ class Conformance(Protocol):
     ) -> tuple[ContractViolation, ...]:
         """Return what in `sources` contradicts `interfaces`, sorted by file and name.
 
-        `sources` has texts by path. Raises `CheckerFailed` where the sources could not be judged.
+        `sources` has the texts of the files that `reads` wants, by path; looking one up that is no
+        text fails with `KeyError`. Raises `CheckerFailed` where the sources could not be judged.
         """
 
     def build_skeleton(

@@ -88,3 +88,9 @@ def first_of_each_name(found: Iterable[ContractViolation]) -> tuple[ContractViol
     for each in found:
         first.setdefault((each.path, each.name), each)
     return tuple(sorted(first.values(), key=lambda each: (each.path, each.name)))
+
+
+def readable(sources: Mapping[str, str], wanted: tuple[str, ...]) -> dict[str, str]:
+    """Return those of `sources` whose paths end in one of `wanted` and that are texts."""
+    texts = ((path, sources.get(path)) for path in sources if path.endswith(wanted))
+    return {path: text for path, text in texts if text is not None}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from shared.languages.declared.generics import renamed, same_names
 from shared.languages.declared.meant import exactly_meant, is_meant
 from shared.languages.declared.model import Declarations, Declared, Imported, Member
 
@@ -50,13 +51,14 @@ def conflicts(
         earlier = before.get(item.name)
         if earlier is None or is_meant(item.name, path, changed):
             continue
-        if (earlier.kind, earlier.key) != (item.kind, item.key):
+        names = same_names(item.key, earlier.key)
+        if (earlier.kind, earlier.key) != (item.kind, renamed(item.key, names)):
             yield Conflict(item.name, item.line, earlier.head, item.head)
             continue
         for name in item.members.keys() & earlier.members.keys():
             old, member = earlier.members[name], item.members[name]
             qualified = f"{item.name}.{name}"
-            if old.key != member.key and not is_meant(qualified, path, changed):
+            if old.key != renamed(member.key, names) and not is_meant(qualified, path, changed):
                 yield Conflict(qualified, item.line, old.text, member.text)
 
 

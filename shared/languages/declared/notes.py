@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from shared.languages.capabilities.conformance import DOES_NOT_PARSE
 from shared.languages.capabilities.notes import Unwritten
 from shared.languages.declared.model import Declarations, Declared
+from shared.languages.fault_words import file_does_not_parse
 
 _WRITE: Final = "Write the statements that do the work."
 _MAX_NAMES: Final = 8
@@ -31,12 +31,7 @@ def code_problem(read: Declarations) -> str:
 def note_syntax(path: str, read: Declarations) -> str:
     """Return a sentence that quotes the line that does not parse; empty where all does."""
     fault = read.fault
-    if fault is None:
-        return ""
-    if not fault.line:
-        return f"{path} {DOES_NOT_PARSE}."
-    shown = f": `{fault.excerpt}`" if fault.excerpt else ""
-    return f"{path} {DOES_NOT_PARSE} at line {fault.line}{shown}."
+    return file_does_not_parse(path, fault.line, fault.excerpt) if fault is not None else ""
 
 
 def names_in(read: Declarations) -> frozenset[str] | None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Final
 
 from shared.languages.capabilities.notes import Unwritten
+
+_MAX_SHOWN: Final = 120  # characters of the line
 
 
 class EcmaNotes:
@@ -19,12 +22,16 @@ class EcmaNotes:
         return None
 
     def note_syntax(self, path: str, source: str) -> str:
-        """Return a sentence that quotes what is not expected, with its line and column."""
+        """Return a sentence that quotes the line that does not parse, and says why."""
         from shared.languages.ecmascript.syntax import find_fault, tree_of
+        from shared.languages.fault_words import file_does_not_parse
 
         root = tree_of(path, source)
         fault = find_fault(root) if root is not None else None
-        return f"{path} does not parse: {fault}." if fault is not None else ""
+        if fault is None:
+            return ""
+        shown = source.split("\n")[fault.line - 1].strip()[:_MAX_SHOWN]
+        return file_does_not_parse(path, fault.line, shown, fault.message)
 
     def note_errors(
         self, output: str, sources: Mapping[str, str], files: Iterable[str]

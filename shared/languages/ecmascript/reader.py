@@ -65,6 +65,14 @@ class NodeCommands:
         """Return the file itself; a path without a suffix is looked up elsewhere."""
         return (path,)
 
+    def makes_files(self, command: Command) -> bool:
+        """Return whether a package manager installs or runs a script, or `tsc` writes code."""
+        words = [each.rpartition("/")[2] for each in command.argv]
+        if "tsc" in words:
+            return "--noEmit" not in words
+        rest = [each for each in words if each != command.program and each[:1] != "-"]
+        return command.program in _MANAGERS and not _is_test(rest)
+
     def module_paths(self, module: str) -> Iterator[str]:
         """Yield the paths that an import of `module` from the root folder may mean."""
         from shared.languages.ecmascript.files import ENDINGS
@@ -102,6 +110,12 @@ def _code_run(text: str, arguments: Arguments, *, typed: bool) -> CodeRun:
     return CodeRun(code, words[:at], arguments.quoted[at] if words else False, option)
 
 
+def _is_test(words: list[str]) -> bool:
+    script = words[1:2] if words[:1] in (["run"], ["run-script"]) else words[:1]
+    return script in (["test"], ["t"], ["tst"])
+
+
+_MANAGERS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
 _OPTIONS: Final = frozenset({"-e", "--eval", "-p", "--print", "-pe"})
 _INTERPRETERS: Final = frozenset({"node", "nodejs", "tsx", "ts-node"})
 _PATHS = re.compile(r"['\"`]([\w@./-]+\.[A-Za-z0-9]+)['\"`]")

@@ -17,6 +17,11 @@ _WITH_VALUE: Final = frozenset(
      "fuzztime", "list", "memprofile", "memprofilerate", "mutexprofile", "mutexprofilefraction",
      "outputdir", "parallel", "run", "shuffle", "skip", "timeout", "trace", "vet"}
 )  # fmt: skip
+_LEAVES_NOTHING: Final = frozenset({"", "test", "vet", "list", "env", "version", "doc", "help"})
+_LEAVING: Final = frozenset(
+    {"c", "o", "outputdir", "trace", "coverprofile", "cpuprofile", "memprofile", "blockprofile",
+     "mutexprofile", "fuzz"}
+)  # fmt: skip
 _OF_PACKAGES: Final = frozenset({"test", "build", "vet", "run", "install", "list", "fmt"})
 
 
@@ -87,3 +92,10 @@ def read_go_command(words: Sequence[str]) -> GoCommand:
             index += 1
         flags[name] = value
     return GoCommand(verb, flags, tuple(named))
+
+
+def makes_files(argv: Sequence[str]) -> bool:
+    """Return whether a command line of `go` may leave files: a program, a profile, a module."""
+    words = argv[argv.index("go") + 1 :] if "go" in argv else argv[1:]
+    read = read_go_command(words)
+    return read.verb not in _LEAVES_NOTHING or bool(_LEAVING & read.flags.keys())

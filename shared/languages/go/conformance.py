@@ -8,16 +8,19 @@ from typing import Final
 
 from shared.languages.capabilities.checking import CheckerFailed
 from shared.languages.capabilities.conformance import ContractViolation
-from shared.languages.capabilities.tools import ToolMissing, Tools
+from shared.languages.capabilities.tools import ToolMissing, ToolRunner, Tools
 from shared.languages.declared.conformance import (
     Stubs,
     compare_members,
     first_of_each_name,
     is_missing,
+    readable,
 )
 from shared.languages.declared.contracts import differs
+from shared.languages.declared.generics import type_parameters
 from shared.languages.declared.model import Declarations, Declared
 from shared.languages.declared.planned import folder_of, without_fence
+from shared.languages.go.modules import module_folder, read_modules
 from shared.languages.go.skeleton import write_contract
 from shared.languages.go.source import read_go
 from shared.languages.go.verdicts import read_complaints
@@ -76,8 +79,9 @@ def _wrong_types(
 ) -> Iterator[ContractViolation]:
     """Yield the functions and values whose types differ, by an assignment to the declared type."""
     assert tools.runner is not None, "the caller has checked this"
-    files = {p: t for p, t in sources.items() if p.endswith((".go", "go.mod", "go.sum"))}
-    if "go.mod" not in files:
+    wanted = (".go", "go.mod", "go.sum", "go.work", "go.work.sum")
+    files = readable(sources, wanted)
+    if not any(posixpath.basename(path) == "go.mod" for path in files):
         files["go.mod"] = "module planned\n\ngo 1.21\n"
     places: dict[tuple[str, int], tuple[str, Declared]] = {}
     imports = {e.name: e for i in interfaces for e in read_go(without_fence(i.stub)).imports}
@@ -89,28 +93,41 @@ def _wrong_types(
         probe = posixpath.join(folder, _PROBE)
         files[probe] = f"{head}\n{code}\n"
         places |= {(probe, number): place for number, (place, _) in enumerate(lines, 2)}
-    folders = [f"./{folder}" if folder else "." for folder in probes]
-    command = ("go", "build", "-gcflags=-e", "-o", "/dev/null", *folders)
-    try:
-        result = tools.runner.run(files, command, seconds=_SECONDS)
-    except ToolMissing as missing:
-        raise CheckerFailed(str(missing)) from missing
-    if result.exit_code is None:
-        raise CheckerFailed(f"the Go compiler did not answer within {_SECONDS:.0f} seconds")
-    for each in read_complaints(f"{result.stdout}\n{result.stderr}"):
-        place = places.get((each.path, each.line))
+    for where, line in _complaints(files, tuple(probes), tools.runner):
+        place = places.get((where, line))
         if place is not None:
             path, item = place
             written = read_go(sources[path]).named(item.name)[0].head
             yield ContractViolation(path, item.name, differs(item.name, item.head, written))
 
 
+def _complaints(
+    files: Mapping[str, str], folders: Sequence[str], runner: ToolRunner
+) -> Iterator[tuple[str, int]]:
+    """Yield the path and the line of each error in these folders, module by module."""
+    modules = read_modules(files, files)
+    inner = {folder: module_folder(f"{folder}/", modules) for folder in folders}
+    for module in dict.fromkeys(inner.values()):
+        mine = [each[len(module) :].strip("/") for each in folders if inner[each] == module]
+        where = ("-C", module) if module else ()
+        named = [f"./{each}" if each else "." for each in mine]
+        command = ("go", *where, "build", "-gcflags=-e", "-o", "/dev/null", *named)
+        try:
+            result = runner.run(files, command, seconds=_SECONDS)
+        except ToolMissing as missing:
+            raise CheckerFailed(str(missing)) from missing
+        if result.exit_code is None:
+            raise CheckerFailed(f"the Go compiler did not answer within {_SECONDS:.0f} seconds")
+        for each in read_complaints(f"{result.stdout}\n{result.stderr}"):
+            yield posixpath.join(module, each.path), each.line
+
+
 def _assignment(item: Declared) -> str:
     """Return a line that compiles only where a function or variable has the declared type."""
-    if item.kind == "function" and not _is_generic(item):
+    if item.kind == "function" and not _is_generic_type(item):
         kinds, result = _parameters(item.key), f" ({item.result})" if item.result else ""
         if not item.owner:
-            return f"var _ func({kinds}){result} = {item.name}"
+            return _of_function(item, f"func({kinds}){result}")
         receiver = f"*{item.owner}" if item.key.startswith("func *") else item.owner
         kinds = ", ".join(filter(None, (receiver, kinds)))
         return f"var _ func({kinds}){result} = ({receiver}).{item.last_name}"
@@ -120,9 +137,18 @@ def _assignment(item: Declared) -> str:
     return ""
 
 
-def _is_generic(item: Declared) -> bool:
-    receiver = item.opening.partition(")")[0] if item.owner else ""
-    return "[" in item.key.partition("(")[0] or "[" in receiver
+def _of_function(item: Declared, kind: str) -> str:
+    """Return the assignment of a function; a generic one is taken for types that fit its own."""
+    generic = type_parameters(item.key)
+    if not generic.names:
+        return f"var _ {kind} = {item.name}"
+    given = ", ".join(generic.names)
+    return f"func _[{generic.text}]() {{ var _ {kind} = {item.name}[{given}] }}"
+
+
+def _is_generic_type(item: Declared) -> bool:
+    """Return whether the function is a method of a generic type."""
+    return bool(item.owner) and "[" in item.opening.partition(")")[0]
 
 
 def _parameters(key: str) -> str:

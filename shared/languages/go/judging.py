@@ -10,7 +10,8 @@ from shared.languages.capabilities.chain import AcceptanceText, Fault, OrderCode
 from shared.languages.capabilities.tools import ToolMissing, ToolResult, ToolRunner, Tools
 from shared.languages.declared.planned import folder_of
 from shared.languages.declared.unjudged import unjudged
-from shared.languages.fault_words import at_place, declared_by, declared_only_by
+from shared.languages.fault_words import at_place, declared_by, declared_only_by, has_no_definition
+from shared.languages.go.modules import module_folder
 from shared.languages.go.planned import SUFFIX, PlannedGo
 from shared.languages.go.source import read_go
 from shared.languages.go.verdicts import Complaint, Verdict, judge, read_complaints
@@ -36,45 +37,53 @@ def use_faults(planned: PlannedGo, tools: Tools) -> Iterator[Fault]:
         tests = [each for each in tests if read_go(each.text).fault is None]
         if not tests or planned.code.is_blind(order.position):
             continue
-        asked += 1
-        if tools.runner is None:
-            yield unjudged("Go", "no sandbox was given to the compiler")
-            return
-        if asked > _MAX_QUESTIONS:
-            yield unjudged("Go", f"over {_MAX_QUESTIONS} orders bring tests")
-            return
         view = build_view(planned, order.position)
-        if sum(map(len, view.values())) > _MAX_VIEW:
-            yield unjudged("Go", "the repository is too large")
-            return
-        try:
-            result = _ask(view, tests, planned, tools.runner)
-        except ToolMissing as missing:
-            yield unjudged("Go", str(missing))
-            return
-        if result.exit_code is None:
-            yield unjudged("Go", f"the compiler did not answer within {_SECONDS:.0f} seconds")
-            return
-        yield from _faults(result, order, tests, planned)
+        folders = dict.fromkeys(module_folder(each.path, planned.modules) for each in tests)
+        for folder in folders:
+            asked += 1
+            if problem := _unaskable(tools, asked, sum(map(len, view.values()))):
+                yield unjudged("Go", problem)
+                return
+            assert tools.runner is not None, "checked above"
+            mine = [e for e in tests if module_folder(e.path, planned.modules) == folder]
+            try:
+                result = _ask(view, mine, folder, tools.runner)
+            except ToolMissing as missing:
+                yield unjudged("Go", str(missing))
+                return
+            if result.exit_code is None:
+                yield unjudged("Go", f"the compiler did not answer within {_SECONDS:.0f} seconds")
+                return
+            yield from _faults(result, order, mine, folder, planned)
+
+
+def _unaskable(tools: Tools, asked: int, size: int) -> str:
+    if tools.runner is None:
+        return "no sandbox was given to the compiler"
+    if asked > _MAX_QUESTIONS:
+        return f"over {_MAX_QUESTIONS} modules and orders bring tests"
+    return "the repository is too large" if size > _MAX_VIEW else ""
 
 
 def _ask(
-    view: dict[str, str], tests: Sequence[AcceptanceText], planned: PlannedGo, runner: ToolRunner
+    view: dict[str, str], tests: Sequence[AcceptanceText], inner: str, runner: ToolRunner
 ) -> ToolResult:
+    """Ask about the tests of the module in the folder `inner`; other modules may be there, too."""
     folders = dict.fromkeys(folder_of(each.path) for each in tests)
-    inner = next((each.folder for each in planned.modules), "")
-    inside = [each for each in folders if not inner or f"{each}/".startswith(f"{inner}/")]
     where = ("-C", inner) if inner else ()
-    named = [f"./{each[len(inner) :].strip('/')}".rstrip("/") for each in inside]
+    named = [f"./{each[len(inner) :].strip('/')}".rstrip("/") for each in folders]
     command = (*_COMMAND[:1], *where, *_COMMAND[1:], *named)
     return runner.run(view, command, seconds=_SECONDS)
 
 
 def _faults(
-    result: ToolResult, order: OrderCode, tests: Sequence[AcceptanceText], planned: PlannedGo
+    result: ToolResult,
+    order: OrderCode,
+    tests: Sequence[AcceptanceText],
+    inner: str,
+    planned: PlannedGo,
 ) -> Iterator[Fault]:
     by_path = {each.path: each for each in tests}
-    inner = next((each.folder for each in planned.modules), "")
     reported: set[tuple[str, int, str]] = set()
     complaints = list(read_complaints(f"{result.stdout}\n{result.stderr}"))
     for each in complaints:
@@ -83,10 +92,14 @@ def _faults(
         verdict = judge(each.message)
         if test is None or verdict is None:
             continue
-        code, addition = _weighed(verdict, each, test, order.position, planned)
+        weighed = _weighed(verdict, each, test, order.position, planned)
+        if weighed is None:
+            continue
+        code, addition = weighed
         if (path, each.line, code) not in reported:
             reported.add((path, each.line, code))
-            message = at_place(each.message, each.line, each.column, addition)
+            said = has_no_definition(verdict.name) if code == "E216" else each.message
+            message = at_place(said, each.line, each.column, addition)
             yield Fault(
                 code, order.position, at("acceptance_files", test.index, "content"), message
             )
@@ -97,8 +110,12 @@ def _faults(
 
 def _weighed(
     verdict: Verdict, complaint: Complaint, test: AcceptanceText, position: int, planned: PlannedGo
-) -> tuple[str, str]:
-    """Return the code of a finding, and what its message adds to the compiler's."""
+) -> tuple[str, str] | None:
+    """Return the code of a finding, and what its message adds to the compiler's.
+
+    It is `None` for a name of a package of which nothing is known: that its files have no readable
+    contract is the finding.
+    """
     code, folder = verdict.code, _package_of(verdict, test, planned)
     if folder is None:
         # A name that stands alone in a test from outside its package is one of the test's own.
@@ -111,7 +128,7 @@ def _weighed(
         if later is not None:
             return "E217", declared_only_by(planned.chain.source(later))
         if planned.is_open(folder, position, with_tests=not verdict.package):
-            return "W222", ""
+            return ("W222", "") if planned.names_of_package(folder, position) else None
         if code == "E216" and not _is_qualifier(complaint, test):
             code = "E211"
     if not verdict.name:

@@ -16,18 +16,18 @@ from shared.languages.capabilities.chain import (
     Need,
 )
 from shared.languages.capabilities.commands import (
-    Arguments,
     Command,
     ProgramRun,
-    Run,
     Weakness,
 )
 from shared.languages.capabilities.conformance import ContractViolation
 from shared.languages.capabilities.edits import OutlineEntry
+from shared.languages.capabilities.examples import Examples
 from shared.languages.capabilities.notes import Unwritten
 from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.capabilities.tools import Tools
 from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
+from shared.languages.go.reader import GoCommands
 from shared.languages.locked_packages import LockedPackages
 from shared.work_order.schemas import Interface, WorkOrder
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from shared.languages.go.planned import PlannedGo
 
 NAME: Final = "Go"
+_MANIFESTS: Final = frozenset({"go.mod", "go.sum", "go.work", "go.work.sum"})
 _REFUSED = re.compile(r"missing go\.sum entry|module lookup disabled by GOPROXY=off")
 
 
@@ -53,54 +54,6 @@ class GoOutlines:
         from shared.languages.go.public_names import public_names
 
         return () if path.endswith("_test.go") else public_names(text)
-
-
-class GoCommands:
-    """Implement `CommandReader` for `go`."""
-
-    def knows(self, program: str) -> bool:
-        """Return whether the program is one of Go's."""
-        return program in ("go", "gofmt")
-
-    def is_always_there(self, program: str) -> bool:
-        """Return that no sandbox is sure to have Go."""
-        return False
-
-    def read_run(self, program: str, arguments: Arguments) -> Run:
-        """Return the arguments: what they mean is read when it is asked for."""
-        return ProgramRun(arguments.words)
-
-    def needed_paths(self, command: Command) -> tuple[str, ...]:
-        """Return the folders of the packages, and the files, that the command names."""
-        from shared.languages.go.commands import read_go_command
-
-        if command.program != "go" or not isinstance(command.run, ProgramRun):
-            return ()
-        return read_go_command(command.run.arguments).paths
-
-    def script_paths(self, path: str) -> tuple[str, ...]:
-        """Return the path itself."""
-        return (path,)
-
-    def read_paths(self, command: Command) -> Iterator[str]:
-        """Yield nothing: a command of `go` holds no code."""
-        return iter(())
-
-    def module_paths(self, module: str) -> Iterator[str]:
-        """Yield nothing: no command names a module to run."""
-        return iter(())
-
-    def is_loaded_unasked(self, path: str) -> bool:
-        """Return whether `go test` compiles the file with the other tests of its folder."""
-        return path.endswith("_test.go")
-
-    def weakness(self, command: Command) -> Weakness | None:
-        """Return why a command can hardly fail, as far as its text shows."""
-        from shared.languages.go.weakness import weakness_of_text
-
-        if not isinstance(command.run, ProgramRun) or command.problem or command.operator:
-            return None
-        return weakness_of_text(command.program, command.run.arguments)
 
 
 class GoChain:
@@ -167,10 +120,6 @@ class GoPlans:
 
         return package_of_folder(path)
 
-    def reads(self, path: str) -> bool:
-        """Return whether the file is Go, or says which modules there are."""
-        return path.endswith(".go") or path.rpartition("/")[2] in ("go.mod", "go.work")
-
     def read_chain(self, chain: Chain) -> ChainCode:
         """Return what answers for Go on `chain`."""
         return GoChain(chain)
@@ -178,6 +127,10 @@ class GoPlans:
 
 class GoConformance:
     """Implement `Conformance` for Go."""
+
+    def reads(self, path: str) -> bool:
+        """Return whether the file is Go, or says which modules there are."""
+        return path.endswith(".go") or path.rpartition("/")[2] in _MANIFESTS
 
     def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
         """Return one contract for each file of Go that holds after these orders."""
@@ -285,4 +238,5 @@ GO: Final = Language(
         "shared.languages.go",
         ("Golang", "in Go", "Go 1", "Go module", "Go package", "Go program", "go.mod", ".go"),
     ),
+    examples=Examples("shared.languages.go"),
 )

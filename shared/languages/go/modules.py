@@ -59,6 +59,12 @@ def read_modules(sources: Mapping[str, str], paths: Iterable[str]) -> tuple[GoMo
     return tuple(sorted(found, key=lambda each: -len(each.folder)))
 
 
+def module_folder(path: str, modules: Iterable[GoModule]) -> str:
+    """Return the folder of the innermost module that a file belongs to; "" for the root."""
+    folders = (each.folder for each in modules if path.startswith(f"{each.folder}/"))
+    return max(folders, key=len, default="")
+
+
 def guess_module(imports: Iterable[str], folders: Collection[str]) -> GoModule | None:
     """Return the module that imports of a plan's tests speak of, where its `go.mod` is not there.
 

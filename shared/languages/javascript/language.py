@@ -6,12 +6,14 @@ from typing import Final
 
 from shared.languages.base import Language
 from shared.languages.capabilities.advice import Advice
+from shared.languages.capabilities.examples import Examples
 from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.ecmascript.conformance.contracts import EcmaConformance
 from shared.languages.ecmascript.edits import EcmaEdits
 from shared.languages.ecmascript.notes import EcmaNotes
 from shared.languages.ecmascript.plans import EcmaPlans
 from shared.languages.ecmascript.reader import NodeCommands
+from shared.languages.javascript.failures import NodeFailures
 from shared.languages.javascript.packages import NodePackages
 
 
@@ -40,5 +42,7 @@ JAVASCRIPT: Final = Language(
     conformance=EcmaConformance(JavaScriptOutlines.outlined),
     plans=EcmaPlans(JavaScriptOutlines.name, JavaScriptOutlines.outlined, reads_commands=True),
     packages=NodePackages(),
+    failures=NodeFailures(),
     advice=Advice("shared.languages.javascript", ("JavaScript", "Node.js", "npm", ".js", ".mjs")),
+    examples=Examples("shared.languages.javascript"),
 )

@@ -38,5 +38,10 @@ class NodePackages:
     def not_installed(self, text: str, output: str) -> tuple[str, ...]:
         """Return the declared packages that Node did not find."""
         packages = self.declared(text)
-        missed = dict.fromkeys(_MISSING.findall(output))
+        missed = missed_packages(output)
         return tuple(f"The Node package {each!r}" for each in missed if each in packages)
+
+
+def missed_packages(output: str) -> tuple[str, ...]:
+    """Return the packages that Node says it did not find, each once."""
+    return tuple(dict.fromkeys(_MISSING.findall(output)))

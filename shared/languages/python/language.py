@@ -13,6 +13,8 @@ from shared.languages.capabilities.checking import CheckerProcess
 from shared.languages.capabilities.commands import Arguments, Command, Run, Weakness
 from shared.languages.capabilities.conformance import ContractViolation
 from shared.languages.capabilities.edits import OutlineEntry
+from shared.languages.capabilities.examples import Examples
+from shared.languages.capabilities.failures import Installable, Lack
 from shared.languages.capabilities.notes import Unwritten
 from shared.languages.capabilities.tools import Tools
 from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
@@ -75,6 +77,10 @@ class PythonEdits:
 
 class PythonConformance:
     """Implement `Conformance` for Python."""
+
+    def reads(self, path: str) -> bool:
+        """Return whether the file is a module or a stub."""
+        return path.endswith(PYTHON.suffixes)
 
     def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
         """Return one stub for each module with the declarations that hold after these orders."""
@@ -177,6 +183,10 @@ class PythonCommands:
 
         return read_paths(command)
 
+    def makes_files(self, command: Command) -> bool:
+        """Return false: no tool of Python builds what another command runs by its path."""
+        return False
+
     def module_paths(self, module: str) -> Iterator[str]:
         """Yield the paths that a module and the packages around it may have."""
         from shared.languages.python.commands import module_paths
@@ -192,6 +202,20 @@ class PythonCommands:
         from shared.languages.python.weak_commands import weakness
 
         return weakness(command)
+
+
+class PythonFailures:
+    """Implement `Failures` for modules and for plugins of pytest."""
+
+    def find_lack(self, output: str, project: Installable) -> Lack | None:
+        """Return the module, else the plugin of pytest, that is not installed."""
+        from shared.languages.python.failures import find_lack
+
+        return find_lack(output, project)
+
+    def ways_to_program(self, program: str, *, is_command: bool) -> tuple[str, ...]:
+        """Return nothing: environments have programs, and those are named in any case."""
+        return ()
 
 
 class PythonPackages:
@@ -261,4 +285,6 @@ PYTHON: Final = Language(
     edits=PythonEdits(),
     notes=PythonNotes(),
     packages=PythonPackages(),
+    failures=PythonFailures(),
+    examples=Examples("shared.languages.python"),
 )

@@ -9,6 +9,9 @@ from typing import Final
 
 PROGRAMS: Final = frozenset({"cargo", "rustc", "rustfmt"})
 _SHORT_VERBS: Final = {"t": "test", "b": "build", "c": "check", "r": "run", "d": "doc"}
+_LEAVES_NOTHING: Final = frozenset(
+    {"", "test", "nextest", "bench", "check", "clippy", "fmt", "tree", "metadata", "doc"}
+)
 _WITH_VALUE: Final = frozenset(
     {"p", "package", "exclude", "j", "jobs", "bin", "example", "test", "bench", "F", "features",
      "target", "target-dir", "manifest-path", "message-format", "profile", "color", "config", "Z",
@@ -87,3 +90,10 @@ def _split(
         if name == "test":
             targets.append(value)
     return flags, plain, targets
+
+
+def makes_files(argv: Sequence[str]) -> bool:
+    """Return whether a command line of `cargo` or `rustc` may leave files that others run."""
+    if "cargo" not in argv:
+        return True
+    return read_cargo_command(argv[argv.index("cargo") + 1 :]).verb not in _LEAVES_NOTHING

@@ -14,19 +14,24 @@ from shared.languages.declared.conformance import (
     compare_members,
     first_of_each_name,
     is_missing,
+    readable,
 )
 from shared.languages.declared.contracts import differs
+from shared.languages.declared.generics import type_parameters
 from shared.languages.declared.model import Declarations, Declared
 from shared.languages.rust.crates import crate_of, read_crates
 from shared.languages.rust.skeleton import write_contract
 from shared.languages.rust.source import read_rust
-from shared.languages.rust.verdicts import read_complaints
+from shared.languages.rust.verdicts import Complaint, read_complaints
 from shared.work_order.schemas import Interface, WorkOrder
 
 _SECONDS: Final = 120.0
 _DERIVED: Final = re.compile(r"derive\(([^)]*)\)")
-_SIGNATURE: Final = re.compile(r"fn \((?P<kinds>.*)\) -> (?P<result>.*)", re.DOTALL)
+_SIGNATURE: Final = re.compile(r"fn (?:<.*? >)?\((?P<kinds>.*)\) -> (?P<result>.*)", re.DOTALL)
+_WHERE: Final = re.compile(r"\bwhere\b(?P<bounds>.*?)[;{]?\s*$", re.DOTALL)
 _WRONG_TYPE: Final = "E0308"
+# A generic function that has other type parameters, or asks more of them.
+_WRONG_BOUNDS: Final = frozenset({_WRONG_TYPE, "E0277", "E0107"})
 
 
 _STUBS: Final = Stubs(".rs", read_rust, write_contract)
@@ -112,7 +117,7 @@ def _wrong_types(
     """Yield the functions and values whose types differ, by an assignment to the declared type."""
     assert tools.runner is not None, "the caller has checked this"
     wanted = (".rs", "Cargo.toml", "Cargo.lock")
-    files = {path: text for path, text in sources.items() if path.endswith(wanted)}
+    files = readable(sources, wanted)
     crates = read_crates(files, sorted(files))
     places: dict[tuple[str, int], Declared] = {}
     asked: dict[str, None] = {}
@@ -137,10 +142,19 @@ def _wrong_types(
             raise CheckerFailed(f"cargo did not answer within {_SECONDS:.0f} seconds")
         for each in read_complaints(result.stdout):
             at = next((p for p in (each.path, folder + each.path) if (p, each.line) in places), "")
-            if at and each.rule == _WRONG_TYPE:
+            if at and _is_difference(each, places[at, each.line], sources[at]):
                 item = places[at, each.line]
                 written = read_rust(sources[at]).named(item.name)[0].head
                 yield ContractViolation(at, item.name, differs(item.name, item.head, written))
+
+
+def _is_difference(complaint: Complaint, item: Declared, source: str) -> bool:
+    """Return whether an error of the compiler says that the code differs from the contract."""
+    if not type_parameters(item.key).names:
+        return complaint.rule == _WRONG_TYPE
+    # The types that `impl Trait` takes cannot be given, though every call may fit.
+    is_given = "impl " not in read_rust(source).named(item.name)[0].key
+    return complaint.rule in _WRONG_BOUNDS and is_given
 
 
 def _assignment(item: Declared) -> str:
@@ -159,5 +173,12 @@ def _assignment(item: Declared) -> str:
         if "self" in kinds.split(",")[0]:
             return ""  # `self: Box<Self>` and the like
     name = item.name.replace(".", "::")
-    returned = "" if result == "( )" else f" -> {result}"
-    return f"const _: fn({kinds}){returned} = {name};"
+    kind = f"fn({kinds})" if result == "( )" else f"fn({kinds}) -> {result}"
+    generic = type_parameters(item.key)
+    if not generic.names:
+        return f"const _: {kind} = {name};"
+    given = f"::<{', '.join(generic.types)}>" if generic.types else ""
+    bounds = _WHERE.search(item.head)
+    where = f" where {bounds['bounds'].strip()}" if bounds else ""
+    probe = f"fn probe<{generic.text}>(){where} {{ let _: {kind} = {name}{given}; }}"
+    return f"const _: () = {{ {probe} }};"

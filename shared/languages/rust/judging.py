@@ -11,7 +11,7 @@ from shared.languages.capabilities.chain import AcceptanceText, Fault, OrderCode
 from shared.languages.capabilities.tools import ToolMissing, ToolResult, ToolRunner, Tools
 from shared.languages.declared.planned import has_name
 from shared.languages.declared.unjudged import unjudged
-from shared.languages.fault_words import at_place, declared_only_by
+from shared.languages.fault_words import at_place, declared_only_by, has_no_definition
 from shared.languages.rust.crates import Crate, crate_of
 from shared.languages.rust.planned import SUFFIX, PlannedRust
 from shared.languages.rust.source import read_rust
@@ -104,14 +104,20 @@ def _faults(
         verdict = judge(each, types)
         if test is None or verdict is None or _is_said(each, test, missing):
             continue
+        if _is_of_unknown_root(each, crate, order.position, planned):
+            continue  # that its root file has no readable contract is the finding
         code, addition = _weighed(verdict, test, order.position, planned)
         if (test.path, each.line, code) not in reported:
             reported.add((test.path, each.line, code))
-            message = at_place(each.message, each.line, each.column, addition)
+            is_plain = code == "E216" and verdict.name
+            said = has_no_definition(verdict.name) if is_plain else each.message
+            message = at_place(said, each.line, each.column, addition)
             field = at("acceptance_files", test.index, "content")
             yield Fault(code, order.position, field, message)
     failed = _FAILED.search(result.stderr)
     paths = {path for each in complaints for path in (each.path, crate.path(each.path))}
+    if planned.has_broken_stub(order.position):
+        return  # the compiler met the faults that are findings already
     if result.exit_code and failed and not paths & by_path.keys():
         yield unjudged("Rust", complaints[0].message if complaints else failed[0])
 
@@ -128,6 +134,14 @@ def _is_said(complaint: Complaint, test: AcceptanceText, missing: set[tuple[str,
     return complaint.rule in ("E0432", "E0433") and any(
         path == test.path and name in words for path, name in missing
     )
+
+
+def _is_of_unknown_root(
+    complaint: Complaint, crate: Crate, position: int, planned: PlannedRust
+) -> bool:
+    """Return whether an error misses the crate itself, whose root file has no known content."""
+    is_missing = complaint.rule in ("E0432", "E0433") and f"`{crate.name}`" in complaint.message
+    return is_missing and planned.is_open(position)
 
 
 def _weighed(

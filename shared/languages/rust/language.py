@@ -16,19 +16,19 @@ from shared.languages.capabilities.chain import (
     Need,
 )
 from shared.languages.capabilities.commands import (
-    Arguments,
     Command,
     ProgramRun,
-    Run,
     Weakness,
 )
 from shared.languages.capabilities.conformance import ContractViolation
 from shared.languages.capabilities.edits import OutlineEntry
+from shared.languages.capabilities.examples import Examples
 from shared.languages.capabilities.notes import Unwritten
 from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.capabilities.tools import Tools
 from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
 from shared.languages.locked_packages import LockedPackages
+from shared.languages.rust.reader import RustCommands
 from shared.work_order.schemas import Interface, WorkOrder
 
 if TYPE_CHECKING:
@@ -55,54 +55,6 @@ class RustOutlines:
         from shared.languages.rust.public_names import public_names
 
         return public_names(text)
-
-
-class RustCommands:
-    """Implement `CommandReader` for `cargo`."""
-
-    def knows(self, program: str) -> bool:
-        """Return whether the program is one of Rust's."""
-        return program in ("cargo", "rustc", "rustfmt")
-
-    def is_always_there(self, program: str) -> bool:
-        """Return that no sandbox is sure to have Rust."""
-        return False
-
-    def read_run(self, program: str, arguments: Arguments) -> Run:
-        """Return the arguments: what they mean is read when it is asked for."""
-        return ProgramRun(arguments.words)
-
-    def needed_paths(self, command: Command) -> tuple[str, ...]:
-        """Return the manifest that the command names."""
-        from shared.languages.rust.commands import read_cargo_command
-
-        if command.program != "cargo" or not isinstance(command.run, ProgramRun):
-            return ()
-        return read_cargo_command(command.run.arguments).paths
-
-    def script_paths(self, path: str) -> tuple[str, ...]:
-        """Return the path itself."""
-        return (path,)
-
-    def read_paths(self, command: Command) -> Iterator[str]:
-        """Yield nothing: a command of `cargo` holds no code."""
-        return iter(())
-
-    def module_paths(self, module: str) -> Iterator[str]:
-        """Yield nothing: no command names a module to run."""
-        return iter(())
-
-    def is_loaded_unasked(self, path: str) -> bool:
-        """Return whether tests commonly share the file as a module: `tests/common/mod.rs`."""
-        return path.endswith("/mod.rs") and "tests" in path.split("/")
-
-    def weakness(self, command: Command) -> Weakness | None:
-        """Return why a command can hardly fail, as far as its text shows."""
-        from shared.languages.rust.weakness import weakness_of_text
-
-        if not isinstance(command.run, ProgramRun) or command.problem or command.operator:
-            return None
-        return weakness_of_text(command.program, command.run.arguments)
 
 
 class RustChain:
@@ -176,10 +128,6 @@ class RustPlans:
         is_root = path.rpartition("/")[2] in ("lib.rs", "main.rs")
         return "cargo" if is_root else module_name(path)
 
-    def reads(self, path: str) -> bool:
-        """Return whether the file is Rust, or says which crates there are."""
-        return path.endswith(".rs") or path.rpartition("/")[2] in ("Cargo.toml", "Cargo.lock")
-
     def read_chain(self, chain: Chain) -> ChainCode:
         """Return what answers for Rust on `chain`."""
         return RustChain(chain)
@@ -187,6 +135,10 @@ class RustPlans:
 
 class RustConformance:
     """Implement `Conformance` for Rust."""
+
+    def reads(self, path: str) -> bool:
+        """Return whether the file is Rust, or says which crates there are."""
+        return path.endswith(".rs") or path.rpartition("/")[2] in ("Cargo.toml", "Cargo.lock")
 
     def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
         """Return one contract for each file of Rust that holds after these orders."""
@@ -291,4 +243,5 @@ RUST: Final = Language(
     notes=RustNotes(),
     packages=LockedPackages("Cargo.toml", _REFUSED),
     advice=Advice("shared.languages.rust", ("Rust", "Cargo.toml", ".rs")),
+    examples=Examples("shared.languages.rust"),
 )

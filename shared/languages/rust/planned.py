@@ -93,6 +93,11 @@ class PlannedRust:
         opened = self.code.open_paths(position)
         return self.code.is_blind(position) or any(not is_test_file(each) for each in opened)
 
+    def has_broken_stub(self, position: int) -> bool:
+        """Return whether a contract up to an order does not parse, or uses undefined types."""
+        faults = self.code.stub_faults(self.undefined)
+        return any(each.code in ("E201", "E203") and each.position <= position for each in faults)
+
     def read(self, path: str, position: int) -> Declarations | None:
         """Return what is known of a file after an order; `None` where nothing is."""
         contract = self.code.states[position].get(path)

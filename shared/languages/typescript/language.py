@@ -6,6 +6,7 @@ from typing import Final
 
 from shared.languages.base import Language
 from shared.languages.capabilities.advice import Advice
+from shared.languages.capabilities.examples import Examples
 from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.ecmascript.conformance.contracts import EcmaConformance
 from shared.languages.ecmascript.edits import EcmaEdits
@@ -37,4 +38,5 @@ TYPESCRIPT: Final = Language(
     conformance=EcmaConformance(TypeScriptOutlines.outlined),
     plans=EcmaPlans(TypeScriptOutlines.name, TypeScriptOutlines.outlined, reads_commands=False),
     advice=Advice("shared.languages.typescript", ("TypeScript", ".ts", ".tsx")),
+    examples=Examples("shared.languages.typescript"),
 )

@@ -73,3 +73,34 @@ def test_code_that_drops_a_name_is_refused_and_right_code_lands(
     brief = summary.attempt_records[0].failure_brief
     assert brief is not None
     assert sample.names["score"] in brief.primary_error_excerpt
+
+
+TYPES = [
+    pytest.param(IN_GO, "func Score(guess string) int", "func Score(guess string, n ...int) int",
+                 id="go", marks=needs("go")),
+    pytest.param(IN_RUST, "score(guess: &str) -> usize", "score(guess: &String) -> usize",
+                 id="rust", marks=needs("cargo")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sample", "old", "new"), TYPES)
+def test_code_with_other_types_is_refused_in_a_module_of_its_own(
+    factory: Factory, sample: Sample, old: str, new: str
+) -> None:
+    """The manifests of the repository say where the module begins, and how it is built."""
+    files = {f"part/{path}": text for path, text in REPOS[sample.language.name].items()}
+    odd = f"part/odd{sample.language.suffixes[0]}"
+    commit_all(factory.repo, {**files, odd: b"\xff"})
+    path = f"part/{sample.path}"
+    order: Json = writing(
+        path,
+        interfaces=[{"path": path, "stub": sample.contract}],
+        acceptance_commands=[f"test -s {path}"],
+    )
+    wrong = sample.code.replace(old, new)
+    replies = [proposal({path: text}) for text in (wrong, wrong, sample.code)]
+    summary = factory.run(order, replies, timeout_seconds=300)
+    assert stages(summary) == [Stage.CONTRACT_VIOLATED, ""]
+    brief = summary.attempt_records[0].failure_brief
+    assert brief is not None
+    assert f"`{sample.names['score']}` is declared as" in brief.primary_error_excerpt

@@ -13,8 +13,10 @@ from factory.sandbox import Backend, Captured, Cause, Ended
 from factory.sandbox.toolchains.found import Hidden
 
 REPO = Surroundings(
-    declared=frozenset({"requests", "pyyaml", "scikit-learn"}),
-    node_packages=frozenset({"express", "@scope/tool"}),
+    declared={
+        "Python": frozenset({"requests", "pyyaml", "scikit-learn"}),
+        "JavaScript": frozenset({"express", "@scope/tool"}),
+    },
     written=("src/app.py",),
     added="import made_up\ntool --now\naddopts = --timeout=3\ncurl https://new.example.org\n",
 )
@@ -160,7 +162,7 @@ def test_the_remedy_names_where_the_program_is_on_the_user_s_path() -> None:
 
 def test_the_remedy_names_what_the_checkout_has() -> None:
     around = Surroundings(
-        declared=frozenset({"requests"}), environments=("/repo/.venv/bin/python",)
+        declared={"Python": frozenset({"requests"})}, environments=("/repo/.venv/bin/python",)
     )
     fault = find_fault(ended("ModuleNotFoundError: No module named 'requests'"), around)
     assert fault is not None
@@ -179,7 +181,9 @@ def test_a_missing_module_is_a_fault_exactly_where_it_is_declared(
     module: str, declared: set[str]
 ) -> None:
     end = ended(f"Traceback\nModuleNotFoundError: No module named '{module}'\n")
-    around = Surroundings(declared=frozenset(each.replace("_", "-") for each in declared))
+    around = Surroundings(
+        declared={"Python": frozenset(each.replace("_", "-") for each in declared)}
+    )
     if module in declared:
         assert repr(module) in what(end, around)
     elif f"py{module}" not in declared:

@@ -80,3 +80,17 @@ def test_nothing_is_made_before_the_first_question_or_left_at_the_end(scratch: P
     assert len(list(scratch.iterdir())) == 1
     runner.close()
     assert list(scratch.iterdir()) == []
+
+
+def test_a_tool_sees_what_the_settings_show_to_commands(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = scratch.parent / "shown"
+    shown.mkdir()
+    (shown / "x").write_text("text")
+    monkeypatch.setenv("TOOL_FLAGS", "-q")
+    runner = SandboxRunner(SandboxSettings(read=(shown,), env=("TOOL_FLAGS",)))
+    try:
+        assert shell(runner, f"cat {shown}/x; echo $TOOL_FLAGS") == (0, "text-q\n")
+    finally:
+        runner.close()

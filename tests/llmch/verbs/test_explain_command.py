@@ -9,6 +9,7 @@ from llmch.answers.codes import CODES as RULE_TEXTS
 from tests.llmch.command_line import Say
 
 CODES = list(RULE_TEXTS)
+KEYS = {"code", "title", "severity", "why", "bad", "good", "examples", "remedy"}
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -16,17 +17,28 @@ def test_every_code_is_explained(say: Say, code: str) -> None:
     said = say("explain", code)
     assert (said.code, said.err) == (0, "")
     assert said.out.startswith(code)
-    for part in ("Why: ", "Bad:", "Good:", "Remedy: "):
-        assert part in said.out
+    for part in ("Why: ", "Bad", "Good", "Remedy: "):
+        assert f"\n{part}" in said.out
 
 
 @pytest.mark.parametrize("code", CODES)
 def test_json_has_the_whole_rule(say: Say, code: str) -> None:
     document = say("explain", code, "--json").document
-    assert document.keys() == {"code", "title", "severity", "why", "bad", "good", "remedy"}
+    assert document.keys() == KEYS
+    first = document["examples"][0]
+    assert (document["bad"], document["good"]) == (first["bad"], first["good"])
     assert document["code"] == code
     assert document["severity"] == ("warning" if code.startswith("W") else "error")
     assert all(document.values())
+
+
+def test_a_rule_that_languages_decide_has_an_example_of_each(say: Say) -> None:
+    out = say("explain", "E211").out
+    languages = ("Python", "JavaScript", "TypeScript", "Go", "Rust")
+    assert all(f"\nBad in {each}:\n" in out for each in languages)
+    assert all(f"\nGood in {each}:\n" in out for each in languages)
+    document = say("explain", "E211", "--json").document
+    assert [each["language"] for each in document["examples"]] == list(languages)
 
 
 def test_without_a_code_all_are_listed(say: Say) -> None:

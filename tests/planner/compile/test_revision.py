@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+from llmch.answers.codes import examples_of
 from planner.rules.catalogue import RULES
 from planner.rules.model import Rule
 from shared.files.strict_json import JsonValue
@@ -13,7 +14,9 @@ from tests.planner.planning import Planner
 from tests.planner.rule_examples import example_plan
 
 MISTAKES = [rule for rule in RULES if rule.code.startswith("E2")]
-DONE = example_plan(MISTAKES[0].good)
+# The first one is Python's, for a rule that languages decide.
+EXAMPLES = [next(iter(examples_of(rule).values())) for rule in MISTAKES]
+DONE = example_plan(EXAMPLES[0].good)
 
 
 def answering(rule: Rule, document: JsonValue) -> Callable[[Request], str]:
@@ -31,7 +34,7 @@ def answering(rule: Rule, document: JsonValue) -> Callable[[Request], str]:
 def test_every_mistake_against_interfaces_is_told_and_repaired(planner: Planner) -> None:
     """Each repair makes the next mistake: only the last one is left to no complaint."""
     assert len(MISTAKES) >= 18
-    plans = [*(example_plan(rule.bad) for rule in MISTAKES), DONE]
+    plans = [*(example_plan(each.bad) for each in EXAMPLES), DONE]
     repairs = [answering(*each) for each in zip(MISTAKES, plans[1:], strict=True)]
     result = planner.plan(json.dumps(plans[0]), *repairs, max_attempts=len(plans))
     assert (result.ok, result.attempts) == (True, len(plans))

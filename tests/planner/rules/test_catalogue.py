@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from llmch.answers.codes import examples_of
 from planner.rules.catalogue import RULE_BY_CODE, RULES
 from planner.rules.model import Rule
 from shared.files.strict_json import parse_json
@@ -10,6 +11,10 @@ from tests.planner.rule_examples import judged_example
 from tests.warm_checker import tools_with
 
 EVERY_RULE = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+# Those that languages decide have their examples in the folders of the languages.
+OWN_EXAMPLES = pytest.mark.parametrize(
+    "rule", [each for each in RULES if each.bad], ids=lambda rule: rule.code
+)
 
 
 def codes_in(example: str, checker: TypeChecker) -> list[str]:
@@ -17,14 +22,14 @@ def codes_in(example: str, checker: TypeChecker) -> list[str]:
     return [each.code for each in report.findings]
 
 
-@EVERY_RULE
+@OWN_EXAMPLES
 def test_the_bad_example_of_a_rule_breaks_that_rule_and_no_other(
     rule: Rule, checker: TypeChecker
 ) -> None:
     assert set(codes_in(rule.bad, checker)) == {rule.code}
 
 
-@EVERY_RULE
+@OWN_EXAMPLES
 def test_the_good_example_of_a_rule_breaks_none(rule: Rule, checker: TypeChecker) -> None:
     assert codes_in(rule.good, checker) == []
 
@@ -35,7 +40,9 @@ def test_a_rule_says_what_why_and_what_to_do(rule: Rule) -> None:
     assert not rule.title.endswith(".")
     assert rule.why.endswith(".")
     assert rule.remedy.endswith(".")
-    assert isinstance(parse_json(rule.bad), dict)
+    assert all(isinstance(parse_json(each.bad), dict) for each in examples_of(rule).values())
+    assert bool(rule.bad) == bool(rule.good)
+    assert examples_of(rule)
 
 
 def test_codes_are_unique_sorted_and_found_by_name() -> None:

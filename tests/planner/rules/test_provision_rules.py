@@ -16,6 +16,36 @@ def of_plan(*orders: Any, **more: Any) -> list[str]:
     return findings(plan(*orders), **more)
 
 
+# Files that an earlier command makes
+
+
+@pytest.mark.parametrize(
+    ("earlier", "makes"),
+    [
+        ("go build ./...", True),
+        ("go generate ./...", True),
+        ("go test -c ./score", True),
+        ("go test -coverprofile cover.out ./score", True),
+        ("go test ./score", False),
+        ("go vet ./score", False),
+        ("gofmt -l score", False),
+        ("cargo build --offline", True),
+        ("cargo test --offline", False),
+        ("cargo +nightly check", False),
+        ("npm run build", True),
+        ("npm --silent test", False),
+        ("yarn run test", False),
+        ("npx tsc", True),
+        ("npx tsc --noEmit", False),
+        ("make", True),
+        ("python -m compileall -q .", False),
+    ],
+)
+def test_a_build_may_make_a_script_and_a_run_of_tests_does_not(earlier: str, makes: bool) -> None:
+    found = of_plan(order(1, acceptance_commands=[earlier, "bash made/run.sh"]))
+    assert ("E241 WO-01 acceptance_commands[1]" in found) is not makes
+
+
 # Modules: E210, E217, W221, W101
 
 

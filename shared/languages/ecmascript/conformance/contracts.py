@@ -16,6 +16,10 @@ class EcmaConformance:
 
     suffixes: tuple[str, ...]
 
+    def reads(self, path: str) -> bool:
+        """Return whether the file has one of the suffixes."""
+        return path.endswith(self.suffixes)
+
     def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
         """Return one stub for each file with the declarations that hold after these orders."""
         from shared.languages.ecmascript.contracts.merge import contracts_in_force

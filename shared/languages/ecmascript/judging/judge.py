@@ -19,6 +19,7 @@ from shared.languages.ecmascript.judging.view import View, build_view
 from shared.languages.ecmascript.packages import nearest_manifest
 from shared.languages.ecmascript.resolution import Kind, resolve
 from shared.languages.ecmascript.syntax import tree_of
+from shared.languages.fault_words import has_no_definition
 
 # The compiler's own errors of form, which a runtime may accept.
 _WHOLE_MODULE: Final = "'typeof import("  # what a default that is missing is taken for
@@ -108,7 +109,7 @@ def _judged(
         return None
     if verdict.code == "E216":
         name = complaint.message.partition("'")[2].partition("'")[0]
-        message = f"`{name}` is not defined"
+        message = has_no_definition(name)
     addition = f" ({verdict.addition})" if verdict.addition else ""
     return Judged(question.path, verdict.code, line, column, f"{message}{addition}")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from shared.languages.ecmascript.contracts.history import Moment
 from shared.languages.ecmascript.imports import imports_of
+from shared.languages.ecmascript.judging.bound_names import local_names, pattern_names
 from shared.languages.ecmascript.resolution import Kind, resolve
 from shared.languages.ecmascript.syntax import string_value, tree_of, walk
 from shared.languages.syntax_tree import text_of
@@ -32,7 +33,6 @@ _TRANSPARENT: Final = frozenset(
     {"parenthesized_expression", "await_expression", "non_null_expression"}
 )
 _CASTS: Final = frozenset({"as_expression", "satisfies_expression", "type_assertion"})
-_WHOLE_IMPORTS: Final = frozenset({"import_clause", "namespace_import"})
 _MAX_ROUNDS: Final = 20  # of following values from name to name
 
 
@@ -88,11 +88,11 @@ class Question:
         for node in self._nodes:
             if node.type == "import_statement":
                 file = self._file_of(node.child_by_field_name("source"))
-                for name in _local_names(node) if file else ():
+                for name in local_names(node) if file else ():
                     found[name] = frozenset({file})
             elif node.type == "variable_declarator":
                 file = self._loaded(node.child_by_field_name("value"))
-                for name in _pattern_names(node.child_by_field_name("name")) if file else ():
+                for name in pattern_names(node.child_by_field_name("name")) if file else ():
                     found[name] = frozenset({file})
         return found
 
@@ -127,7 +127,7 @@ class Question:
                     continue
             if value is not None and value.type not in {"arrow_function", "function_expression"}:
                 names = {text_of(each) for each in walk(value) if each.type == "identifier"}
-                yield list(_pattern_names(target)), frozenset(names)
+                yield list(pattern_names(target)), frozenset(names)
 
     @cached_property
     def reassigned(self) -> frozenset[str]:
@@ -137,10 +137,10 @@ class Question:
             if node.type == "variable_declarator":
                 target = node.child_by_field_name("name")
                 if node.child_by_field_name("value") is not None:
-                    for name in _pattern_names(target):
+                    for name in pattern_names(target):
                         seen[name] = seen.get(name, 0) + 1
             elif node.type in {"assignment_expression", "augmented_assignment_expression"}:
-                for name in _pattern_names(node.child_by_field_name("left")):
+                for name in pattern_names(node.child_by_field_name("left")):
                     seen[name] = seen.get(name, 0) + 1
         return frozenset(name for name, count in seen.items() if count > 1)
 
@@ -179,7 +179,7 @@ class Question:
             if fields is None:
                 continue
             target, value = (node.child_by_field_name(each) for each in fields)
-            for name in _pattern_names(target) if value is not None else ():
+            for name in pattern_names(target) if value is not None else ():
                 if value is not None and name not in self.reassigned:
                     found[name] = value
         return found
@@ -278,34 +278,3 @@ def arguments_of(call: Node) -> list[Node]:
 def callee_of(call: Node) -> Node | None:
     """Return the expression that a call calls."""
     return call.child_by_field_name("function") or call.child_by_field_name("constructor")
-
-
-def _parent_type(node: Node) -> str:
-    return node.parent.type if node.parent is not None else ""
-
-
-def _local_names(statement: Node) -> Iterator[str]:
-    for clause in statement.named_children:
-        if clause.type != "import_clause":
-            continue
-        for each in walk(clause):
-            if each.type == "import_specifier":
-                name = each.child_by_field_name("alias") or each.child_by_field_name("name")
-                yield text_of(name)
-            elif each.type == "identifier" and _parent_type(each) in _WHOLE_IMPORTS:
-                yield text_of(each)
-
-
-def _pattern_names(pattern: Node | None) -> Iterator[str]:
-    """Yield the names that a pattern binds: `a`, or those of `{ a, b: c }` and `[d]`."""
-    if pattern is None:
-        return
-    if pattern.type == "identifier":
-        yield text_of(pattern)
-    elif pattern.type in {"object_pattern", "array_pattern", "pair_pattern", "rest_pattern",
-                          "assignment_pattern", "object_assignment_pattern"}:  # fmt: skip
-        for each in pattern.named_children:
-            if each.type == "shorthand_property_identifier_pattern":
-                yield text_of(each)
-            elif each.type != "property_identifier":
-                yield from _pattern_names(each)

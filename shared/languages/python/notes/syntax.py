@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from shared.languages.capabilities.commands import CodeProblem
-from shared.languages.capabilities.conformance import DOES_NOT_PARSE
+from shared.languages.fault_words import file_does_not_parse
 from shared.languages.python.code import parse_code
 
 _MAX_SHOWN: Final = 120
@@ -21,7 +21,6 @@ def note_syntax(path: str, source: str) -> str:
         return ""
     lines = source.splitlines()
     if not 0 < problem.line <= len(lines):
-        return f"{path} {DOES_NOT_PARSE}."
+        return file_does_not_parse(path)
     shown = lines[problem.line - 1].strip()[:_MAX_SHOWN]
-    quoted = f": `{shown}`" if shown else ""
-    return f"{path} {DOES_NOT_PARSE} at line {problem.line}{quoted}."
+    return file_does_not_parse(path, problem.line, shown)

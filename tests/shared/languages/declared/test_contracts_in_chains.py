@@ -151,3 +151,27 @@ def test_a_file_without_a_contract_is_warned_of(sample: Sample) -> None:
 def test_tests_programs_and_known_files_need_no_contract(sample: Sample) -> None:
     written = ["game/game_test.go", "main.go", "src/main.rs", "tests/game.rs", sample.path]
     assert faults(sample, Order(writes=written), repo={sample.path: sample.code}) == []
+
+
+@pytest.mark.parametrize(
+    ("sample", "before", "after", "same"),
+    [
+        (IN_GO, "func F[T any](x T) T", "func F[U any](x U) U", True),
+        (IN_GO, "func F[K, V any](x K) V", "func F[V, K any](x V) K", True),
+        (IN_GO, "func F[K, V any](x K) V", "func F[K, V any](x V) K", False),
+        (IN_GO, "func F[T any](x T) T", "func F[T comparable](x T) T", False),
+        (IN_GO, "type Set[T any] struct {\n\tAll []T\n}", "type Set[E any] struct {\n\tAll []E\n}",
+         True),
+        (IN_RUST, "pub fn f<T: Ord>(x: T) -> T;", "pub fn f<U: Ord>(x: U) -> U;", True),
+        (IN_RUST, "pub fn f<'a>(x: &'a str) -> &'a str;", "pub fn f<'b>(x: &'b str) -> &'b str;",
+         True),
+        (IN_RUST, "pub fn f<T: Ord>(x: T) -> T;", "pub fn f<T: Eq>(x: T) -> T;", False),
+        (IN_RUST, "pub fn f<T>(x: T, y: u8) -> T;", "pub fn f<T>(x: u8, y: T) -> T;", False),
+    ],
+)  # fmt: skip
+def test_type_parameters_are_the_same_whatever_their_names(
+    sample: Sample, before: str, after: str, same: bool
+) -> None:
+    head = "package game\n\n" if sample is IN_GO else ""
+    orders = [Order({sample.path: f"{head}{each}\n"}) for each in (before, after)]
+    assert [each.code for each in faults(sample, *orders)] == ([] if same else ["E204"])

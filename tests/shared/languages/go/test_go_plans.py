@@ -105,6 +105,51 @@ def test_a_module_below_the_root_is_judged_in_its_folder(runner: SandboxRunner) 
     assert [each.code for each in uses(runner, order, repo=repo)] == ["E213"]
 
 
+WORKSPACE = {
+    "go.work": "go 1.21\n\nuse (\n\t./client\n\t./server\n)\n",
+    "client/go.mod": "module example.org/client\n\ngo 1.21\n",
+    "server/go.mod": "module example.org/server\n\ngo 1.21\n",
+}
+NESTED = {
+    "go.mod": "module example.org/play\n\ngo 1.21\n",
+    "tools/go.mod": "module example.org/tools\n\ngo 1.21\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("repo", "first", "second"), [(WORKSPACE, "client", "server"), (NESTED, "game", "tools/game")]
+)
+def test_each_module_is_judged_in_its_folder(
+    runner: SandboxRunner, repo: dict[str, str], first: str, second: str
+) -> None:
+    wrong, right = (inside(f"if Score({each}) != 1 {{ t.Fatal() }}") for each in ("5", '"a"'))
+    stubs = {f"{folder}/game.go": GAME for folder in (first, second)}
+    for texts, index in (((wrong, right), 0), ((right, wrong), 1)):
+        paths = (f"{first}/game_test.go", f"{second}/game_test.go")
+        found = uses(runner, Order(stubs, dict(zip(paths, texts, strict=True))), repo=repo)
+        assert [(each.code, each.at.parts[1]) for each in found] == [("E213", index)]
+
+
+def test_modules_of_a_workspace_use_each_other(runner: SandboxRunner) -> None:
+    test = outside("if game.Score(1) != 1 { t.Fatal() }", "example.org/server/game")
+    order = Order({"server/game/game.go": GAME}, {"client/use/use_test.go": test})
+    (found,) = uses(runner, order, repo=WORKSPACE)
+    assert found.code == "E213"
+    assert "WO-01 in server/game/game.go" in found.message
+
+
+def test_code_of_each_module_is_compared_with_its_contract(runner: SandboxRunner) -> None:
+    assert GO.conformance is not None
+    paths = ("client/game/game.go", "server/game/game.go")
+    code = RIGHT.replace("Score(word string) int { return len(word) }", "Score() int { return 1 }")
+    stubs = [Interface(path=each, stub=GAME) for each in paths]
+    for wrong in paths:
+        sources = {**WORKSPACE, **dict.fromkeys(paths, RIGHT), wrong: code}
+        with Tools(runner) as tools:
+            (found,) = GO.conformance.check_conformance(stubs, sources, tools)
+        assert (found.path, found.name) == (wrong, "Score")
+
+
 def test_without_a_compiler_there_is_one_warning() -> None:
     class Missing:
         def run(self, files: object, argv: object, *, seconds: float) -> ToolResult:
@@ -172,6 +217,41 @@ def test_code_that_breaks_its_contract_is_found(
     assert GO.conformance is not None
     with Tools(runner) as tools:
         found = GO.conformance.check_conformance(stubs, {**MODULE, "game/game.go": code}, tools)
+    assert [each.name for each in found] == ([name] if name else [])
+
+
+GENERIC = (
+    'package game\n\nimport "sort"\n\n'
+    "func Keys[K comparable, V any](m map[K]V) []K { return nil }\n\n"
+    "func First[T int | string](all []T) T { sort.Slice(all, nil); return all[0] }\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("", "", None),
+        ("[K comparable, V any](m map[K]V) []K", "[A comparable, B any](m map[A]B) []A", None),
+        ("[T int | string]", "[T int | string | float64]", None),
+        ("[T int | string]", "[T int]", "First"),
+        ("[K comparable, V any](m map[K]V)", "[K comparable](m map[K]int)", "Keys"),
+        ("(m map[K]V) []K", "(m map[K]V) []V", "Keys"),
+        ("[K comparable, V any](m map[K]V) []K", "(m map[string]int) []string", "Keys"),
+    ],
+)
+def test_generic_functions_are_compared_by_their_constraints(
+    runner: SandboxRunner, old: str, new: str, name: str | None
+) -> None:
+    code = GENERIC.replace(old, new) if old else GENERIC
+    stub = (
+        "package game\n\nfunc Keys[K comparable, V any](m map[K]V) []K\n\n"
+        "func First[T int | string](all []T) T\n"
+    )
+    assert GO.conformance is not None
+    with Tools(runner) as tools:
+        found = GO.conformance.check_conformance(
+            [Interface(path="game/game.go", stub=stub)], {**MODULE, "game/game.go": code}, tools
+        )
     assert [each.name for each in found] == ([name] if name else [])
 
 

@@ -186,6 +186,44 @@ def test_code_that_breaks_its_contract_is_found(
     assert [each.name for each in found] == ([name] if name else [])
 
 
+GENERIC = (
+    "pub fn largest<T: Ord + Copy>(all: &[T]) -> Option<T> {\n    all.iter().copied().max()\n}\n\n"
+    "pub fn pair<'a, T, const N: usize>(all: &'a [T; N]) -> &'a [T] where T: Clone {\n    all\n}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("", "", None),
+        (
+            "<T: Ord + Copy>(all: &[T]) -> Option<T>",
+            "<U>(all: &[U]) -> Option<U> where U: Copy + Ord",
+            None,
+        ),
+        ("where T: Clone ", "", None),
+        ("where T: Clone", "where T: Copy", "pair"),
+        ("<T: Ord + Copy>", "<T: Ord + Copy + std::fmt::Debug>", "largest"),
+        ("<T: Ord + Copy>(all: &[T])", "<T: Ord + Copy, U: Default>(all: &[T])", "largest"),
+        ("(all: &[T]) -> Option<T>", "(all: Vec<T>) -> Option<T>", "largest"),
+    ],
+)
+def test_generic_functions_are_compared_by_their_constraints(
+    runner: SandboxRunner, old: str, new: str, name: str | None
+) -> None:
+    code = GENERIC.replace(old, new) if old else GENERIC
+    stub = (
+        "pub fn largest<T: Ord + Copy>(all: &[T]) -> Option<T>;\n\n"
+        "pub fn pair<'a, T, const N: usize>(all: &'a [T; N]) -> &'a [T] where T: Clone;\n"
+    )
+    assert RUST.conformance is not None
+    with Tools(runner) as tools:
+        found = RUST.conformance.check_conformance(
+            [Interface(path="src/game.rs", stub=stub)], {**CRATE, "src/game.rs": code}, tools
+        )
+    assert [each.name for each in found] == ([name] if name else [])
+
+
 def test_hollow_code_passes_what_proves_nothing_and_fails_what_proves_something(
     runner: SandboxRunner,
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,25 +9,23 @@ from typing import Final
 
 from shared.languages.capabilities.chain import Fault
 from shared.languages.capabilities.checking import Checker, CheckerFailed, Diagnostic
-from shared.languages.capabilities.commands import Code, CodeRun
 from shared.languages.capabilities.tools import Tools
 from shared.languages.fault_words import file_cannot_be_read, not_defined
 from shared.languages.python.checker.checker import FileBlocked, TypeChecker
 from shared.languages.python.checker.mypy_messages import read_complaint, stops_for_standard_name
-from shared.languages.python.code import parse_code
 from shared.languages.python.files import NAME
 from shared.languages.python.planned.judging.backing import Names
 from shared.languages.python.planned.judging.code_facts import CodeFacts
 from shared.languages.python.planned.judging.diagnosis import Diagnosis, diagnose
+from shared.languages.python.planned.judging.question import Question, questions_of
 from shared.languages.python.planned.judging.scene import Scene
 from shared.languages.python.planned.judging.stores import stored_names
 from shared.languages.python.planned.judging.type_variables import without_type_variables
-from shared.languages.python.planned.project import PlannedOrder, Project
+from shared.languages.python.planned.project import Project
 from shared.languages.python.stubs.stubs import depth_exceeds
 from shared.languages.python.views.modules import ANYTHING
 from shared.languages.python.views.views import View, reachable
-from shared.rule_text import quoted
-from shared.work_order.field_path import FieldPath, at
+from shared.work_order.field_path import at
 
 # Deeper code ends the checker's process instead of being judged.
 _MAX_DEPTH: Final = 200
@@ -36,57 +33,8 @@ _MAX_DEPTH: Final = 200
 _MAX_BLOCKED: Final = 8
 # A hundred orders with ten commands each. A hundred times that takes a quarter of an hour.
 _MAX_ASKED: Final = 1000
-_COMMANDS: Final = "llmch_commands/"
 # Errors about types, which the checker may have inferred for a type variable.
 _INFERRED: Final = frozenset({"E213", "E214"})
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """Hold the code of one command or acceptance file, and its place in the plan.
-
-    `name` tells apart the code of one order. `file` is the path of an acceptance file; empty for a
-    command.
-    """
-
-    project: Project
-    planned: PlannedOrder
-    at: FieldPath
-    name: str
-    file: str
-    source: str
-    tree: ast.Module
-
-    @property
-    def path(self) -> str:
-        return f"{_COMMANDS}{self.name}_{self.planned.position}.py"
-
-    @property
-    def subject(self) -> str:
-        """Return how a message names the code as a whole."""
-        return quoted(self.file) if self.file else "the code after `-c`"
-
-    def fault(self, code: str, message: str) -> Fault:
-        """Return a fault at a place in the code; that of a file is named with its path."""
-        shown = f"{quoted(self.file)} {message}" if self.file else message
-        return self.whole(code, shown)
-
-    def whole(self, code: str, message: str) -> Fault:
-        """Return a fault of the code as a whole, or of the field that holds it."""
-        return Fault(code, self.planned.position, self.at, message)
-
-    @property
-    def imported(self) -> Iterator[str]:
-        """Yield the dotted names that the code may import."""
-        for node in ast.walk(self.tree):
-            match node:
-                case ast.Import(names=names):
-                    yield from (each.name for each in names)
-                case ast.ImportFrom(module=str(module), names=names, level=0):
-                    yield module
-                    yield from (f"{module}.{each.name}" for each in names)
-                case _:
-                    pass
 
 
 def judge_types(project: Project, tools: Tools) -> Iterator[Fault]:
@@ -95,9 +43,9 @@ def judge_types(project: Project, tools: Tools) -> Iterator[Fault]:
     Undefined names need no type checker, and neither does a command that imports no known module
     of the project. The checker is only used where a command needs it.
     """
-    questions: list[_Question] = []
+    questions: list[Question] = []
     for planned in project.orders:
-        for question in _questions(project, planned):
+        for question in questions_of(project, planned):
             if depth_exceeds(question.tree, _MAX_DEPTH):
                 message = f"{question.subject} cannot be judged: it is nested too deep"
                 yield question.whole("E215", message)
@@ -111,39 +59,13 @@ def judge_types(project: Project, tools: Tools) -> Iterator[Fault]:
         yield from _ask_all(asked, tools.checker(NAME, TypeChecker))
 
 
-def _questions(project: Project, planned: PlannedOrder) -> Iterator[_Question]:
-    """Yield the code of the order's commands and acceptance files, as far as it parses."""
-    tests = (
-        (at("acceptance_files", each.file.index, "content"), each.file, each.code)
-        for each in planned.tests
-    )
-    codes = [
-        *((at("acceptance_commands", n), f"c{n}", "", code) for n, code in _codes(planned)),
-        *((field, f"t{file.index}", file.path, code) for field, file, code in tests),
-    ]
-    for field, name, file, code in codes:
-        tree = parse_code(code.source)
-        if isinstance(tree, ast.Module):
-            yield _Question(project, planned, field, name, file, code.source, tree)
-
-
-def _codes(planned: PlannedOrder) -> Iterator[tuple[int, Code]]:
-    """Yield the code of each command whose code compiles and is not cut off by an operator."""
-    for index, command in planned.order.commands:
-        run = command.run
-        if not planned.order.valid or command.language != NAME or not isinstance(run, CodeRun):
-            continue
-        if run.code.problem is None and (run.quoted or command.operator is None):
-            yield index, run.code
-
-
-def _undefined(question: _Question) -> Iterator[Fault]:
+def _undefined(question: Question) -> Iterator[Fault]:
     facts = CodeFacts(question.source, question.tree)
     for name, line, column in facts.undefined_names():
         yield question.fault("E216", not_defined(name, line, column))
 
 
-def _view(question: _Question) -> View:
+def _view(question: Question) -> View:
     """Return the part of the project that the code can reach."""
     project, position = question.project, question.planned.position
     blind = project.chain.files.blind_from
@@ -165,13 +87,13 @@ def _unreadable(path: str, reason: str) -> Fault:
     return Fault("W224", 0, at(), file_cannot_be_read(path, reason))
 
 
-def _ask_all(asked: Sequence[tuple[_Question, View]], checker: Checker) -> Iterator[Fault]:
+def _ask_all(asked: Sequence[tuple[Question, View]], checker: Checker) -> Iterator[Fault]:
     """Ask order by order, so that the checker's files change as the project will."""
     if len(asked) > _MAX_ASKED:
         message = f"over {_MAX_ASKED} commands use the project's Python: none of them was judged"
         yield Fault("E299", 0, at(), message)
         return
-    groups: dict[tuple[int, tuple[str, ...]], list[tuple[_Question, View]]] = {}
+    groups: dict[tuple[int, tuple[str, ...]], list[tuple[Question, View]]] = {}
     for question, view in asked:
         groups.setdefault((question.planned.position, view.roots), []).append((question, view))
     for group in groups.values():
@@ -184,7 +106,7 @@ def _ask_all(asked: Sequence[tuple[_Question, View]], checker: Checker) -> Itera
             return
 
 
-def _ask(group: Sequence[tuple[_Question, View]], checker: Checker) -> Iterator[Fault]:
+def _ask(group: Sequence[tuple[Question, View]], checker: Checker) -> Iterator[Fault]:
     """Ask about the commands of one order; a file that stops the checker is reported and hidden."""
     roots = group[0][1].roots
     view = View({name: each for _, part in group for name, each in part.modules.items()}, roots)
@@ -206,7 +128,7 @@ def _ask(group: Sequence[tuple[_Question, View]], checker: Checker) -> Iterator[
 
 
 def _take_out(
-    blocked: FileBlocked, files: dict[str, str], targets: dict[str, _Question], view: View
+    blocked: FileBlocked, files: dict[str, str], targets: dict[str, Question], view: View
 ) -> Fault | None:
     """Hide the file that stops the checker, and return a fault; `None` if it cannot be hidden."""
     question = targets.pop(blocked.path, None)
@@ -226,13 +148,13 @@ def _take_out(
 class _Judged:
     """Hold a diagnostic of a command with its diagnosis."""
 
-    question: _Question
+    question: Question
     diagnostic: Diagnostic
     diagnosis: Diagnosis
 
 
 def _faults(
-    diagnostics: Sequence[Diagnostic], targets: Mapping[str, _Question], view: View
+    diagnostics: Sequence[Diagnostic], targets: Mapping[str, Question], view: View
 ) -> Iterator[_Judged]:
     """Yield the diagnosed diagnostics of the commands, each fault once."""
     names = Names(view)
@@ -285,7 +207,7 @@ def _place(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
     return diagnostic.path, diagnostic.line, diagnostic.column, diagnostic.code
 
 
-def _scene(question: _Question, names: Names, diagnostics: Sequence[Diagnostic]) -> Scene:
+def _scene(question: Question, names: Names, diagnostics: Sequence[Diagnostic]) -> Scene:
     facts = CodeFacts(question.source, question.tree)
     located = [(read_complaint(each), facts.locate(each)) for each in diagnostics]
     stored = stored_names((complaint, spot) for complaint, spot in located if spot is not None)
