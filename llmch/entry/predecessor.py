@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shared.errors import InvalidInput
 from shared.git import refs
 
 if TYPE_CHECKING:
@@ -27,11 +26,6 @@ def following(options: PlanOptions, folder: Path, place: RepoPlace | None) -> Pl
     from factory.record.plan_decisions import left_out
     from planner.replan.read import read_predecessor
 
-    if options.template is not None:
-        raise InvalidInput(
-            "a plan that follows another one has a prompt of its own, so --template has no use",
-            "leave out --template, or plan the whole specification anew",
-        )
     before = read_predecessor(folder, ())  # says what is wrong with a plan in a planner's words
     if place is None:
         return replace(options, follows=before)

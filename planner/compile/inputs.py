@@ -96,6 +96,12 @@ def _follow_up(options: PlanOptions, spec: Spec) -> FollowUp | None:
             f"orders of the plan in {before.folder} landed, and no repo was named that has them",
             "name it with --repo, and the branch with --branch",
         )
+    if not spec.requirements:
+        raise InvalidInput(
+            f"spec {options.spec} states no requirement, or too many to list, so nobody can say "
+            f"what has changed since the plan in {before.folder}",
+            "give each requirement an id, as in `- FR-001: ...`, or plan anew without that plan",
+        )
     difference = compare_requirements(
         before.plan.requirements, spec.requirements, ids_given=spec.ids_given
     )
