@@ -24,7 +24,9 @@ _COUNTED = ("heavy libraries loaded", "processes started", "waits for the disk")
 _SECTIONS = {
     "start": ("Start", 4),
     "planning": ("Planning, with a model that answers at once", 0),
+    "replanning": ("One change in 30 requirements, their 10 orders landed", 0),
     "contracts": ("Commands against interfaces", 0),
+    "typescript": ("Plans in TypeScript", 0),
     "edits": ("Edits of a Python file of 20,000 lines, assembled", 0),
     "verification": ("How a repo verifies itself: found out", 0),
     "dependencies": ("Dependencies: what a repo declares, found out", 0),

@@ -17,6 +17,7 @@ from tests.bench.edits import measure_edits
 from tests.bench.looking import measure_looking
 from tests.bench.outlines import measure_outlines
 from tests.bench.planning import measure_planning
+from tests.bench.replanning import measure_replanning
 from tests.bench.rows import Section, render_table, table_document
 from tests.bench.run_all import measure_run_all
 from tests.bench.run_one import measure_run
@@ -31,6 +32,7 @@ from tests.bench.verification import measure_verification
 SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "start": measure_start,
     "planning": measure_planning,
+    "replanning": measure_replanning,
     "contracts": measure_contracts,
     "typescript": measure_typescript,
     "edits": measure_edits,
