@@ -1,4 +1,4 @@
-"""Finds the plan that a new one follows, and how far a branch has come with it."""
+"""Finds how far a branch has come with a plan, and the plan that a new one follows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shared.errors import InvalidInput
 from shared.git import refs
 
 if TYPE_CHECKING:
@@ -37,3 +38,23 @@ def following(options: PlanOptions, folder: Path, place: RepoPlace | None) -> Pl
     landed = plan.landed(place.git, place.common_dir)
     reasons = left_out(plan.decisions(place.common_dir))
     return replace(options, follows=read_predecessor(folder, landed, reasons), branch=branch)
+
+
+def history_on(folder: Path, repo: Path | None, branch: str | None) -> frozenset[str]:
+    """Return the ids of the orders of the plan in `folder` that a branch of `repo` has.
+
+    They are history to the rules, which read the branch's files then. Without a repo or a branch
+    there are none, and none of a plan that cannot be executed.
+    """
+    from factory.batch.plan_on_branch import PlanOnBranch
+    from factory.orders.read import read_workdir
+    from factory.repo.preflight import find_repo
+
+    if repo is None or branch is None:
+        return frozenset()
+    try:
+        orders = read_workdir(folder)
+    except InvalidInput:
+        return frozenset()  # the rules say what is wrong with the plan
+    place = find_repo(repo)
+    return frozenset(PlanOnBranch(folder, orders, branch).landed(place.git, place.common_dir))

@@ -90,6 +90,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     With `--accept-edits`, nothing is written where an error is left.
     """
     from llmch.answers.edits import note_edited, read_edits
+    from llmch.entry.predecessor import history_on
     from llmch.entry.wiring import settings_for, tool_runner
     from planner.cli import allowed_by
     from planner.judging.validation import judge
@@ -108,11 +109,18 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     allowed = allowed_by(settings)
     tree = open_tree(repo, args.branch, settings.verify, console) if repo else NO_TREE
     files, verification = tree.files.paths, tree.verification
+    history = history_on(args.dir, repo, args.branch)
     with Tools(tool_runner(settings, repo)) as tools:
 
         def report(plan: Plan) -> Report:
             return judge(
-                plan, files, tree.files, allowed=allowed, verification=verification, tools=tools
+                plan,
+                files,
+                tree.files,
+                allowed=allowed,
+                verification=verification,
+                tools=tools,
+                history=history,
             )
 
         outcome = mend(plan, report) if args.fix else Mended(plan, report(plan))

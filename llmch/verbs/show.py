@@ -47,6 +47,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 def _report(
     args: argparse.Namespace, console: Console, repo: Path | None, settings: Settings
 ) -> Report:
+    from llmch.entry.predecessor import history_on
     from llmch.entry.wiring import tool_runner
     from planner.cli import allowed_by
     from planner.judging.validation import judge
@@ -63,4 +64,5 @@ def _report(
             allowed=allowed_by(settings),
             verification=tree.verification,
             tools=tools,
+            history=history_on(args.dir, repo, args.branch),
         )

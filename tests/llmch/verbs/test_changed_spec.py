@@ -91,6 +91,10 @@ def test_the_same_in_steps(
         ran = say("run-all", "--repo", shop, "--workdir", two, *execute)
     assert ran.code == 0, ran.err
     assert states(ran.document) == ["skipped", "skipped", "landed", "landed", "landed"]
+    for verb in (("check", two), ("show", two, "--check")):
+        said = say(*verb, "--repo", shop, "--branch", ran.document["branch"])
+        assert said.code == 0, said.out  # what landed is history, and no fault of the plan
+
 
 
 def manifest_hash(folder: Path) -> Any:
