@@ -21,6 +21,7 @@ TEST = (
     "    assert score('crane', 'crown') == 'GG-Y-'\n"
 )
 PATH = "tests/test_score_rules.py"
+PATIENT = 120.0  # for the runs before anything is written, on a loaded machine
 RUN = f"python -m pytest -q {PATH}"
 OWN = "python -m pytest -q tests/test_own.py"
 
@@ -113,7 +114,7 @@ def test_a_command_that_changes_the_test_fails_the_attempt(factory: Factory) -> 
 
 
 def test_a_test_that_proves_something_is_red_before_and_on_empty_code(factory: Factory) -> None:
-    factory.run(scoring(), [writing_both(RIGHT, "GG-Y-")])
+    factory.run(scoring(), [writing_both(RIGHT, "GG-Y-")], patience_seconds=PATIENT)
     for folder in ("baseline", "hollow"):
         results = factory.record(f"{folder}/acceptance_result.json")
         ran = {" ".join(each["command"]): each["exit_code"] for each in results}
@@ -127,7 +128,8 @@ def test_a_test_that_proves_nothing_is_flagged(factory: Factory) -> None:
         plan = scoring(
             acceptance_files=[{"path": PATH, "content": content}], acceptance_commands=[RUN]
         )
-        summary = factory.run(plan, [writing_both(RIGHT, "GG-Y-")], branch=f"b{len(codes)}")
+        reply, branch = writing_both(RIGHT, "GG-Y-"), f"b{len(codes)}"
+        summary = factory.run(plan, [reply], branch=branch, patience_seconds=PATIENT)
         assert [(each.code, each.command) for each in summary.flags] == [
             (code, RUN) for code in codes
         ]

@@ -96,7 +96,6 @@ def test_the_same_in_steps(
         assert said.code == 0, said.out  # what landed is history, and no fault of the plan
 
 
-
 def manifest_hash(folder: Path) -> Any:
     return json.loads((folder / "WORK_ORDERS_MANIFEST.json").read_text())["provenance"][
         "manifest_sha256"
