@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 JOBS   ?= auto
 
-.PHONY: demo test node-tools test-kill test-live record check coverage bench bench-model format lock clean
+.PHONY: demo test node-tools test-kill test-fleet test-live record check coverage bench bench-model format lock clean
 
 demo: $(READY)
 	$(BIN)/llmch demo $(NAME)
@@ -29,6 +29,11 @@ $(NODE_TOOLS)/.installed: tests/node/package-lock.json tests/node/package.json
 # renames and new folders: some 1,200 scenarios, about half an hour on two cores.
 test-kill: $(READY)
 	LLMCH_TEST_KILL=full $(BIN)/python -m pytest tests/kill -n $(JOBS)
+
+# Kills, freezes and misleads the workers of a fleet, and takes their database away. Needs PostgreSQL's
+# programs (apt install postgresql); without them all is skipped by name.
+test-fleet: $(READY)
+	LLMCH_TEST_FLEET=full $(BIN)/python -m pytest tests/factory/fleet -n $(JOBS) -rs
 
 # Tries a model server of your own, at its cost: set OPENAI_BASE_URL and LLMCH_TEST_MODEL (and
 # OPENAI_API_KEY, unless the server is on this machine). Skips all without them.
@@ -84,7 +89,7 @@ $(READY): requirements.lock pyproject.toml
 
 # Needs uv: resolves once for every platform and Python that pyproject.toml allows.
 lock:
-	uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file requirements.lock
+	uv pip compile pyproject.toml --extra fleet --group dev --universal --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file requirements.lock
 
 clean:
 	rm -rf $(VENV) dist build llmch-demo

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner.compile.options import PlanOptions
+from planner.plan_result import PlanResult
 from planner.prompts.template import load_template
 from planner.replan.read import read_predecessor
-from planner.run import PlanResult, run_plan
+from planner.run import run_plan
 from planner.spec.difference import compare_requirements
 from planner.spec.read import read_spec
 from shared.errors import InvalidInput

@@ -10,7 +10,6 @@ goes from the prompt to the reviewed plan. `planner.plan.manifest` seals the pla
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from planner.compile.record import CompileRecord, summarised
 from planner.compile.remarks import remarks_on, remarks_on_kept
 from planner.judging.validation import Report
 from planner.plan.manifest import PlanOrigin, build_manifest, no_base
+from planner.plan_result import PlanResult
 from planner.replan.change import PlanChange, change_of, no_change
 from planner.replan.follow_up import FollowUp
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
@@ -46,27 +46,8 @@ from shared.run_record import (
     recorded_run,
 )
 from shared.work_order.hashing import order_key
+from shared.work_order.parsing import parse_document
 from shared.work_order.schemas import Manifest
-
-
-@dataclass(frozen=True, slots=True)
-class PlanResult:
-    """Hold the outcome of a planning run: where the valid plan is, or why there is none."""
-
-    ok: bool
-    attempts: int
-    work_orders: int
-    run_id: str
-    run_dir: Path
-    output_dir: Path | None
-    report: Report
-    tally: Tally
-    error: LlmchError | None
-    """The error that ends the command where the model's last reply could not even be judged."""
-    unchanged: bool = False
-    """Whether the plan before carries out the spec already: no model was asked then."""
-    change: PlanChange | None = None
-    """What the plan changes in the one that it follows, where it follows one and is valid."""
 
 
 def run_plan(
@@ -89,7 +70,8 @@ def run_plan(
             for remark in remarks_on(inputs.task, template=options.template is not None):
                 recording.emit(Warned(remark))
             if inputs.task.difference.is_empty:
-                return _unchanged(inputs.task, folder, model.meter.run, recording)
+                kept = _copied(inputs.task, options)
+                return _unchanged(inputs.task, kept, folder, model.meter.run, recording)
         recording.emit(PlanStarted(str(options.spec), folder.run_id, options.max_attempts))
         attempts = _compile(options, inputs, model.client, recording, runner)
         outcome = chosen(attempts)
@@ -115,27 +97,6 @@ def run_plan(
             ok=result.ok, attempts=result.attempts, usage=usage_document(result.tally)
         )
     return result
-
-
-def plan_document(result: PlanResult) -> dict[str, Any]:
-    """Return what `plan --json` prints; the last two keys where the plan follows another one."""
-    return {
-        "ok": result.ok,
-        "attempts": result.attempts,
-        "work_orders": result.work_orders,
-        "run_id": result.run_id,
-        "run_dir": str(result.run_dir),
-        "output_dir": str(result.output_dir) if result.output_dir else None,
-        "findings": result.report.to_json()["findings"],
-        "usage": usage_document(result.tally),
-        **_change_document(result),
-    }
-
-
-def _change_document(result: PlanResult) -> dict[str, Any]:
-    if result.change is None:
-        return {}
-    return {"unchanged": result.unchanged, "change": result.change.to_json()}
 
 
 def _compile(
@@ -166,13 +127,29 @@ def _compile(
     return attempts
 
 
-def _unchanged(task: FollowUp, folder: RunFolder, tally: Tally, recording: Recording) -> PlanResult:
-    """Return the outcome where the plan before carries out all that the spec requires."""
+def _copied(task: FollowUp, options: PlanOptions) -> Path:
+    """Copy the plan before to the folder asked for; return the folder to continue with."""
     before = task.predecessor
+    if options.outdir is None or options.outdir.resolve() == before.folder.resolve():
+        return before.folder
+    manifest = parse_document(Manifest, before.plan.document)
+    export_plan(options.outdir, manifest, before.folder)
+    return options.outdir
+
+
+def _unchanged(
+    task: FollowUp, output: Path, folder: RunFolder, tally: Tally, recording: Recording
+) -> PlanResult:
+    """Return the outcome where the plan before carries out all that the spec requires.
+
+    `output` is the folder that has the plan.
+    """
+    before = task.predecessor
+    copied = f"; {output} is a copy of it" if output != before.folder else ""
     recording.emit(
         Noted(
             "no requirement of the specification has changed: "
-            f"the plan in {before.folder} stays as it is, and no model was asked"
+            f"the plan in {before.folder} stays as it is, and no model was asked{copied}"
         )
     )
     recording.results.update(ok=True, attempts=0, unchanged=True)
@@ -182,7 +159,7 @@ def _unchanged(task: FollowUp, folder: RunFolder, tally: Tally, recording: Recor
         work_orders=len(before.plan.drafts),
         run_id=folder.run_id,
         run_dir=folder.path,
-        output_dir=before.folder,
+        output_dir=output,
         report=Report(()),
         tally=tally,
         error=None,

@@ -23,6 +23,7 @@ class ExitCode(IntEnum):
     SANDBOX = 6
     BUDGET = 7
     BUSY = 8
+    FLEET = 9
     INTERNAL = 70
     INTERRUPTED = 130
 
@@ -91,6 +92,12 @@ class Busy(LlmchError):
     """Say that another run holds the repo, or that a run's state cannot be read."""
 
     exit_code = ExitCode.BUSY
+
+
+class FleetUnavailable(LlmchError):
+    """Say that the fleet's database cannot be reached, or is not one that this llmch can use."""
+
+    exit_code = ExitCode.FLEET
 
 
 class Interrupted(LlmchError):

@@ -134,6 +134,7 @@ GRAMMARS = tuple(f"tree_sitter_{each}" for each in ("javascript", "typescript", 
 HEAVY = (
     *("openai", "langgraph", "langchain_core", "rich", "mypy", "httpx", "ulid", "yaml"),
     *("tree_sitter", *GRAMMARS),
+    *("dbos", "psycopg", "sqlalchemy"),
 )
 
 
@@ -153,6 +154,13 @@ def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
         if name.partition(".")[0] in HEAVY or name.startswith(LATE)
     ]
     assert early == []
+
+
+def test_the_queue_and_the_database_of_a_fleet_are_known_in_one_file_each() -> None:
+    assert importers("dbos", "sqlalchemy") == {
+        f"factory.fleet.engine.{name}" for name in ("claiming", "guard", "queue")
+    }
+    assert importers("psycopg") == {"factory.fleet.database"}
 
 
 def test_the_terminal_library_stays_behind_one_door() -> None:
@@ -187,12 +195,14 @@ def _is_sys(node: ast.Attribute) -> bool:
 PURE = {
     "factory.judging.excerpt",
     "factory.judging.failure.notes",
-    "factory.judging.failure.phrases",
-    "factory.judging.failure.pytest_report",
-    "factory.judging.failure.pytest_values",
+    "shared.languages.python.reports.phrases",
+    "shared.languages.python.reports.pytest_report",
+    "shared.languages.python.reports.pytest_values",
     "factory.judging.failure.tools",
-    "factory.judging.failure.tracebacks",
-    "factory.judging.failure.values.observation",
+    "shared.languages.tool_reports",
+    "shared.languages.python.reports.tracebacks",
+    "shared.languages.python.reports.values.observation",
+    "factory.fleet.jobs",
     "factory.proposal.read_reply",
     "factory.proposal.prompt",
     "factory.orders.documents",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from shared.work_order.schemas import WorkOrder, parse_document
-from tests.bench_model.asked import passes
+from factory.proposal.focus import focus_of
+from shared.work_order.parsing import parse_document
+from shared.work_order.schemas import WorkOrder
+from tests.bench_model.asked import judge_reply, passes
 from tests.bench_model.edit_tasks import SourceMissing, read_edit_tasks, source_versions
+from tests.bench_model.first_prompts import FIRST_PROMPTS, focus_of_task, shown_files
 from tests.bench_model.tasks import Task
 
 TASKS = {task.name: task for task in read_edit_tasks()}
@@ -26,6 +30,22 @@ def test_a_task_is_a_valid_order_for_a_file_of_60_to_300_lines(task: Task) -> No
     assert order.allowed_files == (task.path,)
     assert 60 <= len(task.files[task.path].splitlines()) <= 300
     assert task.files[task.path] != task.solution[task.path]
+
+
+def test_a_task_whose_definition_is_named_is_solved_by_this_definition_alone() -> None:
+    task = TASKS["convertors/negative edit"]
+    focus = focus_of_task(task)
+    assert focus is not None
+    assert focus.name == "IntegerConvertor.to_string"
+    assert focus.code in FIRST_PROMPTS["factory"].render(task)
+    assert task.files[task.path] not in FIRST_PROMPTS["factory"].render(task)
+    assert task.files[task.path] in FIRST_PROMPTS["whole"].render(task)
+    solution = focus_of(
+        parse_document(WorkOrder, task.order), shown_files(replace(task, files=task.solution))
+    )
+    assert solution is not None
+    assert judge_reply(f"```python\n{solution.code}\n```\n", "factory", task) == ""
+    assert judge_reply(f"```python\n{focus.code}\n```\n", "factory", task) == "format"
 
 
 def test_there_are_enough_tasks_and_their_sources_are_known() -> None:

@@ -32,11 +32,11 @@ ALLOWED: Final[Mapping[str, str]] = {
     "planner/__main__.py": "shows how the program is started",
     "factory/__main__.py": "shows how the program is started",
     "planner/repo/relevance.py": "lists words that say nothing about what a spec is about",
-    "factory/dependencies": "has one file or folder for each package manager",
+    "factory/dependencies/own_environment.py": "knows where a checkout has an environment",
+    "factory/fleet": "says how the extra that it needs is installed",
     "factory/sandbox": "knows the interpreters and toolchains of this machine",
     "factory/workbench/toolset.py": "seeds the build cache of a toolchain",
     "factory/health.py": "names the interpreter and the toolchains in the report of doctor",
-    "factory/judging/failure": "reads what tools print, one file for each",
     "factory/judging/environment.py": "names the option --python",
     "factory/judging/surroundings.py": "knows where a checkout has an interpreter of its own",
     "factory/judging/verification_key.py": "describes the interpreter that commands get",
@@ -48,13 +48,6 @@ ALLOWED: Final[Mapping[str, str]] = {
     "factory/proposal/files_format.py": "shows models an example of a reply",
     "factory/proposal/instructions.py": "shows models an example of a reply",
 }
-# Of these, the ones that ask Python's folder directly.
-MAY_IMPORT: Final = frozenset(
-    {
-        "factory/dependencies/python",
-        "factory/judging/failure/pytest_values.py",
-    }
-)
 
 
 def words_in(tree: ast.Module) -> Iterator[str]:
@@ -96,16 +89,16 @@ def _modules(*floors: str) -> Iterator[tuple[str, ast.Module]]:
             yield str(path.relative_to(ROOT)), ast.parse(path.read_text("utf-8"))
 
 
-def _owner(path: str, listed: Mapping[str, str] | frozenset[str]) -> str:
+def _owner(path: str) -> str:
     """Return the entry that allows a file; empty where none does."""
-    return next((each for each in listed if f"{path}/".startswith(f"{each}/")), "")
+    return next((each for each in ALLOWED if f"{path}/".startswith(f"{each}/")), "")
 
 
 def test_no_planner_or_factory_code_names_a_language_a_suffix_or_a_tool() -> None:
     named = [
         f"{path} {word}"
         for path, tree in _modules(*FLOORS)
-        if not _owner(path, ALLOWED)
+        if not _owner(path)
         for word in words_in(tree)
     ]
     assert named == [], "ask shared.languages.registry, which knows every language"
@@ -115,16 +108,14 @@ def test_no_code_outside_the_seam_imports_the_folder_of_one_language() -> None:
     importing = [
         f"{path} {module}"
         for path, tree in _modules(*FLOORS, "llmch")
-        if not _owner(path, MAY_IMPORT)
         for module in imports_in(tree)
     ]
     assert importing == []
 
 
 def test_every_exception_is_needed() -> None:
-    found = {_owner(path, ALLOWED) for path, tree in _modules(*FLOORS) if any(words_in(tree))}
-    asking = {_owner(path, MAY_IMPORT) for path, tree in _modules(*FLOORS) if any(imports_in(tree))}
-    assert (found - {""}, asking - {""}) == (set(ALLOWED), set(MAY_IMPORT))
+    found = {_owner(path) for path, tree in _modules(*FLOORS) if any(words_in(tree))}
+    assert found - {""} == set(ALLOWED)
 
 
 @pytest.mark.parametrize(

@@ -31,14 +31,15 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "intent": "says what is true when the order is done",
         "preconditions": "lists facts that must hold before the order begins",
         "postconditions": "lists files that must exist after the order; `file_exists` alone",
-        "allowed_files": "lists every file that the order may write",
+        "allowed_files": "lists every file that the order may write; only an order with "
+        "`removed_files` may leave it empty, and then no model is asked",
         "forbidden": "lists paths and glob patterns that the order may not write, "
         "although `allowed_files` has them",
         "acceptance_commands": "lists commands that must exit with 0 after the order; "
         "no shell runs them",
         "acceptance_files": "brings tests that the planner wrote: they are put in place before the "
         "commands run, shown to the model, compared afterwards, and committed with the order",
-        "removed_files": "lists files that the harness deletes before the model is asked; they are "
+        "removed_files": "lists files that the harness deletes before a model is asked; they are "
         "gone for the commands and in the commit, and no later order may use them",
         "regression": "repeats the acceptance commands that are meant to pass before the order too",
         "context_files": "lists files that the model is shown, beside those it may write",

@@ -16,6 +16,7 @@ from factory.orders.documents import AskedAgain
 from factory.orders.retry import MAX_QUESTIONS, ask_again, first_asking
 from factory.orders.stages import Stage
 from factory.proposal.doubts import Doubt, DoubtKind
+from factory.proposal.focus import focus_of
 from factory.proposal.short_prompt import has_short_prompt
 from shared.events.attempts import ModelAskedAgain
 from shared.llm.client import Completion, ReplyFailed, Request
@@ -32,11 +33,13 @@ def ask(state: FactoryState, context: FactoryContext, attempt: Attempt, first: C
     only a doubt is against is returned after all where no better one comes.
     """
     models, complete = context.options.models, first
-    is_short = has_short_prompt(context.order, attempt.shown)
+    order, shown = context.order, attempt.shown
+    is_short = has_short_prompt(order, shown) or focus_of(order, shown) is not None
     asking = first_asking(models, state["past"], attempt.number, is_short=is_short)
     dialogue = Dialogue(context, state, asking)
     doubtful: Attempt | None = None
     while True:
+        context.progress.check_cancelled()  # nobody may want the reply any more
         try:
             attempt, doubt = dialogue.ask(attempt, complete)
         except ReplyFailed as failed:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
+from factory.attempt.removing import with_remedy
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.orders.documents import AttemptRecord, FailureBrief
 from factory.orders.past_attempt import PastAttempt
@@ -23,22 +25,22 @@ from shared.files.atomic_io import write_bytes, write_json
 def conclude(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
     """Return the verdict, or the state of the next attempt."""
     context, brief = runtime.context, state["attempt"].brief
-    return _pass(state, context) if brief is None else _fail(state, context, brief)
+    if brief is None:
+        return _pass(state, context)
+    return _fail(state, context, with_remedy(brief, context.order))
 
 
 def _pass(state: FactoryState, context: FactoryContext) -> StateUpdate:
     attempt, order = state["attempt"], context.order
     context.progress.begin_stage(attempt.number, AttemptStage.COMMIT)
     files = tuple(sorted(each.path for each in attempt.writes))
-    facts = context.task.commit_facts(attempt.proposed.summary)
     removed = tuple(sorted(order.removed_files))
-    commit, drift = context.workspace.commit(attempt.tree, files, facts, removed)
+    drift = context.workspace.settle(attempt.commit, files, removed)
     if drift:
         context.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
-    context.known.learn(commit, attempt.known)
     record = attempt_record(attempt, context, drift=drift)
     passed = Passed(
-        commit, attempt.tree, files, attempt.proposed.summary, attempt.verified, removed
+        attempt.commit, attempt.tree, files, attempt.proposed.summary, attempt.verified, removed
     )
     return {"records": (*state["records"], record), "verdict": passed}
 
@@ -49,14 +51,16 @@ def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> 
     document = brief.model_dump(mode="json")
     write_json(context.attempt_folder(attempt) / "failure_brief.json", document, sync=False)
     _record_patch(attempt, context)
+    attempt = replace(attempt, brief=brief)
     records = (*state["records"], attempt_record(attempt, context))
     past = (
         *state["past"],
         PastAttempt(attempt.number, attempt.rung, attempt.proposal, brief, attempt.misfits),
     )
     stuck = is_stuck(context.options.models, past)
-    last = stuck or not brief.stage.retryable or attempt.number >= max_attempts
-    if attempt.touched and not last:  # after the last, the pool does so
+    can_retry = brief.stage.retryable and context.order.asks_model
+    last = stuck or not can_retry or attempt.number >= max_attempts
+    if attempt.touched and not last and not attempt.tree:  # else the pool does so
         context.bench.reset()
     next_step = _NOTHING_MOVES if stuck else _next_step(attempt.number, max_attempts, brief)
     context.progress.fail_attempt(attempt.number, brief, next_step)
@@ -81,7 +85,7 @@ def _record_patch(attempt: Attempt, context: FactoryContext) -> None:
     with contextlib.suppress(CommandFailed, OSError):
         patch = patch_of_proposal(
             workspace.git,
-            workspace.baseline,
+            context.parent,
             attempt.proposal,
             attempt.tree,
             removed=context.order.removed_files,
@@ -96,7 +100,11 @@ def _next_step(attempt: int, max_attempts: int, brief: FailureBrief) -> str:
     if not brief.stage.retryable:
         return "another attempt would not fix this: the order has failed"
     if attempt >= max_attempts:
-        return f"all {max_attempts} attempts are used up: the order has failed"
+        return (
+            "no attempt is left"
+            if max_attempts == 1
+            else f"all {max_attempts} attempts are used up"
+        )
     return f"nothing was kept; attempt {attempt + 1} of {max_attempts} is shown this failure"
 
 
@@ -110,7 +118,7 @@ def attempt_record(
         temperature=attempt.temperature,
         questions=attempt.questions,
         repeats=attempt.repeats,
-        baseline_commit=context.workspace.baseline,
+        baseline_commit=context.parent,
         proposal_path=f"{name}/proposed_writes.json" if proposal else None,
         touched_files=tuple(sorted(proposal.paths)) if proposal else (),
         write_ok=bool(attempt.tree),

@@ -14,6 +14,7 @@ from factory.orders.reply_format import Form, Offer, ReplyFormat
 from factory.orders.retry import MAX_QUESTIONS, Asking
 from factory.proposal.doubts import Doubt, DoubtKind, doubt_about, doubt_refused, doubt_unreadable
 from factory.proposal.edits.blocks import form_of
+from factory.proposal.focus import Focus, focus_of
 from factory.proposal.large_files import doubt_about_parts, show_more_of
 from factory.proposal.offer import offer_for
 from factory.proposal.prompt import render_prompt
@@ -31,7 +32,7 @@ from factory.proposal.shown import hashes_of, texts_of
 from shared.files.atomic_io import write_text
 from shared.llm.client import Completion, Request
 
-_ABOUT_THE_FORM = frozenset({DoubtKind.BLOCKS_REFUSED, DoubtKind.MORE_WANTED})
+_WHOLE_FILES = Offer(ReplyFormat.FILES)
 
 
 @dataclass(slots=True)
@@ -43,6 +44,8 @@ class Dialogue:
     asking: Asking
     _doubt: Doubt | None = None
     _refused: BlocksRefused | None = None
+    _focused: bool = False
+    """Whether the last question asked for one definition alone."""
 
     def ask(
         self, attempt: Attempt, complete: Callable[[Request], Completion]
@@ -53,6 +56,7 @@ class Dialogue:
         """
         context, again = self.context, len(attempt.questions)
         question = self._question(attempt)
+        self._focused = question.focus is not None
         folder = context.attempt_folder(attempt)
         write_text(_record(folder, "se_prompt", again), question.prompt, sync=False)
         models = context.options.models
@@ -67,21 +71,23 @@ class Dialogue:
             repairs=completion.adjustments,
             proposal=None,
         )
-        attempt, self._doubt = self._read(attempt, completion.text, question.offer.format)
+        attempt, self._doubt = self._read(attempt, completion.text, question)
         return attempt, self._doubt
 
     def _read(
-        self, attempt: Attempt, reply: str, asked: ReplyFormat
+        self, attempt: Attempt, reply: str, question: Question
     ) -> tuple[Attempt, Doubt | None]:
         if wanted := parse_show_request(reply):
             more = show_more_of(attempt.shown, wanted)
             return replace(attempt, shown=more), doubt_about_parts(attempt.shown, wanted)
         try:
-            parsed = self._parse(attempt, reply, asked)
+            parsed = self._parse(attempt, reply, question)
         except BlocksRefused as refused:
-            self._refused = refused
+            # The one definition is asked for whole again, so that no block has to be kept.
+            self._refused = None if question.focus else refused
             misfits = {(each.block.path, form_of(each.block)) for each in refused.refusals}
-            return replace(attempt, misfits=attempt.misfits | misfits), doubt_refused(refused)
+            attempt = replace(attempt, misfits=attempt.misfits | misfits)
+            return attempt, doubt_refused(refused, with_format=question.focus is None)
         except ProposalInvalid as invalid:
             return attempt, doubt_unreadable(str(invalid), quote_reply(reply))
         self._refused = None
@@ -90,37 +96,58 @@ class Dialogue:
         hollow = notes_on(self.context.order, parsed.proposal, attempt.shown)
         return attempt, doubt_about(parsed.proposal, attempt.shown, self.state["past"], hollow)
 
-    def _parse(self, attempt: Attempt, reply: str, asked: ReplyFormat) -> ParsedReply:
+    def _parse(self, attempt: Attempt, reply: str, question: Question) -> ParsedReply:
         order, shown = self.context.order, hashes_of(attempt.shown)
         texts, changes = texts_of(attempt.shown), order.changes
         allowed = order.allowed_files
         if self._refused:
             return read_again(self._refused, reply, shown, allowed, texts=texts, changes=changes)
-        return parse_proposal(reply, asked, shown, allowed, texts=texts, changes=changes)
+        return parse_proposal(
+            reply,
+            question.offer.format,
+            shown,
+            allowed,
+            texts=texts,
+            changes=changes,
+            focus=question.focus,
+        )
 
     def _question(self, attempt: Attempt) -> Question:
         order, task, past = self.context.order, self.context.task, self.state["past"]
         note, known = self._doubt.note if self._doubt else "", task.loaded.known
         offer = self._offer(attempt)
-        if self._is_to_be_short(attempt, offer):
+        focus, hint = self._focus(attempt, offer), task.loaded.hint
+        if focus or self._is_to_be_short(attempt, offer):
             told = not is_small(self.asking.model)
             earlier = () if self.asking.afresh else past
             prompt = render_short_prompt(
-                order, attempt.shown, known, earlier, note, task.loaded.hint, with_commands=told
+                order, attempt.shown, known, earlier, note, hint, focus=focus, with_commands=told
             )
-            return Question(self.asking, Offer(ReplyFormat.FILES), prompt)
+            return Question(self.asking, offer if focus else _WHOLE_FILES, prompt, focus)
         commands = tuple(check.text for check in self.context.verification.checks())
-        hint = task.loaded.hint
         prompt = render_prompt(order, attempt.shown, commands, offer, known, past, note, hint)
         return Question(self.asking, offer, prompt)
 
+    def _focus(self, attempt: Attempt, offer: Offer) -> Focus | None:
+        """Return the definition that a small model is asked for alone, if the order names one."""
+        if not is_small(self.asking.model) or self._refused:
+            return None
+        focus = focus_of(self.context.order, attempt.shown)
+        if focus is None or self._is_in_doubt_by(DoubtKind.MORE_WANTED):
+            return None
+        return focus if offer.forms.get(focus.path) is Form.DEFINITION else None
+
     def _is_to_be_short(self, attempt: Attempt, offer: Offer) -> bool:
         """Return whether the short prompt is asked: for whole files, and as the last question."""
-        if self._doubt is not None and self._doubt.kind in _ABOUT_THE_FORM:
+        about_form = (DoubtKind.BLOCKS_REFUSED, DoubtKind.MORE_WANTED)
+        if any(map(self._is_in_doubt_by, about_form)):
             return False
         last = len(attempt.questions) == MAX_QUESTIONS
         wanted = last or offer.format is ReplyFormat.FILES
         return wanted and has_short_prompt(self.context.order, attempt.shown)
+
+    def _is_in_doubt_by(self, kind: DoubtKind) -> bool:
+        return self._doubt is not None and self._doubt.kind is kind
 
     def _offer(self, attempt: Attempt) -> Offer:
         models = self.context.options.models
@@ -128,7 +155,8 @@ class Dialogue:
         asked = models.format_for(self.state["records"], unreadable)
         earlier = (each.misfits for each in self.state["past"])
         # Within the attempt, refused blocks are asked for once more in the form they have.
-        own = frozenset[tuple[str, Form]]() if self._refused else attempt.misfits
+        as_before = self._refused or self._focused
+        own = frozenset[tuple[str, Form]]() if as_before else attempt.misfits
         return offer_for(
             self.context.order,
             attempt.shown,

@@ -1,4 +1,8 @@
-"""Builds the loop of attempts as a graph: propose, apply, judge, conclude."""
+"""Builds one attempt as a graph: propose, apply, judge, conclude.
+
+An attempt is left with its proposal and taken up again once the commit is known that its own is to
+follow. Meanwhile it holds neither a workspace nor a thread.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,17 @@ from typing import Any, cast
 
 from factory.attempt.state import FactoryContext, FactoryState, first_state
 
-_STEPS_PER_ATTEMPT = 4
-_SPARE_STEPS = 8
 
+def attempt_states(
+    context: FactoryContext, state: FactoryState | None = None
+) -> Iterator[FactoryState]:
+    """Take an order one step further from `state`, and yield the state after each node.
 
-def attempt_states(context: FactoryContext) -> Iterator[FactoryState]:
-    """Run an order's attempts and yield the state after each step; the last has a `verdict`."""
-    attempts = context.options.settings.factory_attempts
+    The last state has a proposal that is to be judged, a `verdict`, or a new attempt.
+    """
     states = _graph().stream(
-        first_state(),
+        state or first_state(),
         context=context,
-        config={"recursion_limit": _STEPS_PER_ATTEMPT * attempts + _SPARE_STEPS},
         stream_mode="values",
     )
     return cast(Iterator[FactoryState], states)
@@ -53,24 +57,24 @@ def _graph() -> Any:
     graph.add_node("tr", apply)
     graph.add_node("po", judge)
     graph.add_node("finalize", conclude)
-    graph.add_edge(START, "se")
-    graph.add_conditional_edges("se", after_propose, ["tr", "finalize"])
+    graph.add_conditional_edges(START, first_node, ["se", "tr"])
+    graph.add_conditional_edges("se", after_propose, {"end": END, "finalize": "finalize"})
     graph.add_conditional_edges("tr", after_apply, ["po", "finalize"])
     graph.add_edge("po", "finalize")
-    graph.add_conditional_edges("finalize", after_conclude, {"se": "se", "end": END})
+    graph.add_edge("finalize", END)
     return graph.compile()
 
 
+def first_node(state: FactoryState) -> str:
+    """Return the node at which a step begins: a proposal that is there is applied and judged."""
+    return "se" if state["attempt"].proposal is None else "tr"
+
+
 def after_propose(state: FactoryState) -> str:
-    """Return the next node: a brief skips everything up to the conclusion."""
-    return "tr" if state["attempt"].brief is None else "finalize"
+    """Return the next node: a proposal waits for its parent, and a brief is concluded at once."""
+    return "end" if state["attempt"].brief is None else "finalize"
 
 
 def after_apply(state: FactoryState) -> str:
     """Return the next node: only a proposal that was written whole is judged."""
     return "po" if state["attempt"].brief is None else "finalize"
-
-
-def after_conclude(state: FactoryState) -> str:
-    """Return the next node: without a verdict there is another attempt."""
-    return "se" if state["verdict"] is None else "end"

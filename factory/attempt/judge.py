@@ -50,7 +50,8 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
             folder=context.attempt_folder(attempt),
             attempt=attempt.number,
             written={each.path: sha256_bytes(each.content.encode()) for each in attempt.writes},
-            known=context.known.of(context.task.base),
+            known=lambda: context.known.of(context.parent, context.progress.check_cancelled),
+            learn=lambda known: context.known.learn(attempt.commit, known),
             staged=attempt.tree,
             checks=context.verification.checks_with(
                 {
@@ -78,6 +79,8 @@ def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
 
 def _with_notes(brief: FailureBrief, attempt: Attempt, context: FactoryContext) -> FailureBrief:
     """Return the brief with what can be said of the written files without running them."""
+    if not context.order.asks_model:
+        return brief  # nothing was written
     files = trees.files_of(context.workspace.git, attempt.tree)
     return with_facts(brief, notes_on(context.order, attempt.proposed, attempt.shown, brief, files))
 

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
+from factory.attempt.apply import check_writes
 from factory.attempt.ask import ask
 from factory.attempt.placing import CannotPlace, acceptance_writes, show_acceptance_files
-from factory.attempt.removing import CannotRemove, remove_files
+from factory.attempt.preconditions import find_unmet
+from factory.attempt.removing import CannotRemove, removals_alone, remove_files
 from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.judging.brief import brief_of, brief_of_fault
 from factory.judging.environment import missing_command
@@ -33,24 +35,23 @@ from shared.projects.programs import BRINGING
 from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 from shared.work_order.schemas import WorkOrder
 
-_SATISFYING = {
-    "file_exists": frozenset({FileKind.FILE, FileKind.LINK}),
-    "file_absent": frozenset({FileKind.ABSENT, FileKind.BEHIND_FILE}),
-}
-
 
 class _Refused(Exception):
     """Say why the attempt cannot begin."""
 
 
 def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
-    """Return the model's proposal, or a brief that says why there is none."""
+    """Return the model's proposal, or a brief that says why there is none.
+
+    No model is asked for an order that only removes files.
+    """
     context, attempt = runtime.context, state["attempt"]
     order, options = context.order, context.options
     context.progress.begin_attempt(attempt.number)
     context.progress.begin_stage(attempt.number, AttemptStage.PROPOSE)
     try:
-        check_preconditions(order, context.workspace.tree)
+        if unmet := find_unmet(order, context.workspace.tree):
+            raise _Refused(f"{unmet}. The plan is wrong, not the code.")
         remove_files(order, context.workspace.tree)
         attempt = replace(attempt, touched=bool(order.removed_files))
         shown = read_shown_files(order, context.workspace.tree, state["past"])
@@ -62,7 +63,7 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdat
     if attempt.number == 1 and (missing := _missing_program(context)):
         return _ended(attempt, missing)
     gathering = Gathering(
-        context.task, options, context.bench, context.emit, context.progress.cancelled.is_set
+        context.task, options, context.bench, context.emit, context.progress.is_cancelled
     )
     if (
         options.settings.strict_acceptance
@@ -71,7 +72,27 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdat
     ):
         brief = brief_of(Stage.PREFLIGHT, order, _proves_nothing(hollow))
         return {"evidence": Evidence(on_skeleton=hollow), **_ended(attempt, brief)}
-    warm_up(context.tools, _declared_paths(context))
+    if order.asks_model:
+        warm_up(context.tools, _declared_paths(context))
+        attempt, evidence = _asked(state, context, attempt, gathering)
+    else:
+        _, evidence = beside(lambda: None, gathering)
+        attempt = replace(attempt, proposal=removals_alone(order))
+    if attempt.proposal is not None:
+        document = attempt.proposal.model_dump(mode="json")
+        path = context.attempt_folder(attempt) / "proposed_writes.json"
+        write_json(path, document, sync=False)
+        # What may not be written need not wait for the commit that it would follow.
+        attempt = check_writes(attempt, context)
+        if attempt.brief:
+            context.progress.begin_stage(attempt.number, AttemptStage.APPLY)
+    return {"attempt": attempt, "evidence": evidence}
+
+
+def _asked(
+    state: FactoryState, context: FactoryContext, attempt: Attempt, gathering: Gathering
+) -> tuple[Attempt, Evidence | None]:
+    """Return the attempt with what the model replied, and the evidence gathered meanwhile."""
     evidence = state["evidence"]
 
     def first(request: Request) -> Completion:
@@ -81,12 +102,7 @@ def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdat
         completion, evidence = beside(lambda: context.client.complete(request), gathering)
         return completion
 
-    attempt = ask(state, context, attempt, first)
-    if attempt.proposal is not None:
-        document = attempt.proposal.model_dump(mode="json")
-        path = context.attempt_folder(attempt) / "proposed_writes.json"
-        write_json(path, document, sync=False)
-    return {"attempt": attempt, "evidence": evidence}
+    return ask(state, context, attempt, first), evidence
 
 
 def _ended(attempt: Attempt, brief: FailureBrief) -> StateUpdate:
@@ -122,17 +138,6 @@ def _missing_program(context: FactoryContext) -> FailureBrief | None:
             account = f"The acceptance command `{each.command}` cannot run, so no model was asked."
             return brief_of_fault(fault, brief_of(Stage.ENVIRONMENT, order, account))
     return None
-
-
-def check_preconditions(order: WorkOrder, tree: Tree) -> None:
-    """Raise `_Refused` where a precondition does not hold: no proposal can fix a wrong plan."""
-    for condition in order.preconditions:
-        kind = tree.kind_of(condition.path)
-        if kind not in _SATISFYING[condition.kind]:
-            raise _Refused(
-                f"precondition {condition.kind} {condition.path!r} does not hold at this point of "
-                f"the chain: it {DESCRIPTIONS[kind]}. The plan is wrong, not the code."
-            )
 
 
 def read_shown_files(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
@@ -56,6 +57,8 @@ class Attempt:
     """The acceptance files of the plan, which are written beside the proposal."""
     tree: str = ""
     """The tree that git made of the files written; empty where they were not all written."""
+    commit: str = ""
+    """The commit of that tree on its parent: it lands if it passes."""
     unjudged: str = ""
     """The reason why the type checker could not judge the files written, if there is one."""
     verify: tuple[CmdResult, ...] = ()
@@ -111,9 +114,14 @@ def first_state() -> FactoryState:
 
 @dataclass(frozen=True, slots=True)
 class FactoryContext:
-    """Hold what the nodes of one order work with; nothing in it changes while the order runs."""
+    """Hold what the nodes of one step work with; nothing in it changes while the step runs.
+
+    The workspace holds `parent`: the order's base while the model is asked, and then the commit
+    that the order's own is to follow. `announce` is told the commit that is judged.
+    """
 
     task: OrderTask
+    parent: str
     options: RunOptions
     bench: Workbench
     client: LlmClient
@@ -122,6 +130,7 @@ class FactoryContext:
     verification: BaseVerification
     emit: Emit
     progress: AttemptProgress
+    announce: Callable[[str], None]
 
     @property
     def order(self) -> WorkOrder:

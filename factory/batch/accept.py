@@ -13,8 +13,8 @@ from factory.judging.known_commits import KnownCommits
 from factory.judging.warm_checker import warm_tools
 from factory.landing.stand_in import StandIn
 from factory.orders.command_settings import command_settings
-from factory.orders.commit_note import add_acceptance
-from factory.orders.decision import AcceptedCommit, Decision
+from factory.orders.commit_note import add_acceptance, drop_acceptance
+from factory.orders.decision import NOTHING_DECIDED, AcceptedCommit, Decision
 from factory.orders.documents import FailureBrief
 from factory.orders.identity import NOTES_REF
 from factory.orders.options import RunOptions
@@ -30,8 +30,10 @@ from factory.run.authorship import commit_terms
 from factory.run.baseline import Baseline
 from factory.workbench.pool import WorkbenchPool
 from factory.workbench.side_workspaces import registered
+from shared.errors import InvalidInput
 from shared.events.event import Emit
 from shared.git import commits
+from shared.git.client import Git
 from shared.run_record import Recording, new_run_folder, new_run_id, recorded_run
 from shared.work_order.schemas import WorkOrder
 
@@ -81,6 +83,26 @@ def accept_commit(
                     proof = accepted.judged.describe()
                     _record(plan, accepted, proof, place, options, folder.run_id)
         return accepted
+
+
+def take_back(plan: PlanOnBranch, name: str, place: RepoPlace, options: RunOptions) -> str:
+    """Record that no commit stands for the order `name` any more, and return the one that did.
+
+    The commit stays where it is; what its note says of the order goes. Raises `InvalidInput` if no
+    commit stands for the order, and `Busy`.
+    """
+    key = plan.key_of(name)
+    with hold(place.common_dir) as lock, deferring_signals():
+        git = place.git.holding(lock)
+        before = plan.decisions(place.common_dir).get(name, NOTHING_DECIDED)
+        if before.accepted is None:
+            raise InvalidInput(
+                f"no commit stands for {name} on {plan.branch}", "there is nothing to take back"
+            )
+        commit = before.accepted.commit
+        _drop_note(plan, name, commit, git, options)
+        write_decision(place.common_dir, key, replace(before, accepted=None))
+    return commit
 
 
 def acceptance_document(accepted: Acceptance) -> dict[str, Any]:
@@ -193,3 +215,16 @@ def _record(
         commit, order.title, tuple(dict.fromkeys(order.covers)), accepted.candidate.beyond
     )
     write_decision(place.common_dir, key, Decision(accepted=stands))
+
+
+def _drop_note(plan: PlanOnBranch, name: str, commit: str, git: Git, options: RunOptions) -> None:
+    before = commits.notes(git, NOTES_REF, {commit}).get(commit, "")
+    after = drop_acceptance(before, name)
+    if after == before:
+        return
+    terms = commit_terms(git, options.settings.commit, None)
+    facts = OrderTask(plan.named(name), False, commit, terms, plan.path).commit_facts("")
+    if after:
+        commits.add_note(git, NOTES_REF, commit, after, facts)
+    else:
+        commits.remove_note(git, NOTES_REF, commit, facts)

@@ -67,9 +67,13 @@ def find_candidate(
     if problem := next(_lacking(order, commit, git), ""):
         raise InvalidInput(
             f"{commit[:12]} cannot stand for {name}: {problem}",
-            f"amend the commit by what {plan.path} says, and name the new one",
+            f"amend the commit by what {plan.path} says{_where(order)}, and name the new one",
         )
     return Candidate(commit, parent, changed, beyond)
+
+
+def _where(order: WorkOrder) -> str:
+    return f" (the tests are in `acceptance_files` of {order.id})" if order.acceptance_files else ""
 
 
 def _refuse_elsewhere(

@@ -26,13 +26,15 @@ from shared.llm.stack import ModelSource
 class LeftOut:
     """Say what became of an order that was left out or taken up again.
 
-    `reason` is empty where it is taken up. `blocked` are the orders that cannot be made without it.
+    `reason` is empty where it is taken up. `blocked` are the orders that cannot be made without it,
+    and `others` those that still can.
     """
 
     order: str
     branch: str
     reason: str
     blocked: tuple[str, ...]
+    others: tuple[str, ...] = ()
 
 
 def retry_order(
@@ -80,7 +82,10 @@ def _decide(plan: PlanOnBranch, name: str, reason: str, place: RepoPlace) -> Lef
             )
         before = plan.decisions(place.common_dir).get(name, NOTHING_DECIDED)
         write_decision(place.common_dir, key, replace(before, left_out=reason, accepted=None))
-        return LeftOut(name, plan.branch, reason, _dependents(plan, name, landed))
+        blocked = _dependents(plan, name, landed)
+        left = plan.still_to_make(place.git, place.common_dir)
+        others = tuple(each for each in left if each not in (name, *blocked))
+        return LeftOut(name, plan.branch, reason, blocked, others)
 
 
 def _take_up(plan: PlanOnBranch, name: str, hint: str | None, place: RepoPlace) -> None:
@@ -100,9 +105,7 @@ def _take_up(plan: PlanOnBranch, name: str, hint: str | None, place: RepoPlace) 
 
 def _rest(plan: PlanOnBranch, name: str, place: RepoPlace, options: RunOptions) -> str:
     """Return the command that makes the other orders of the plan; "" if none is left."""
-    landed = plan.landed(place.git, place.common_dir)
-    out = left_out(plan.decisions(place.common_dir))
-    others = {each.order.id for each in plan.orders}.difference(landed, out, (name,))
+    others = set(plan.still_to_make(place.git, place.common_dir)) - {name}
     return plan.run_all(place_option(options.repo)) if others else ""
 
 

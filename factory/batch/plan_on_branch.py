@@ -10,15 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from factory.orders.decision import Decision, DecisionKey
+from factory.orders.next_step import PlanAtHand
 from factory.orders.read import LoadedOrder, read_order, read_workdir
 from factory.record.journal import journal_path, read_understood
 from factory.record.journal_entries import RunBegun
 from factory.record.landed import LandedOrders, find_landed, plan_branch
-from factory.record.plan_decisions import accepted_commits, decision_key, decisions_of
+from factory.record.plan_decisions import (
+    accepted_commits,
+    decision_key,
+    decisions_of,
+    left_out,
+)
 from factory.repo.preflight import RepoPlace
 from shared.errors import InvalidInput
 from shared.git import refs
 from shared.git.client import Git
+from shared.plan_folder.read import read_manifest, read_stored_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,11 @@ class PlanOnBranch:
         accepted = accepted_commits(self.decisions(common_dir), found.first_parents)
         return found.with_accepted(accepted).landed
 
+    def still_to_make(self, git: Git, common_dir: Path) -> tuple[str, ...]:
+        """Return the orders that are neither landed nor accepted nor left out, in sequence."""
+        done = {*self.landed(git, common_dir), *left_out(self.decisions(common_dir))}
+        return tuple(each.order.id for each in self.orders if each.order.id not in done)
+
     def history(self, git: Git) -> LandedOrders:
         """Return the commits of the branch, and which of the orders they made."""
         tip = refs.tip_of_branch(git, self.branch)
@@ -78,9 +90,13 @@ class PlanOnBranch:
 
     def run_all(self, place: str) -> str:
         """Return the command that makes the plan's orders; `place` is the option of the repo."""
+        return self.command("run-all", place)
+
+    def command(self, words: str, place: str) -> str:
+        """Return a command about the plan; `place` is the option of the repo."""
         folder = self.path if self.path.is_dir() else self.path.parent
         branch = f" --branch {shlex.quote(self.branch)}"
-        return f"llmch run-all --workdir {shlex.quote(str(folder))}{branch}{place}"
+        return f"llmch {words} --workdir {shlex.quote(str(folder))}{branch}{place}"
 
 
 def plan_on_branch(place: RepoPlace, workdir: Path | None, branch: str | None) -> PlanOnBranch:
@@ -89,9 +105,7 @@ def plan_on_branch(place: RepoPlace, workdir: Path | None, branch: str | None) -
     A plan that is not the latest run's has the branch that `run-all` would choose. Raises
     `InvalidInput` if there was no run, or if its plan is not there any more.
     """
-    entries = read_understood(journal_path(place.common_dir))
-    begun = next((each for each in entries if isinstance(each, RunBegun)), None)
-    latest = LatestRun(begun.folder, _head_in(begun.folder)) if begun else None
+    begun, latest = _latest_run(place.common_dir)
     path = workdir or (latest.path if latest else None)
     if path is None:
         raise InvalidInput(
@@ -107,6 +121,32 @@ def plan_on_branch(place: RepoPlace, workdir: Path | None, branch: str | None) -
     if begun is None or latest is None or not _is_of(begun, latest, path, orders):
         return PlanOnBranch(path, orders, branch or plan_branch(place.git, orders))
     return PlanOnBranch(path, orders, branch or begun.branch, latest)
+
+
+def plan_at_hand(common_dir: Path) -> PlanAtHand | None:
+    """Return where the plan of the latest run is; `None` where there is none with a hash."""
+    _, latest = _latest_run(common_dir)
+    path = latest.path if latest else None
+    if path is None:
+        return None
+    folder = path if path.is_dir() else path.parent
+    try:
+        manifest = read_manifest(folder)
+    except InvalidInput:
+        return None
+    if manifest is None or not manifest.stated_hash:
+        return None
+    try:
+        read_stored_plan(folder)
+    except InvalidInput:
+        return PlanAtHand(folder, edited=True)
+    return PlanAtHand(folder, edited=manifest.was_edited)
+
+
+def _latest_run(common_dir: Path) -> tuple[RunBegun | None, LatestRun | None]:
+    entries = read_understood(journal_path(common_dir))
+    begun = next((each for each in entries if isinstance(each, RunBegun)), None)
+    return begun, LatestRun(begun.folder, _head_in(begun.folder)) if begun else None
 
 
 def _is_of(begun: RunBegun, latest: LatestRun, path: Path, orders: tuple[LoadedOrder, ...]) -> bool:

@@ -14,7 +14,7 @@ class Schedule:
     """Track the orders of a plan on their way to the branch.
 
     An order starts when all orders that it needs have landed; its base is the commit of the last
-    of them. Landing follows the plan's sequence, whichever order is made first. A failure stops
+    of them. Landing follows the plan's sequence, whichever order is judged first. A failure stops
     only the orders that need the failed one with `keep_going`, else everything after it.
     """
 
@@ -29,8 +29,13 @@ class Schedule:
     """The orders that landed after `start`, as they follow each other on the branch."""
     causes: dict[int, int] = field(default_factory=dict)
     """For each blocked order, the failed or left-out order that blocks it."""
-    limit: int | None = None
-    """An order that will end the run when its turn to land comes; nothing after it starts."""
+    ending: set[int] = field(default_factory=set)
+    """The orders that will end the run when their turn to land comes; nothing after them starts."""
+
+    @property
+    def limit(self) -> int | None:
+        """Return the first order that will end the run, if there is one."""
+        return min(self.ending, default=None)
 
     @classmethod
     def of(
@@ -68,6 +73,10 @@ class Schedule:
             and all(self.states[each].is_on_branch for each in self.graph.needs[position])
         ]
 
+    def may_start(self, position: int) -> bool:
+        """Return whether a step of an order may still start: no order before it ends the run."""
+        return self.limit is None or position < self.limit
+
     def base_of(self, position: int) -> str:
         """Return the base of an order: the commit of the last order on the branch that it needs.
 
@@ -78,9 +87,20 @@ class Schedule:
         return self.start if last is None else self.commits[last]
 
     def next_to_land(self) -> int | None:
-        """Return the order whose turn it is to land, or None while that order is not made."""
-        turn = next((n for n, state in enumerate(self.states) if not state.is_over), None)
-        return turn if turn is not None and self.states[turn] is OrderState.MADE else None
+        """Return the order whose turn it is to land, or None while that order is not judged."""
+        turn = self._first_unfinished()
+        return turn if turn is not None and self.states[turn] is OrderState.JUDGED else None
+
+    def is_next(self, position: int) -> bool:
+        """Return whether all orders before one are over."""
+        return self._first_unfinished() == position
+
+    def _first_unfinished(self) -> int | None:
+        return next((n for n, state in enumerate(self.states) if not state.is_over), None)
+
+    def last_unfinished_before(self, position: int) -> int:
+        """Return the order that would land right before one, as things stand; there must be one."""
+        return max(n for n in range(position) if not self.states[n].is_over)
 
     def land(self, position: int, commit: str) -> None:
         """Record that an order is on the branch."""
@@ -90,7 +110,11 @@ class Schedule:
 
     def foresee_end(self, position: int) -> None:
         """Start nothing after an order that will end the run when its turn to land comes."""
-        self.limit = position if self.limit is None else min(self.limit, position)
+        self.ending.add(position)
+
+    def forget_end(self, position: int) -> None:
+        """Have an order end the run no longer, because it is made or judged again."""
+        self.ending.discard(position)
 
     def fail(self, position: int) -> None:
         """Record that an order failed, and that the orders that need it are blocked."""

@@ -1,5 +1,6 @@
-"""Prepares what a target declares to need: outside the sandbox, and without running its code.
+"""Has what a target declares prepared: outside the sandbox, and without running its code.
 
-`--deps auto` asks for this, because it uses the network. A model may have written the manifests,
-so only names, versions and hashes are taken from them, into a folder that holds nothing else.
+`--deps auto` asks for this, because it uses the network. Languages know what manifests say and
+which installer follows them; here are the folders, the locks between processes, and the installers'
+environment.
 """

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from shared.errors import InvalidInput
+from shared.languages.registry import LANGUAGES
 from shared.work_order.hashing import sha256_bytes
 
 # A lock of 3,000 packages takes 2 MB; a manifest that a person keeps is far shorter.
@@ -18,19 +19,10 @@ _MOST_FILES: Final = 500
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
-# Looked up for each file of a repo. Lists of requirements have many names and come on top.
-_NAMES: Final = frozenset({
-    "pyproject.toml", "setup.cfg", "setup.py",
-    "uv.lock", "poetry.lock", "pdm.lock", "Pipfile", "Pipfile.lock",
-    "package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml",
-    "pnpm-workspace.yaml", "yarn.lock", "bun.lock", "bun.lockb",
-    "go.mod", "go.sum", "go.work", "Cargo.toml", "Cargo.lock",
-})  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Manifests:
-    """Read files below `root`; `paths` are those that look like manifests or locks, sorted."""
+    """Implement `ManifestFiles` for the tree at `root`."""
 
     root: Path
     paths: tuple[str, ...]
@@ -94,17 +86,7 @@ class Manifests:
             os.close(current)
 
 
-def folders_of(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the folder of each path, "" for the root."""
-    yield from (path.rpartition("/")[0] for path in paths)
-
-
 def is_manifest(path: str) -> bool:
-    """Return whether a file of this path is a manifest or a lock, by its name."""
-    folder, _, name = path.rpartition("/")
-    if name in _NAMES:
-        return True
-    if not name.endswith(".txt"):
-        return False
-    listed = "requirements" in name or "constraints" in name
-    return listed or folder.rpartition("/")[2] == "requirements"
+    """Return whether a file of this path is a manifest or a lock of any language, by its name."""
+    known = (each.dependencies for each in LANGUAGES if each.dependencies is not None)
+    return any(each.is_manifest(path) for each in known)

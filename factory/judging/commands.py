@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
@@ -26,8 +26,19 @@ from shared.events.order_commands import CommandEnded, CommandStarted
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.work_order.schemas import WorkOrder
 
+LookUp = Callable[[], KnownRed]
+"""Returns what failed before the order. It may wait, so it is called only where a command fails."""
+
 # The command that is observed has just ended by itself, so it takes as long again and no longer.
 _OBSERVATION_SECONDS: Final = 60.0
+
+
+def _nothing_known() -> KnownCommit:
+    return NOTHING_KNOWN
+
+
+def _keep_to_oneself(known: KnownCommit) -> None:
+    """Tell nobody what a verification showed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +47,9 @@ class Judging:
 
     `folder` gets results and logs. `written` maps each file that no command may change to its
     hash, and `removed` has the files that no command may bring back. `attempt` is 0 outside an
-    attempt. `known` is what the verification showed before the order. `staged` is the tree as git
-    names it; empty where it cannot become a commit. `checks` are the commands that verify the tree.
+    attempt. `known` returns what the verification showed before the order, and may wait for it;
+    `learn` is told what it shows now, as soon as it passes. `staged` is the tree as git names it;
+    empty where it cannot become a commit. `checks` are the commands that verify the tree.
     """
 
     task: OrderTask
@@ -49,7 +61,8 @@ class Judging:
     attempt: int = 0
     written: Mapping[str, str] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
-    known: KnownCommit = NOTHING_KNOWN
+    known: Callable[[], KnownCommit] = _nothing_known
+    learn: Callable[[KnownCommit], None] = _keep_to_oneself
     staged: str = ""
     checks: tuple[Check, ...] = ()
 
@@ -87,17 +100,18 @@ def try_acceptance(judging: Judging) -> Iterator[tuple[str, CmdResult]]:
 
 
 def run_check(
-    check: Check, judging: Judging, purpose: AttemptStage, known: KnownRed, name: str
+    check: Check, judging: Judging, purpose: AttemptStage, known: LookUp, name: str
 ) -> tuple[CmdResult, Ended]:
     """Run a command, and run a failing one again: one that then passes is flaky, not wrong.
 
-    `known` says what may fail, and `name` is that of the log. Raises `CommandFailed` if the log is
-    refused.
+    `known` looks up what may fail, and `name` is that of the log. Raises `CommandFailed` if the log
+    is refused.
     """
     result, ended = _run_one(check, judging, purpose, known, name)
     for retry in range(1, judging.options.retry_flaky + 1):
         if check.passes(ended):
             break
+        judging.progress.check_cancelled()  # it may have failed because it was killed
         again, ended_again = _run_one(check, judging, purpose, known, f"{name}_again_{retry}")
         if check.passes(ended_again):
             note = f"flaky: failed with exit code {result.exit_code}, passed on run {retry + 1}"
@@ -108,7 +122,7 @@ def run_check(
 
 
 def _run_one(
-    check: Check, judging: Judging, purpose: AttemptStage, known: KnownRed, name: str
+    check: Check, judging: Judging, purpose: AttemptStage, known: LookUp, name: str
 ) -> tuple[CmdResult, Ended]:
     order = judging.order.id
     judging.emit(CommandStarted(order, purpose, check.text))
@@ -120,14 +134,14 @@ def _run_one(
     return _result(ended, judging, note), ended
 
 
-def _note_on(check: Check, ended: Ended, known: KnownRed) -> str:
+def _note_on(check: Check, ended: Ended, known: LookUp) -> str:
     """Return why a command passes although it failed; "" if it does not pass or did not fail."""
     if check.passes(ended):
         return check.note_for(ended.exit_code) or ""
-    now = RedCheck.of(ended)
-    if not known.allows(check.text, now):
+    now, before = RedCheck.of(ended), known()
+    if not before.allows(check.text, now):
         return ""
-    return f"red before the order too: {known.checks[check.text].describe()}, {now.describe()} now"
+    return f"red before the order too: {before.checks[check.text].describe()}, {now.describe()} now"
 
 
 def observe(argv: Sequence[str], judging: Judging, name: str) -> str:

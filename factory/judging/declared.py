@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from factory.dependencies.base import RegistryUnreachable
+from factory.dependencies.workshop import RegistryUnreachable
 from factory.judging.brief import brief_of, brief_of_fault
 from factory.judging.environment import Fault
 from factory.orders.documents import FailureBrief

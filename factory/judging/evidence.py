@@ -5,6 +5,9 @@ nothing. Both runs have the plan's acceptance files in place and the removed fil
 order's own workspace before a proposal is written there. They run during the model's call, so that
 they cost no time, and leave the workspace at the baseline. No prompt and no commit contains
 anything of them.
+
+Where an order only removes files, nothing is left to do once they are gone. Its commands are tried
+while the files are there.
 """
 
 from __future__ import annotations
@@ -127,7 +130,10 @@ class Gathering:
         progress = AnnouncedProgress(self._task.name, self._emit)
         judging = Judging(self._task, self._options, self._bench, self._emit, progress, folder)
         try:
-            if not _write(judging.tree, {**files, **self._tests}, order.removed_files):
+            removed = order.removed_files if order.asks_model else ()
+            if not order.asks_model:
+                self._bench.restore()
+            if not _write(judging.tree, {**files, **self._tests}, removed):
                 return ()
             results = dict(self._try(judging, name))
         finally:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from factory.judging.brief import brief_of, brief_of_fault, brief_of_success, with_facts
-from factory.judging.commands import Judging, observe, record_results, run_check
+from factory.judging.commands import Judging, LookUp, observe, record_results, run_check
 from factory.judging.counting.of_command import is_cut
 from factory.judging.declared import follow_manifests, not_installed
 from factory.judging.environment import find_fault
@@ -60,13 +60,13 @@ class Judgement:
 class _Phase:
     """Hold one series of commands, their results, and the brief of a failure.
 
-    `known` is what may fail, and `red` collects what of it did. `tests` collects the tests that
-    commands reported, and `silent` the commands that succeeded and reported none.
+    `known` looks up what may fail, and `red` collects what of it did. `tests` collects the tests
+    that commands reported, and `silent` the commands that succeeded and reported none.
     """
 
     stage: Stage
     purpose: AttemptStage
-    known: KnownRed = NOTHING_RED
+    known: LookUp = lambda: NOTHING_RED
     results: list[CmdResult] = field(default_factory=list)
     red: dict[str, RedCheck] = field(default_factory=dict)
     tests: dict[str, CountedTests] = field(default_factory=dict)
@@ -78,15 +78,19 @@ def run_checks(judging: Judging) -> Judgement:
     """Run every check up to the first that fails. Raises `CommandFailed` if a log is refused."""
     if refused := follow_manifests(judging.bench, judging.order):
         return Judgement((), (), refused)
-    verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY, judging.known.red)
+    verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY, lambda: judging.known().red)
     key = _verification_key(judging)  # before a command can change what it depends on
     _run_phase(verify, judging.checks, judging)
-    fewer = find_fewer_tests(judging.known.tests, verify.tests, verify.silent)
-    if verify.brief is None and fewer is not None and fewer.is_refused(judging.order):
-        verify.brief = _nothing_ran(fewer, verify, judging)
+    fewer = None
+    if verify.brief is None:
+        fewer = find_fewer_tests(judging.known().tests, verify.tests, verify.silent)
+        if fewer is not None and fewer.is_refused(judging.order):
+            verify.brief = _nothing_ran(fewer, verify, judging)
     record_results(judging, "verify_result.json", verify.results)
     if verify.brief:
         return Judgement(tuple(verify.results), (), verify.brief)
+    known = KnownCommit(KnownRed(verify.red), verify.tests)
+    judging.learn(known)
     acceptance = _Phase(Stage.ACCEPTANCE_FAILED, AttemptStage.ACCEPT)
     missing = [
         each.path for each in judging.order.postconditions if not judging.tree.exists(each.path)
@@ -103,7 +107,7 @@ def run_checks(judging: Judging) -> Judgement:
         verify=tuple(verify.results),
         acceptance=tuple(acceptance.results),
         brief=acceptance.brief,
-        known=KnownCommit(KnownRed(verify.red), verify.tests),
+        known=known,
         verified="" if verify.red else key,
         warnings=() if acceptance.brief else tuple(warnings_on(proof, fewer, judging.task)),
     )
@@ -134,11 +138,12 @@ def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None
                 return
             continue
         now = RedCheck.of(ended)
-        if phase.known.allows(check.text, now):
+        known = phase.known()
+        if known.allows(check.text, now):
             phase.red[check.text] = now
             continue
         brief = _failed_command(phase, check, ended, judging)
-        phase.brief = _billed(_compared(brief, phase.known, now), ended, judging)
+        phase.brief = _billed(_compared(brief, known, now), ended, judging)
         return
     tampered = _changed_by_commands(judging)
     if tampered:

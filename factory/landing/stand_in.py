@@ -67,7 +67,7 @@ class StandIn:
                 AnnouncedProgress(order.id, self.emit),
                 folder,
                 written={path: tree.state_of(path).sha256 for path in own if tree.exists(path)},
-                known=self.known.of(task.base),
+                known=lambda: self.known.of(task.base),
                 removed=order.removed_files,
                 staged=trees.tree_of(self.git, commit),
                 checks=self._checks(task, changed, bench),

@@ -74,9 +74,10 @@ def _conventional(order: WorkOrder, title: str) -> str:
     """Return the title with its type: by the files where all are of one kind, else by the title."""
     if _PREFIXED.match(title):
         return title
-    if all(path.endswith(_DOCUMENTATION) for path in order.allowed_files):
+    files = order.allowed_files or order.removed_files
+    if all(path.endswith(_DOCUMENTATION) for path in files):
         kind = "docs"
-    elif all("test" in path.lower() for path in order.allowed_files):
+    elif all("test" in path.lower() for path in files):
         kind = "test"
     else:
         kind = "fix" if _FIXES.match(title) else "feat"

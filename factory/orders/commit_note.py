@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Final
 
+_ACCEPTED: Final = "accepted: {}"
 _PROOF = re.compile(r"^proof: (\S.*)$", re.MULTILINE)
 
 
@@ -22,11 +24,21 @@ def add_acceptance(note: str, order: str, facts: Mapping[str, str]) -> str:
     `facts` are the other lines of the paragraph, by name. A paragraph of the same order is
     replaced, and all else in the note stays.
     """
-    head = f"accepted: {order}"
-    kept = [each.strip("\n") for each in note.split("\n\n") if each.strip()]
-    kept = [each for each in kept if each.partition("\n")[0] != head]
     lines = (f"{name}: {' '.join(value.split())}" for name, value in facts.items() if value)
-    return "\n\n".join([*kept, "\n".join([head, *lines])]) + "\n"
+    paragraph = "\n".join([_ACCEPTED.format(order), *lines])
+    return "\n\n".join([*_without_acceptance(note, order), paragraph]) + "\n"
+
+
+def drop_acceptance(note: str, order: str) -> str:
+    """Return the note without the paragraph of `order`; "" where nothing else was in it."""
+    kept = _without_acceptance(note, order)
+    return "\n\n".join(kept) + "\n" if kept else ""
+
+
+def _without_acceptance(note: str, order: str) -> list[str]:
+    """Return the paragraphs of a note but for the one that says that it stands for `order`."""
+    kept = [each.strip("\n") for each in note.split("\n\n") if each.strip()]
+    return [each for each in kept if each.partition("\n")[0] != _ACCEPTED.format(order)]
 
 
 def parse_proof(note: str) -> str:

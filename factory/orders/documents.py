@@ -46,16 +46,25 @@ class FileWrite(BaseModel):
 
 
 class WriteProposal(BaseModel):
-    """Hold the files that a model proposes to write. Nothing has checked yet whether it may."""
+    """Hold the files that are proposed to be written. Nothing has checked yet whether they may.
+
+    There are none in the proposal that the harness makes for an order which only removes files.
+    """
 
     model_config = ConfigDict(frozen=True, strict=True)
 
     summary: str
-    writes: Annotated[tuple[FileWrite, ...], Field(min_length=1, strict=False)]
+    writes: Annotated[tuple[FileWrite, ...], Field(strict=False)]
 
     @property
     def paths(self) -> tuple[str, ...]:
         return tuple(write.path for write in self.writes)
+
+
+class ModelProposal(WriteProposal):
+    """Hold the files that a model proposes to write, at least one."""
+
+    writes: Annotated[tuple[FileWrite, ...], Field(min_length=1, strict=False)]
 
 
 Fact = Annotated[str, Field(max_length=MAX_FACT_CHARACTERS)]

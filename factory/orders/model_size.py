@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_SMALL_BELOW: Final = 3.0
+SMALL_BELOW: Final = 3.0
 """In billions: below, a retry mends almost nothing, and a long prompt does more harm than good."""
 
 # `qwen2.5-coder-1.5b-instruct`, `llama3.1:70B`, `mixtral-8x7b`, but not the `4b` of `q4b` or `v2b`.
@@ -27,4 +27,4 @@ def parameters_of(model: str) -> float | None:
 def is_small(model: str) -> bool:
     """Return whether a model's name says that it is a small one."""
     size = parameters_of(model)
-    return size is not None and size < _SMALL_BELOW
+    return size is not None and size < SMALL_BELOW

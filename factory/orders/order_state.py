@@ -10,12 +10,16 @@ class OrderState(StrEnum):
     """Name the state of an order in this run.
 
     Only the last six appear in a summary: a run that is over leaves no order in the other states.
-    An order that is left out is not made because a person decided so.
+    An order waits for those that it needs, and again before its next attempt. Its proposal is
+    judged once its parent is known, and what was judged waits for its turn to land. An order that
+    is left out is not made because a person decided so.
     """
 
     WAITING = "waiting"
-    RUNNING = "running"
-    MADE = "made"
+    PROPOSING = "proposing"
+    PROPOSED = "proposed"
+    JUDGING = "judging"
+    JUDGED = "judged"
     LANDED = "landed"
     SKIPPED = "skipped"
     FAILED = "failed"
@@ -31,8 +35,18 @@ class OrderState(StrEnum):
     @property
     def is_over(self) -> bool:
         """Return whether this run does nothing more for the order."""
-        return self not in (OrderState.WAITING, OrderState.RUNNING, OrderState.MADE)
+        return self not in _UNFINISHED
 
+
+_UNFINISHED = frozenset(
+    {
+        OrderState.WAITING,
+        OrderState.PROPOSING,
+        OrderState.PROPOSED,
+        OrderState.JUDGING,
+        OrderState.JUDGED,
+    }
+)
 
 EndState = Literal[
     OrderState.LANDED,

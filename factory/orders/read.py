@@ -24,17 +24,14 @@ from shared.plan_folder.read import (
 from shared.shell_words import UnsplittableError, split_words
 from shared.work_order.field_path import at
 from shared.work_order.glob_paths import glob_paths
+from shared.work_order.parsing import DocumentInvalid, SchemaProblem, parse_document, unknown_keys
 from shared.work_order.schemas import (
     VERIFY_SCRIPT,
-    DocumentInvalid,
     Interface,
     Manifest,
-    SchemaProblem,
     WorkOrder,
     order_id,
     order_number,
-    parse_document,
-    unknown_keys,
 )
 
 _PROBLEMS_SHOWN = 10

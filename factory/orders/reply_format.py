@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from factory.orders.limits import MAX_WRITE_BYTES
-from factory.orders.model_size import parameters_of
+from factory.orders.model_size import SMALL_BELOW, parameters_of
 
 WHOLE_UP_TO_LINES: Final = 150
 """Files of up to so many lines are written whole: every model can, and it costs little."""
@@ -47,7 +47,8 @@ class WritableFile:
     """Hold what the choice of a form depends on, for a file that an order may write.
 
     A file that does not exist has no lines. `has_outline` says whether definitions of the file can
-    be named: whether it has a language. `is_named` says whether the order names some of them.
+    be named: whether it has a language. `is_named` says whether the order names some of them, and
+    `has_focus` that it names the one that changes.
     """
 
     path: str
@@ -55,6 +56,7 @@ class WritableFile:
     size: int
     has_outline: bool
     is_named: bool = False
+    has_focus: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +122,14 @@ def choose_form(
     if file.lines == 0:
         return Form.WHOLE
     small = parameters is not None and parameters < SEARCH_FROM
+    focused = file.has_focus and parameters is not None and parameters < SMALL_BELOW
     order = [Form.SEARCH, Form.DEFINITION, Form.WHOLE]
-    if small and not in_parts:
+    if focused or (small and not in_parts):
         order = [Form.DEFINITION, Form.WHOLE, Form.SEARCH]
     elif small or file.is_named:
         order = [Form.DEFINITION, Form.SEARCH, Form.WHOLE]
     short = file.lines <= WHOLE_UP_TO_LINES and file.size <= MAX_WRITE_BYTES
-    if short and not in_parts:
+    if short and not in_parts and not focused:
         order = [Form.WHOLE]
     possible = [form for form in order if _is_possible(form, file)]
     untried = [form for form in possible if form not in failed]

@@ -13,7 +13,7 @@ from enum import StrEnum
 from factory.orders.documents import WriteProposal
 from factory.orders.past_attempt import PastAttempt
 from factory.orders.stages import Stage
-from factory.proposal.edits.question import render_question
+from factory.proposal.edits.question import render_question, render_refusals
 from factory.proposal.read_reply import BlocksRefused
 from factory.proposal.scope import FileKind
 from factory.proposal.shown import ShownFile
@@ -56,10 +56,14 @@ def doubt_unreadable(problem: str, quote: str) -> Doubt:
     return Doubt(DoubtKind.UNREADABLE, note, quote=quote)
 
 
-def doubt_refused(refused: BlocksRefused) -> Doubt:
-    """Return the doubt about a reply some of whose blocks do not fit the files."""
-    note = render_question(refused.refusals, len(refused.reply.blocks))
-    return Doubt(DoubtKind.BLOCKS_REFUSED, note)
+def doubt_refused(refused: BlocksRefused, *, with_format: bool = True) -> Doubt:
+    """Return the doubt about a reply some of whose blocks do not fit the files.
+
+    `with_format` says whether the note asks for these blocks alone, and how they are written; a
+    note without it says only what was wrong.
+    """
+    render = render_question if with_format else render_refusals
+    return Doubt(DoubtKind.BLOCKS_REFUSED, render(refused.refusals, len(refused.reply.blocks)))
 
 
 def doubt_about(

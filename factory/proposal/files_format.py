@@ -38,13 +38,14 @@ class ProposedFile:
     """Hold one block of a reply: the path as the model wrote it, and the content.
 
     The content is that of the whole file, or in another `form` a part of it; `name` is the name of
-    a definition.
+    a definition. `is_bare` says that the block names no file, and that it can only be this one.
     """
 
     path: str
     content: str
     form: Form = Form.WHOLE
     name: str = ""
+    is_bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +70,21 @@ class _Block:
     """The text between the block before and this one, where a model may have put the path."""
 
 
-def parse_files_reply(text: str, allowed: Sequence[str] = ()) -> FilesReply:
+def parse_files_reply(
+    text: str, allowed: Sequence[str] = (), asked_for: str | None = None
+) -> FilesReply:
     """Return the summary and files of a reply.
 
     `allowed` are the paths that may be written. They decide how to read a header that could be
-    read in two ways, and they name the file of a reply that gives no path. Raises `ReplyMalformed`
-    if there is no block, if a block never closes, or if a block names no file.
+    read in two ways, and they name the file of a reply whose one block gives no path. `asked_for`
+    is the file of all blocks that give no path, if the prompt asked for parts of one file. Raises
+    `ReplyMalformed` if there is no block, if a block never closes, or if a block names no file.
     """
     prose, blocks = _split(strip_reasoning(text))
     if not blocks:
         raise ReplyMalformed("the reply holds no fenced block with a file")
     repairs: list[str] = []
-    files, named = _named_files(blocks, allowed, repairs)
+    files, named = _named_files(blocks, allowed, asked_for, repairs)
     return FilesReply(_summary(prose), files, tuple(repairs), named)
 
 
@@ -166,7 +170,7 @@ def _content(text: str, opening: re.Match[str], closing: re.Match[str]) -> str:
 
 
 def _named_files(
-    blocks: Sequence[_Block], allowed: Sequence[str], repairs: list[str]
+    blocks: Sequence[_Block], allowed: Sequence[str], asked_for: str | None, repairs: list[str]
 ) -> tuple[tuple[ProposedFile, ...], bool]:
     """Return the files of the blocks, and whether every block names its file."""
     headers = [(_header_of(block, allowed, repairs), block) for block in blocks]
@@ -175,7 +179,7 @@ def _named_files(
         if len(headers) < len(blocks):
             repairs.append("blocks with shell commands name no file and were left out")
     files: list[ProposedFile] = []
-    only = allowed[0] if len(headers) == len(allowed) == 1 else None
+    only = allowed[0] if len(headers) == len(allowed) == 1 else asked_for
     for header, block in headers:
         path = only if header.path is None else header.path
         if path is None:
@@ -187,7 +191,8 @@ def _named_files(
             repairs.append(f"the block names no file; read as {path}, the only one allowed")
         if block.nested:
             repairs.append(f"{path} holds fences as long as its own; read as nested")
-        files.append(ProposedFile(path, block.content, header.form, header.name))
+        is_bare = header.path is None
+        files.append(ProposedFile(path, block.content, header.form, header.name, is_bare))
     if not files:
         raise ReplyMalformed("no block of the reply names a file")
     return tuple(files), all(header.path is not None for header, _ in headers)

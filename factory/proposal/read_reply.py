@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from pydantic import ValidationError
 
-from factory.orders.documents import FileWrite, WriteProposal
+from factory.orders.documents import FileWrite, ModelProposal, WriteProposal
 from factory.orders.limits import MAX_BLOCKS, MAX_REPLY_CHARACTERS
 from factory.orders.reply_format import ReplyFormat
 from factory.proposal.edits.assemble import Present, assemble
@@ -22,6 +22,7 @@ from factory.proposal.files_format import (
     parse_files_reply,
     unwrap_fenced_content,
 )
+from factory.proposal.focus import Focus
 from factory.proposal.scope import FileState
 from shared.files.strict_json import JsonProblem, JsonValue, parse_json
 from shared.llm.json_in_reply import ReplyMalformed, extract_json_object
@@ -64,18 +65,20 @@ def parse_proposal(
     *,
     texts: Mapping[str, str] = _NO_TEXTS,
     changes: Sequence[str] = (),
+    focus: Focus | None = None,
 ) -> ParsedReply:
     """Return the proposal in `reply`, whichever of the formats the reply is written in.
 
     `shown` is the state of each file that the prompt showed. If the prompt asked for fenced blocks,
     it showed no hashes, and the proposal gets its hashes from `shown`. `texts` are the files that
     exist, to which parts of files are applied, and `changes` the names that may give way to others.
+    `focus` is the definition that the prompt asked for, if it asked for one alone.
     Raises `BlocksRefused` if some parts cannot be applied, and else `ProposalInvalid` if the reply
     is not a proposal in either format.
     """
     check_length(reply)
     document = _read_document(reply, asked, shown)
-    fenced = _read_fenced(reply, shown, Present(allowed, texts, changes))
+    fenced = _read_fenced(reply, shown, Present(allowed, texts, changes), focus)
     found = _format_of(document, fenced, asked, allowed)
     parsed = document.parsed if found is ReplyFormat.JSON else fenced.parsed
     if isinstance(parsed, ProposalInvalid):
@@ -178,7 +181,7 @@ def _read_document(reply: str, asked: ReplyFormat, shown: Mapping[str, FileState
         value = parse_json(source)
         if asked is not ReplyFormat.JSON:
             value = _with_shown_hashes(value, shown)
-        return _Document(source, _without_fences(WriteProposal.model_validate(value)))
+        return _Document(source, _without_fences(ModelProposal.model_validate(value)))
     except (ReplyMalformed, JsonProblem) as problem:
         return _Document(source, ProposalInvalid(str(problem)))
     except ValidationError as error:
@@ -198,13 +201,16 @@ def _with_shown_hash(write: JsonValue, shown: Mapping[str, FileState]) -> JsonVa
     return {**write, "base_sha256": _shown_hash(path, shown)}
 
 
-def _read_fenced(reply: str, shown: Mapping[str, FileState], present: Present) -> _Fenced:
+def _read_fenced(
+    reply: str, shown: Mapping[str, FileState], present: Present, focus: Focus | None
+) -> _Fenced:
     try:
-        blocks = parse_files_reply(reply, present.allowed)
+        blocks = parse_files_reply(reply, present.allowed, focus.path if focus else None)
     except ReplyMalformed as problem:
         return _Fenced(None, ProposalInvalid(problem.reason))
     try:
-        return _Fenced(blocks, propose_blocks(read_blocks(blocks, present.texts), shown, present))
+        read = read_blocks(blocks, present.texts, focus)
+        return _Fenced(blocks, propose_blocks(read, shown, present))
     except ProposalInvalid as invalid:
         return _Fenced(blocks, invalid)
 
@@ -246,7 +252,7 @@ def _shown_hash(path: str, shown: Mapping[str, FileState]) -> str:
     return shown[path].sha256 if path in shown else EMPTY_SHA256
 
 
-def _without_fences(proposal: WriteProposal) -> ParsedReply:
+def _without_fences(proposal: ModelProposal) -> ParsedReply:
     """Return the proposal without the fences that models put around content in JSON strings."""
     writes: list[FileWrite] = []
     repairs: list[str] = []
@@ -257,7 +263,9 @@ def _without_fences(proposal: WriteProposal) -> ParsedReply:
             continue
         writes.append(write.model_copy(update={"content": content}))
         repairs.append(f"a fence around the content of {write.path} was taken off")
-    return ParsedReply(proposal.model_copy(update={"writes": tuple(writes)}), tuple(repairs))
+    return ParsedReply(
+        WriteProposal(summary=proposal.summary, writes=tuple(writes)), tuple(repairs)
+    )
 
 
 def _describe(error: ValidationError) -> str:

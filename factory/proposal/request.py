@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from factory.orders.documents import WriteProposal
+from factory.orders.documents import ModelProposal
 from factory.orders.model_choice import ModelChoice
 from factory.orders.reply_format import Form, Offer, ReplyFormat
 from factory.orders.retry import Asking
+from factory.proposal.focus import Focus
 from factory.proposal.reply_schema import reply_schema
 from factory.proposal.reply_size import ample_reply_tokens
 from factory.proposal.scope import FileState
@@ -22,11 +23,15 @@ _EDIT_BYTES = 8000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Hold one question to the model: whom to ask and how, what is offered, and the prompt."""
+    """Hold one question to the model: whom to ask and how, what is offered, and the prompt.
+
+    `focus` is the definition that the prompt asks for, if it asks for one alone.
+    """
 
     asking: Asking
     offer: Offer
     prompt: str
+    focus: Focus | None = None
 
 
 def build_request(
@@ -64,4 +69,4 @@ def _written_size(file: ShownFile, offer: Offer) -> int:
 def _schema(order: WorkOrder, shown: Sequence[FileState]) -> ReplySchema:
     hashes = sorted({state.sha256 for state in shown})
     choices = {"path": order.allowed_files, "base_sha256": hashes}
-    return reply_schema("write_proposal", WriteProposal, choices=choices)
+    return reply_schema("write_proposal", ModelProposal, choices=choices)

@@ -1,7 +1,9 @@
-"""Renders the prompt of an order that writes one short file. Pure.
+"""Renders the prompt of an order that writes one short file, or changes one definition. Pure.
 
 A small model follows a short prompt best: docs/local-models.md has the figures. It is told neither
 a format with examples, whose paths it would copy, nor how to name the one file that it may write.
+Of a file of which it has to change one definition, it sees this definition alone: shown the file,
+it copies the file.
 """
 
 from __future__ import annotations
@@ -11,13 +13,15 @@ from collections.abc import Sequence
 from factory.orders.past_attempt import PastAttempt
 from factory.orders.reply_format import WHOLE_UP_TO_LINES, ReplyFormat
 from factory.proposal.files_format import fence_for
+from factory.proposal.focus import Focus
 from factory.proposal.hint import render_hint
 from factory.proposal.history import render_history, room_for_history
 from factory.proposal.removed import REMOVED, name_removed
 from factory.proposal.shown import ShownFile
 from shared.work_order.schemas import Interface, WorkOrder
 
-_HOW_TO_REPLY = "Reply with the whole file in one fenced code block."
+_WHOLE_FILE = "Reply with the whole file in one fenced code block."
+_DEFINITION = "Reply with the whole changed {kind} in one fenced code block."
 
 
 def has_short_prompt(order: WorkOrder, shown: Sequence[ShownFile]) -> bool:
@@ -38,18 +42,20 @@ def render_short_prompt(
     note: str = "",
     hint: str = "",
     *,
+    focus: Focus | None = None,
     with_commands: bool = True,
 ) -> str:
     """Return the prompt of an order that `has_short_prompt`, after the failed attempts in `past`.
 
     `note` says why the reply before could not be used, if this is asked again within an attempt.
-    `hint` is what the person who runs the order says. The acceptance commands tempt a small model
-    to write tests as well; `with_commands` says whether they are told.
+    `hint` is what the person who runs the order says. With a `focus` of the order, this definition
+    is shown and asked for, whatever the size of its file. The acceptance commands tempt a small
+    model to write tests as well; `with_commands` says whether they are told.
     """
-    parts = _told(order, shown, known, with_commands)
+    parts = _told(order, shown, known, focus, with_commands)
     told = "\n\n".join([*parts, render_hint(hint)] if hint else parts)
     history = render_history(past, shown, ReplyFormat.FILES, room_for_history(told, note))
-    all_parts = (told, history.rstrip("\n"), note, _HOW_TO_REPLY)
+    all_parts = (told, history.rstrip("\n"), note, _how_to_reply(focus))
     return "\n\n".join(part for part in all_parts if part) + "\n"
 
 
@@ -57,22 +63,27 @@ def _told(
     order: WorkOrder,
     shown: Sequence[ShownFile],
     known: Sequence[Interface],
+    focus: Focus | None,
     with_commands: bool,
 ) -> list[str]:
     (path,) = order.allowed_files
     text = next((each.text for each in shown if each.path == path), "")
-    parts = [order.intent]
+    # The code comes first: a small model that reads the task before the code copies more of it.
+    parts = [_fenced(focus.code, focus.language.lower())] if focus else []
+    parts.append(order.intent)
     if order.notes:
         parts.append(order.notes)
-    own = [each.stub for each in (*order.interfaces, *known) if each.path == path]
+    # What the rest of the file has to define, a model that writes one definition cannot change.
+    declared = order.interfaces if focus else (*order.interfaces, *known)
+    own = [each.stub for each in declared if each.path == path]
     others = [each for each in known if each.path != path]
     if own:
         parts += [f"{path} has to define, exactly so:", *map(_fenced, dict.fromkeys(own))]
     for each in others:
         parts += [f"{each.path} is there, and you can rely on it:", _fenced(each.stub)]
-    if text:
+    if text and not focus:
         parts += [f"This is {path}:", _fenced(text)]
-    elif path not in order.intent:
+    elif path not in order.intent and not focus:
         parts.append(f"The file is {path}, and it does not exist yet.")
     if order.removed_files:
         parts.append(f"{REMOVED} Use none of them: {', '.join(name_removed(order.removed_files))}")
@@ -84,6 +95,12 @@ def _told(
     return parts
 
 
-def _fenced(text: str) -> str:
+def _how_to_reply(focus: Focus | None) -> str:
+    if focus is None:
+        return _WHOLE_FILE
+    return _DEFINITION.format(kind="class" if focus.holds_others else "function")
+
+
+def _fenced(text: str, info: str = "") -> str:
     fence, body = fence_for(text), text.rstrip("\n")
-    return f"{fence}\n{body}\n{fence}"
+    return f"{fence}{info}\n{body}\n{fence}"

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from factory.orders.documents import FailureBrief, WriteProposal
 from factory.record.journal import journal_path, read_understood
-from factory.record.journal_entries import OrderBegun, RunBegun
+from factory.record.journal_entries import CandidateCoupled, OrderBegun, RunBegun
 from factory.repo.path_names import name_paths
 from shared.errors import InvalidInput
 from shared.files.strict_json import MAX_DOCUMENT_BYTES
@@ -226,12 +226,20 @@ def _baseline(summary: Mapping[str, Any], number: int) -> str:
 
 
 def _begun_at(run: RunOnRecord, order: str, common_dir: Path) -> str:
-    """Return where a run that left no summary began the order, as far as the journal knows."""
+    """Return what a run that left no summary judged the order on, as far as the journal knows.
+
+    Where it judged nothing, that is the commit on which the run began the order.
+    """
     entries = read_understood(journal_path(common_dir))
     if any(isinstance(each, RunBegun) and each.run_id == run.run_id for each in entries):
         for each in reversed(entries):
-            if isinstance(each, OrderBegun) and each.order == order:
-                return _object_id(each.base)
+            match each:
+                case CandidateCoupled(order=name, parent=parent) if name == order:
+                    return _object_id(parent)
+                case OrderBegun(order=name, base=base) if name == order:
+                    return _object_id(base)
+                case _:
+                    pass
     return _object_id(run.head.get("base")) if len(run.orders()) == 1 else ""
 
 

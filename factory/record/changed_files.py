@@ -46,11 +46,13 @@ def changed_files(
         return ()
     until = first_parents[_WALKED] if len(first_parents) > _WALKED else ""
     changes = patches.changes_of_files(git, tip, until, differing, limit=_CHANGES)
-    before = trees.hashes_of_blobs(git, {each.before for each in changes})
+    blobs = {each.before for each in changes}
+    blobs |= {each.after for each in changes if each.commit in own}
+    contents = trees.hashes_of_blobs(git, blobs)
     found = []
     for path in differing:
         of_path = [each for each in changes if each.path == path]
-        foreign, known = _foreign(of_path, base[path], before, own)
+        foreign, known = _foreign(of_path, base[path], now.get(path), contents, own)
         if foreign or not known:
             found.append(ChangedFile(path, foreign if known else ()))
     return tuple(found)
@@ -59,15 +61,26 @@ def changed_files(
 def _foreign(
     changes: Iterable[FileChange],
     digest: str,
-    before: Mapping[str, str],
+    now: str | None,
+    contents: Mapping[str, str],
     own: Collection[str],
 ) -> tuple[tuple[str, ...], bool]:
-    """Return the commits of others since the file was as it was, and whether it ever was."""
+    """Return the commits of others since the file was as it was, and whether it ever was.
+
+    `digest` is the SHA-256 of the file as it was, and `now` that of the branch. `contents` has
+    those of blobs. Dates decide the sequence of commits that a merge brought together, so the
+    newest commit need not be the one whose content is there.
+    """
     found: list[str] = []
+    known = False
     for each in changes:
         if each.commit in own:
-            return tuple(found), True
-        found.append(each.commit)
-        if before.get(each.before) == digest:
-            return tuple(found), True
-    return (), False
+            known = True
+            if contents.get(each.after) == now:
+                return (), True
+        else:
+            found.append(each.commit)
+            known = known or contents.get(each.before) == digest
+        if known and found:
+            break
+    return (tuple(found), True) if known else ((), False)

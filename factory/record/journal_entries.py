@@ -26,6 +26,8 @@ class JournalStep(StrEnum):
     ORDER_BEGUN = "order_begun"
     STAGE = "stage"
     ATTEMPT_FAILED = "attempt_failed"
+    COUPLED = "coupled"
+    DROPPED = "dropped"
     LANDING = "landing"
     LANDED = "landed"
     ORDER_ENDED = "order_ended"
@@ -49,13 +51,15 @@ class ListedOrder:
 class FailureFacts:
     """Say why an attempt or an order failed: the stage, the failed command if any, an excerpt.
 
-    The stage is "error" if the harness or its environment failed, not a proposal.
+    The stage is "error" if the harness or its environment failed, not a proposal. `remedy` is what
+    a person can do where no other attempt would help, and "" elsewhere.
     """
 
     stage: Stage | Literal["error"]
     command: str | None = None
     exit_code: int | None = None
     excerpt: str = ""
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,29 @@ class FailedAttempt:
 
 
 @dataclass(frozen=True, slots=True)
+class CandidateCoupled:
+    """Record that an order's commit is judged on `parent`, the commit that it is to follow.
+
+    `ahead` are the orders whose commits `parent` has and that have not landed yet.
+    """
+
+    step: ClassVar[JournalStep] = JournalStep.COUPLED
+    order: str
+    commit: str
+    parent: str
+    ahead: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateDropped:
+    """Record that an order is judged again, because the order `because` was judged otherwise."""
+
+    step: ClassVar[JournalStep] = JournalStep.DROPPED
+    order: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class LandingBegun:
     """Record that the branch is about to move from `old` to `new`.
 
@@ -203,6 +230,8 @@ Entry = (
     | OrderBegun
     | StageBegun
     | FailedAttempt
+    | CandidateCoupled
+    | CandidateDropped
     | LandingBegun
     | OrderLanded
     | OrderConcluded

@@ -12,6 +12,8 @@ from typing import Any, Literal, TypeVar
 from factory.orders.stages import AttemptStage, Stage, VerdictWord
 from factory.orders.usage import UsageRecord
 from factory.record.journal_entries import (
+    CandidateCoupled,
+    CandidateDropped,
     Entry,
     FailedAttempt,
     FailureFacts,
@@ -48,9 +50,11 @@ def render_entry(entry: Entry) -> str:
 def _render(entry: Entry, name: str, value: object) -> Iterator[tuple[str, object]]:
     """Yield the keys and values of one field; an optional field without a value yields nothing."""
     match value:
-        case FailureFacts(stage, command, exit_code, excerpt):
+        case FailureFacts(stage, command, exit_code, excerpt, remedy):
             yield ("stage" if isinstance(entry, FailedAttempt) else "failure"), stage
             yield from (("command", command), ("exit_code", exit_code), ("excerpt", excerpt))
+            if remedy:
+                yield "remedy", remedy
         case None if name == "failure":
             yield name, None
         case None:
@@ -59,6 +63,8 @@ def _render(entry: Entry, name: str, value: object) -> Iterator[tuple[str, objec
             yield name, str(value)
         case UsageRecord():
             yield name, asdict(value)
+        case tuple() if isinstance(entry, CandidateCoupled):
+            yield name, list(value)
         case tuple():
             yield name, [_render_item(each) for each in value]
         case _:
@@ -203,6 +209,15 @@ def _failed_attempt(facts: _Facts) -> FailedAttempt:
     )
 
 
+def _candidate_coupled(facts: _Facts) -> CandidateCoupled:
+    return CandidateCoupled(
+        order=facts.text("order"),
+        commit=facts.text("commit"),
+        parent=facts.text("parent"),
+        ahead=tuple(map(str, facts.items("ahead"))),
+    )
+
+
 def _landing_begun(facts: _Facts) -> LandingBegun:
     return LandingBegun(
         facts.text("order"), facts.text("branch"), facts.text("old"), facts.text("new")
@@ -233,6 +248,7 @@ def _failure(facts: _Facts, stage: str) -> FailureFacts:
         command=facts.optional("command", facts.text),
         exit_code=facts.optional("exit_code", facts.number),
         excerpt=facts.optional("excerpt", facts.text) or "",
+        remedy=facts.optional("remedy", facts.text) or "",
     )
 
 
@@ -254,6 +270,8 @@ _PARSERS: Mapping[JournalStep, Callable[[_Facts], Entry]] = {
     JournalStep.ORDER_BEGUN: _order_begun,
     JournalStep.STAGE: _stage_begun,
     JournalStep.ATTEMPT_FAILED: _failed_attempt,
+    JournalStep.COUPLED: _candidate_coupled,
+    JournalStep.DROPPED: lambda facts: CandidateDropped(facts.text("order"), facts.text("because")),
     JournalStep.LANDING: _landing_begun,
     JournalStep.LANDED: _order_landed,
     JournalStep.ORDER_ENDED: _order_concluded,

@@ -6,9 +6,10 @@ and it emits the events that the console shows.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -55,60 +56,73 @@ class AnnouncedProgress:
 class AttemptProgress:
     """Record the attempts of one order in the run's journal, and announce them.
 
-    `usage` returns the usage of the order's model calls so far. `begin_stage` and `fail_attempt`
-    raise `CommandFailed` if the disk refuses the record.
+    `usage` returns the usage of the order's model calls so far. If the order is cancelled while
+    `reporting` is held, no report comes after that. `begin_stage` and `fail_attempt` raise
+    `CommandFailed` if the disk refuses the record.
     """
 
     order: str
     journal: Journal
     emit: Emit
-    cancelled: threading.Event
+    is_cancelled: Callable[[], bool]
     usage: Callable[[], UsageRecord]
+    reporting: threading.Lock
 
     def begin_attempt(self, attempt: int) -> None:
         """Announce an attempt. Raises `Interrupted` if the order was cancelled."""
-        self.check_cancelled()
-        self.emit(AttemptStarted(self.order, attempt))
+        with self._reporting():
+            self.emit(AttemptStarted(self.order, attempt))
 
     def begin_stage(self, attempt: int, stage: AttemptStage) -> None:
         """Record and announce a stage. Raises `Interrupted` if the order was cancelled."""
-        self.check_cancelled()
-        self.journal.record(StageBegun(self.order, attempt, stage, self.usage()))
-        self.emit(StageStarted(self.order, attempt, stage))
+        with self._reporting():
+            self.journal.record(StageBegun(self.order, attempt, stage, self.usage()))
+            self.emit(StageStarted(self.order, attempt, stage))
 
     def fail_attempt(self, attempt: int, brief: FailureBrief, next_step: str) -> None:
         """Record and announce that an attempt failed, and announce what happens next.
 
         Raises `Interrupted` if the order was cancelled.
         """
-        self.check_cancelled()
-        self.journal.record(FailedAttempt(self.order, attempt, failure_facts(brief), self.usage()))
-        self.emit(
-            AttemptFailed(
-                order=self.order,
-                attempt=attempt,
-                stage=brief.stage,
-                command=brief.command or "",
-                exit_code=brief.exit_code,
-                excerpt=brief.primary_error_excerpt,
-                next_step=next_step,
-                facts=brief.facts,
-            )
+        failed = AttemptFailed(
+            order=self.order,
+            attempt=attempt,
+            stage=brief.stage,
+            command=brief.command or "",
+            exit_code=brief.exit_code,
+            excerpt=brief.primary_error_excerpt,
+            next_step=next_step,
+            facts=brief.facts,
         )
+        facts = failure_facts(brief)
+        with self._reporting():
+            self.journal.record(FailedAttempt(self.order, attempt, facts, self.usage()))
+            self.emit(failed)
 
     def check_cancelled(self) -> None:
         """Raise `Interrupted` if the order was cancelled."""
-        if self.cancelled.is_set():
+        if self.is_cancelled():
             raise Interrupted("cancelled")
+
+    @contextlib.contextmanager
+    def _reporting(self) -> Iterator[None]:
+        with self.reporting:
+            self.check_cancelled()
+            yield
 
 
 def failure_facts(brief: FailureBrief) -> FailureFacts:
     """Return what the journal records of a failure, with an excerpt of a few lines.
 
-    The excerpt ends with the remedy, where there is one, and contains no secrets.
+    Neither the excerpt nor the remedy contains secrets.
     """
-    account = f"{brief.primary_error_excerpt}\n{brief.remedy}"
-    return FailureFacts(brief.stage, brief.command, brief.exit_code, short_excerpt(account))
+    return FailureFacts(
+        brief.stage,
+        brief.command,
+        brief.exit_code,
+        short_excerpt(brief.primary_error_excerpt),
+        short_excerpt(brief.remedy),
+    )
 
 
 def short_excerpt(text: str) -> str:

@@ -10,6 +10,8 @@ from typing import assert_never
 from factory.orders.stages import AttemptStage
 from factory.orders.usage import UsageRecord
 from factory.record.journal_entries import (
+    CandidateCoupled,
+    CandidateDropped,
     Entry,
     FailedAttempt,
     FailureFacts,
@@ -44,13 +46,14 @@ class OrderActivity(StrEnum):
 
 _INIT, _GENERATING, _TESTING, _PATCHING, _SUCCESS, _FAILED = OrderActivity
 
-# An order that is sent back, to be made again on the tip, returns to INIT. An order that an earlier
-# run landed goes from INIT to SUCCESS.
+# An order that has to be made again, on a newer base, returns to INIT. One whose candidate is
+# dropped has a proposal and goes on from GENERATING. An order that an earlier run landed goes from
+# INIT to SUCCESS.
 TRANSITIONS: Mapping[OrderActivity, frozenset[OrderActivity]] = {
     _INIT: frozenset({_GENERATING, _PATCHING, _SUCCESS, _FAILED}),
     _GENERATING: frozenset({_TESTING, _PATCHING, _FAILED, _INIT}),
-    _TESTING: frozenset({_SUCCESS, _PATCHING, _FAILED, _INIT}),
-    _PATCHING: frozenset({_TESTING, _PATCHING, _FAILED, _INIT}),
+    _TESTING: frozenset({_SUCCESS, _PATCHING, _FAILED, _INIT, _GENERATING}),
+    _PATCHING: frozenset({_TESTING, _PATCHING, _FAILED, _INIT, _GENERATING}),
     _SUCCESS: frozenset(),
     _FAILED: frozenset(),
 }
@@ -79,6 +82,8 @@ class OrderStatus:
     doing: AttemptStage | None = None
     failed_attempt: int = 0
     failure: FailureFacts | None = None
+    candidate: CandidateCoupled | None = None
+    """The commit that is judged, or that waits for its turn to land."""
     commit: str = ""
     skipped: bool = False
     proof: str = ""
@@ -135,6 +140,8 @@ class RunProjection:
                 OrderBegun(order=name)
                 | StageBegun(order=name)
                 | FailedAttempt(order=name)
+                | CandidateCoupled(order=name)
+                | CandidateDropped(order=name)
                 | OrderLanded(order=name)
                 | OrderConcluded(order=name)
                 | OrderStopped(order=name)
@@ -171,18 +178,19 @@ def _begun(entry: RunBegun) -> RunStatus:
 
 def _advance_order(
     order: OrderStatus,
-    entry: OrderBegun | StageBegun | FailedAttempt | OrderLanded | OrderConcluded | OrderStopped,
+    entry: OrderBegun
+    | StageBegun
+    | FailedAttempt
+    | CandidateCoupled
+    | CandidateDropped
+    | OrderLanded
+    | OrderConcluded
+    | OrderStopped,
 ) -> OrderStatus:
     match entry:
         case OrderBegun(max_attempts=max_attempts):
-            return replace(
-                _moved(order, OrderActivity.INIT),
-                max_attempts=max_attempts,
-                attempts=0,
-                doing=None,
-                failed_attempt=0,
-                failure=None,
-            )
+            begun = replace(_moved(order, OrderActivity.INIT), max_attempts=max_attempts)
+            return _afresh(begun, attempts=0)
         case StageBegun(attempt=attempt, stage=stage, usage=usage):
             return replace(
                 _moved(order, _activity_in(stage, attempt) or order.state),
@@ -192,30 +200,46 @@ def _advance_order(
             )
         case FailedAttempt(attempt=attempt, failure=failure, usage=usage):
             return replace(
-                order, failed_attempt=attempt, failure=failure, usage=usage or order.usage
+                order,
+                candidate=None,
+                failed_attempt=attempt,
+                failure=failure,
+                usage=usage or order.usage,
             )
-        case OrderLanded(commit=commit, skipped=skipped, proof=proof):
-            return replace(
-                _moved(order, OrderActivity.SUCCESS),
-                commit=commit,
-                skipped=skipped,
-                proof=proof,
-                doing=None,
-            )
-        case OrderConcluded(verdict="PASS", usage=usage):
-            return replace(order, doing=None, usage=usage)
-        case OrderConcluded(failure=failure, usage=usage):
-            return replace(
-                _moved(order, OrderActivity.FAILED),
-                doing=None,
-                failed_attempt=order.attempts,
-                failure=failure or order.failure,
-                usage=usage,
-            )
+        case CandidateCoupled():
+            return replace(order, candidate=entry)
+        case CandidateDropped():
+            return _afresh(_moved(order, OrderActivity.GENERATING), min(order.attempts, 1))
+        case OrderLanded() | OrderConcluded():
+            return _end_order(order, entry)
         case OrderStopped(usage=usage):
             return replace(order, usage=usage)
         case _:
             assert_never(entry)
+
+
+def _afresh(order: OrderStatus, attempts: int) -> OrderStatus:
+    """Return the order with no failure and no candidate, and so many attempts begun."""
+    return replace(
+        order, candidate=None, attempts=attempts, doing=None, failed_attempt=0, failure=None
+    )
+
+
+def _end_order(order: OrderStatus, entry: OrderLanded | OrderConcluded) -> OrderStatus:
+    order = replace(order, candidate=None, doing=None)
+    match entry:
+        case OrderLanded(commit=commit, skipped=skipped, proof=proof):
+            landed = _moved(order, OrderActivity.SUCCESS)
+            return replace(landed, commit=commit, skipped=skipped, proof=proof)
+        case OrderConcluded(verdict="PASS", usage=usage):
+            return replace(order, usage=usage)
+        case OrderConcluded(failure=failure, usage=usage):
+            return replace(
+                _moved(order, OrderActivity.FAILED),
+                failed_attempt=order.attempts,
+                failure=failure or order.failure,
+                usage=usage,
+            )
 
 
 def _activity_in(stage: AttemptStage, attempt: int) -> OrderActivity | None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import textwrap
 import threading
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -15,7 +13,7 @@ from typing import Any
 from factory.orders.decision import Decision, DecisionKey
 from factory.record.decided import read_decisions
 from factory.record.journal import journal_path, read_journal
-from factory.record.journal_entries import Entry, FailureFacts, RunConcluded
+from factory.record.journal_entries import CandidateCoupled, Entry, FailureFacts, RunConcluded
 from factory.record.projection import (
     IllegalTransition,
     OrderActivity,
@@ -30,7 +28,6 @@ from shared.errors import Busy
 
 # Often enough for anyone who watches, and rarely enough that quick stages do not pay for it.
 _MOMENT_SECONDS = 0.1
-_LONGEST_PROOF = 100  # characters, in a row of the table
 _USAGE = ("calls", "input_tokens", "output_tokens")
 
 
@@ -144,53 +141,6 @@ def _state_of(status: RunStatus, *, running: bool) -> RunState:
     return RunState.INTERRUPTED if status.ending is Ending.INTERRUPTED else RunState.ENDED
 
 
-def render_status(document: dict[str, Any]) -> Sequence[Sequence[str]]:
-    """Return the orders as rows: id, state, attempts, tokens, cost, and a remark."""
-    running = document["state"] == RunState.RUNNING
-    return [
-        (
-            order["id"],
-            order["state"],
-            str(order["attempts"]),
-            str(_tokens(order["usage"])),
-            _cost(order["usage"]),
-            _remark(order, running=running),
-        )
-        for order in document["orders"]
-    ]
-
-
-def render_failures(document: dict[str, Any]) -> Iterator[str]:
-    """Yield, for each order that is not on the branch, why its last failed attempt failed."""
-    for order in document["orders"]:
-        failure = order["failure"]
-        if failure is None or order["commit"] or is_left_out(order):
-            continue
-        attempt = f" (attempt {failure['attempt']})" if failure["attempt"] else ""
-        yield f"last failure of {order['id']}{attempt}: {_why(failure)}{_left(order)}"
-        yield from (f"  | {line}" for line in failure["excerpt"].splitlines())
-
-
-def _why(failure: dict[str, Any]) -> str:
-    if not failure["command"]:
-        return str(failure["stage"])
-    code = failure["exit_code"]
-    ended = "" if code is None else f" ended with exit code {code}"
-    return f"{failure['stage']}: `{failure['command']}`{ended}"
-
-
-def _left(order: dict[str, Any]) -> str:
-    left = order["attempts_left"]
-    if left is None or order["state"] == OrderActivity.FAILED:
-        return ""
-    return f"; {left} attempt{'' if left == 1 else 's'} left"
-
-
-def is_left_out(order: dict[str, Any]) -> bool:
-    """Return whether a person left out an order of the document."""
-    return bool(order["decision"] and order["decision"]["left_out"])
-
-
 def _key_of(order: OrderStatus, status: RunStatus) -> DecisionKey:
     return DecisionKey(status.branch, status.plan, order.id, order.key)
 
@@ -207,10 +157,19 @@ def _order_document(order: OrderStatus, decision: Decision | None) -> dict[str, 
         "last_failure": order.failure.stage if order.failure else None,
         "failure": _failure_document(order.failed_attempt, order.failure),
         "commit": order.commit or accepted or None,
+        "candidate": _candidate_document(order.candidate) if order.candidate else None,
         "decision": _decision_document(decision) if decision else None,
         "landed_before": order.skipped,
         "proof": order.proof or None,
         "usage": asdict(order.usage) if order.usage else None,
+    }
+
+
+def _candidate_document(candidate: CandidateCoupled) -> dict[str, Any]:
+    return {
+        "commit": candidate.commit,
+        "parent": candidate.parent,
+        "ahead": list(candidate.ahead),
     }
 
 
@@ -243,37 +202,8 @@ def _failure_document(attempt: int, failure: FailureFacts | None) -> dict[str, A
         "command": failure.command,
         "exit_code": failure.exit_code,
         "excerpt": failure.excerpt,
+        "remedy": failure.remedy,
     }
-
-
-def _remark(order: dict[str, Any], *, running: bool) -> str:
-    if order["doing"]:
-        return f"{'now' if running else 'stopped at'}: {order['doing']}"
-    decision = order["decision"] or {}
-    if decision.get("accepted"):
-        return f"{order['commit'][:10]} stands for it (accepted)"
-    if order["commit"]:
-        before = " (landed before)" if order["landed_before"] else ""
-        proof = f", {_short(order['proof'])}" if order["proof"] else ""
-        return f"{order['commit'][:10]}{before}{proof}"
-    if decision.get("left_out"):
-        return f"left out: {decision['left_out']}"
-    hint = "; a hint is on record" if decision.get("hint") else ""
-    return f"failed: {order['last_failure']}{hint}" if order["last_failure"] else ""
-
-
-def _short(proof: str) -> str:
-    return textwrap.shorten(proof, _LONGEST_PROOF, placeholder=" ...")
-
-
-def _tokens(usage: dict[str, Any] | None) -> int:
-    return usage["input_tokens"] + usage["output_tokens"] if usage else 0
-
-
-def _cost(usage: dict[str, Any] | None) -> str:
-    if usage is None:
-        return "-"
-    return "unknown" if usage["cost_usd"] is None else f"${usage['cost_usd']:.4f}"
 
 
 def _elapsed(status: RunStatus) -> float:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from factory.orders.command_settings import command_settings
 from factory.orders.commit_message import CommitTerms
+from factory.orders.next_step import PlanAtHand
 from factory.orders.options import RunOptions
 from factory.orders.read import LoadedOrder
 from factory.record.journal_entries import ListedOrder, RunBegun
@@ -41,6 +42,13 @@ class Commission:
             ListedOrder(each.order.id, each.order.title, order_key(each.order))
             for each in self.orders
         )
+
+    @property
+    def plan(self) -> PlanAtHand | None:
+        """Return where the orders' plan is; `None` where no manifest vouches for them."""
+        if self.orders[0].plan is None:
+            return None
+        return PlanAtHand(self.path if self.path.is_dir() else self.path.parent)
 
 
 def run_begun(

@@ -1,11 +1,14 @@
-"""Makes an order on its base, in a workbench, by the graph of attempts. Nothing lands here."""
+"""Takes the steps of orders, each in a workbench, by the graph of attempts. Nothing lands here."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from factory.attempt.fit_to_parent import DoesNotFit
+from factory.attempt.graph import attempt_states
 from factory.attempt.state import FactoryContext, FactoryState, first_state
 from factory.judging.brief import brief_of
 from factory.judging.known_commits import KnownCommits
@@ -15,11 +18,15 @@ from factory.orders.documents import AttemptRecord
 from factory.orders.stages import Stage
 from factory.orders.task import OrderResult, OrderTask
 from factory.orders.verdict import Errored, Passed
+from factory.record.dropped_judgements import set_aside
 from factory.record.progress import AttemptProgress
 from factory.record.summary import usage_record
 from factory.run.parts import RunParts
+from factory.run.steps import Making, Step
 from factory.workbench.pool import WorkbenchPool
+from factory.workbench.workbench import Workbench
 from shared.errors import LlmchError
+from shared.events.event import Emit, Event
 from shared.files.atomic_io import write_json
 from shared.languages.capabilities.tools import Tools
 
@@ -30,6 +37,14 @@ class _UnderWay:
 
     context: FactoryContext
     state: FactoryState
+
+    def advance(self, *, judging: bool) -> None:
+        """Judge the proposal, or make attempts until one has a proposal or the order has ended."""
+        while True:
+            for state in attempt_states(self.context, self.state):
+                self.state = state
+            if judging or self.state["verdict"] or self.state["attempt"].proposal:
+                return
 
 
 @dataclass(slots=True)
@@ -43,46 +58,97 @@ class Execution:
     cancelled: threading.Event = field(default_factory=threading.Event)
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)
     _ended: dict[str, tuple[AttemptRecord, ...]] = field(default_factory=dict)
+    _lent: dict[Step, Workbench] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def make(self, task: OrderTask) -> OrderResult:
-        """Run the order's attempts on its base and return how they ended.
+        """Make the order on its base, all steps in turn, and return how its attempts ended."""
+        making = self.run(Step(task))
+        while making.result is None:
+            parent = task.base if making.is_proposed else ""
+            making = self.run(Step(task, making, parent))
+        return making.result
+
+    def run(self, step: Step) -> Making:
+        """Take one step of an order and return how far the order has come.
 
         An error that ends the whole run (budget, authentication, a full disk) becomes an `Errored`
-        verdict with that error.
+        verdict with that error. A step that was dropped leaves the order where it was.
         """
-        from factory.attempt.graph import attempt_states
+        task, state = step.task, step.making.state if step.making else first_state()
+        candidates: list[str] = []
+
+        def announce(commit: str) -> None:
+            candidates.append(commit)
+            step.announce(commit)
 
         self._ended.pop(task.name, None)
         try:
-            with self.pool.lend(task.base) as bench:
-                context = FactoryContext(
-                    task=task,
-                    options=self.parts.options,
-                    bench=bench,
-                    client=self.parts.model.client,
-                    tools=self.tools,
-                    known=self.known,
-                    verification=verification_of(
-                        bench.workspace, self.parts.options.settings.verify, exempt=task.exempt
-                    ),
-                    emit=self.parts.emit,
-                    progress=self._progress(task),
-                )
-                under_way = _UnderWay(context, first_state())
+            if step.drops and step.parent:
+                set_aside(task.folder, state["attempt"].number, step.drops)
+            with self.pool.lend(step.parent or task.base) as bench:
+                under_way = _UnderWay(self._context(step, bench, announce), state)
                 self._under_way[task.name] = under_way
-                for state in attempt_states(context):
-                    under_way.state = state
+                with self._lent_to(step, bench):
+                    under_way.advance(judging=bool(step.parent))
+                # Trial runs beside the model's call restore the tree that they use.
+                bench.used = bool(step.parent) or under_way.state["attempt"].touched
+        except DoesNotFit as unfit:
+            return Making(state, unfit=str(unfit))
         except LlmchError as error:
-            return OrderResult(Errored(error.message, error), self.end(task.name, error.message))
+            if step.dropped.is_set():
+                return Making(state)
+            records = self.end(task.name, error.message)
+            return Making(state, OrderResult(Errored(error.message, error), records))
+        finally:
+            for each in candidates:
+                self.known.give_up(each)
         state = under_way.state
-        assert state["verdict"] is not None, "the graph ends only with a verdict"
-        evidence = state["evidence"]
+        return Making(state, self._result(task, state) if state["verdict"] else None)
+
+    def end_commands(self, step: Step) -> None:
+        """Kill the commands that run in a step, if it is still running."""
+        with self._lock:
+            if bench := self._lent.get(step):
+                bench.sandbox.end_commands()
+
+    @contextlib.contextmanager
+    def _lent_to(self, step: Step, bench: Workbench) -> Iterator[None]:
+        """Record which workbench a step has, so that no commands of another step are killed."""
+        self._lent[step] = bench
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._lent[step]
+
+    def _result(self, task: OrderTask, state: FactoryState) -> OrderResult:
+        verdict, evidence = state["verdict"], state["evidence"]
+        assert verdict is not None, "only an order that has ended has a result"
         flags = evidence.flags() if evidence else ()
         records = self.end(task.name, "")
         proof = verified_by(records[-1].verify, records[-1].acceptance) if records else None
-        passed = proof if isinstance(state["verdict"], Passed) else None
-        return OrderResult(state["verdict"], records, flags, passed)
+        return OrderResult(verdict, records, flags, proof if isinstance(verdict, Passed) else None)
+
+    def _context(
+        self, step: Step, bench: Workbench, announce: Callable[[str], None]
+    ) -> FactoryContext:
+        task, options = step.task, self.parts.options
+        return FactoryContext(
+            task=task,
+            parent=step.parent or task.base,
+            options=options,
+            bench=bench,
+            client=self.parts.model.client,
+            tools=self.tools,
+            known=self.known,
+            verification=verification_of(
+                bench.workspace, options.settings.verify, exempt=task.exempt
+            ),
+            emit=self._emit_of(step),
+            progress=self._progress(step),
+            announce=announce,
+        )
 
     def end(self, order: str, cause: str) -> tuple[AttemptRecord, ...]:
         """End an order's attempts and return their records.
@@ -96,13 +162,24 @@ class Execution:
                 self._ended[order] = _end_attempts(under_way, cause)
             return self._ended.get(order, ())
 
-    def _progress(self, task: OrderTask) -> AttemptProgress:
+    def _emit_of(self, step: Step) -> Emit:
+        """Return what announces the events of a step, until nobody wants its outcome."""
+
+        def emit(event: Event) -> None:
+            if not step.dropped.is_set():
+                self.parts.emit(event)
+
+        return emit
+
+    def _progress(self, step: Step) -> AttemptProgress:
+        order = step.task.name
         return AttemptProgress(
-            order=task.name,
+            order=order,
             journal=self.parts.journal,
             emit=self.parts.emit,
-            cancelled=self.cancelled,
-            usage=lambda: usage_record(self.parts.model.meter.of_order(task.name)),
+            is_cancelled=lambda: self.cancelled.is_set() or step.dropped.is_set(),
+            usage=lambda: usage_record(self.parts.model.meter.of_order(order)),
+            reporting=step.reporting,
         )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 
 from factory.orders.read import LoadedOrder
 from factory.record.changed_files import ChangedFile, changed_files
 from factory.record.landed import LandedOrders
 from factory.run.commission import Commission
+from factory.run.going_on import place_option
 from shared.commands.order_files import order_files
 from shared.errors import PreflightRefused
 from shared.git.client import Git
@@ -75,11 +77,14 @@ def _refusal(
         lines.append(f"  and {len(changed) - _SHOWN} more")
     path = commission.path.parent if commission.command == "run" else commission.path
     options = commission.options
+    branch = f" --branch {shlex.quote(options.branch)}" if options.branch else ""
     return PreflightRefused(
         "files have changed since the plan was made for them:\n" + "\n".join(lines),
-        f"plan what this touches: `llmch plan --spec SPEC --from {path} --repo {options.repo}"
-        f"{f' --branch {options.branch}' if options.branch else ''}`; where a commit is the work "
-        "of an order, `llmch accept ORDER --commit SHA` says so; --allow-changed goes on as it is",
+        "look at what changed: --allow-changed goes on where the orders still fit, and "
+        "`llmch accept ORDER --commit SHA` says that a commit is the work of an order; once the "
+        f"specification says something else, `llmch plan --spec SPEC --from "
+        f"{shlex.quote(str(path))}"
+        f"{place_option(options.repo)}{branch}` plans for the files as they are now",
     )
 
 

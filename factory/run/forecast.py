@@ -29,6 +29,7 @@ _ASSUMED_CALLS = 1.5
 class Forecast:
     """Hold what executing a plan takes: probably, and at most.
 
+    `orders` are those that a model is asked for; an order that only removes files takes nothing.
     Costs are `None` where a price is unknown. `past` holds the earlier runs that the expectation
     is made from; without them it is an assumption. The worst case leaves out replies that break
     off on their way, and orders that are made a second time on a newer state.
@@ -48,9 +49,11 @@ def foresee(
 ) -> Forecast:
     """Return the forecast for orders of these sizes.
 
+    Those that ask no model are left out.
     The worst case has the price of the most expensive model, because a model of the ladder may be
     asked sooner than its attempt.
     """
+    sizes = [each for each in sizes if each.asks_model]
     ladder = parse_ladder(",".join(settings.factory.ladder))
     most_calls = float(settings.factory_attempts * QUESTIONS)
     calls = min(most_calls, max(1.0, past.calls_per_order)) if past else _ASSUMED_CALLS

@@ -48,8 +48,10 @@ def forecast_document(forecast: Forecast) -> ForecastDocument:
     }
 
 
-def forecast_lines(forecast: Forecast, what: str = "the plan") -> tuple[str, str]:
+def forecast_lines(forecast: Forecast, what: str = "the plan") -> tuple[str, ...]:
     """Return what running `what` probably takes, and what it takes at most: a line each."""
+    if not forecast.orders:
+        return (f"cost of running {what}: none, because no model is asked",)
     models, rate = ", ".join(forecast.models), f"{forecast.calls_per_order:.1f} calls an order"
     basis = (
         f"{rate}, as in {_count(forecast.past.orders, 'order')} of earlier runs"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from factory.orders.documents import RunSummary
-from factory.orders.next_step import next_step
+from factory.orders.next_step import PlanAtHand, next_step
 from factory.orders.options import RunOptions
 from factory.orders.order_state import OrderState
 from factory.orders.stages import Stage
@@ -24,11 +24,13 @@ from shared.errors import LlmchError
 class Standing:
     """Hold what decides how a run goes on: its options, and whether its branch has moved.
 
-    `rest` is the command that makes the other orders of the plan, after a run of a single one.
+    `plan` is where the orders' plan is, if they have one. `rest` is the command that makes the
+    other orders of the plan, after a run of a single one.
     """
 
     options: RunOptions
     moved: bool
+    plan: PlanAtHand | None = None
     rest: str = ""
 
     @property
@@ -78,7 +80,10 @@ def after_the_orders(
     if stage == "error":
         return f"{goes_on} and asks for {order} anew"
     stage = Stage(stage)
-    step = next_step(stage, order, place=standing.place, remedy=failed.failure.remedy)
+    remedy = failed.failure.remedy
+    step = next_step(stage, order, place=standing.place, remedy=remedy, plan=standing.plan)
+    if remedy:
+        return f"{step}; then {goes_on}"
     match stage:
         case Stage.ENVIRONMENT | Stage.WRITE_FAILED:
             return f"{step}; then {goes_on}"

@@ -67,8 +67,11 @@ class KeptBases:
         with contextlib.suppress(OSError):
             self.path.parent.mkdir(exist_ok=True)
             self.path.unlink(missing_ok=True)
-            with os.fdopen(os.open(self.path, _WRITE, 0o644), "w") as file:
-                json.dump(document, file)
+            try:
+                with os.fdopen(os.open(self.path, _WRITE, 0o644), "w") as file:
+                    json.dump(document, file)
+            except OSError:
+                self.path.unlink(missing_ok=True)
 
     def _read(self) -> dict[str, dict[str, CountedTests]]:
         try:

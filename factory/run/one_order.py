@@ -80,7 +80,7 @@ class OpenRun:
         """Return where the run stands now, as far as it decides how the run goes on."""
         commission, session = self.commission, self.session
         moved = session.tip != self.target.tip or self.target.exists != session.branch_exists
-        return Standing(commission.options, moved)
+        return Standing(commission.options, moved, commission.plan)
 
     def verify_base(self, first: int) -> None:
         """Verify the commit that the run starts from, as its order at `first` is verified.

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from factory.judging.known_commits import KnownCommits
 from factory.judging.warm_checker import warm_tools
 from factory.landing.land import Landing
-from factory.landing.reverify import Merging
 from factory.orders.commit_message import CommitTerms
 from factory.recovery.signals import deferring_signals
 from factory.repo.preflight import TargetBranch
@@ -38,7 +37,6 @@ def open_session(parts: RunParts, target: TargetBranch, terms: CommitTerms) -> I
             baseline=Baseline(options, repo, pool, folder.path / "base", known, emit),
             landing=Landing(repo.git, repo.common_dir, target.branch, folder.run_id),
             execution=Execution(parts, pool, tools, known),
-            merging=Merging(options, repo, pool, tools, known, emit),
             terms=terms,
             tip=target.tip,
             branch_exists=target.exists,

@@ -26,12 +26,17 @@ _ASIDE_BYTES = 3_000
 class OrderSize:
     """Hold the tokens of an order's first prompt and of its reply.
 
-    `most_prompt` is a bound that holds whatever the orders before write.
+    `most_prompt` is a bound that holds whatever the orders before write. All are 0 where no model
+    is asked.
     """
 
     prompt: int
     most_prompt: int
     reply: int
+
+    @property
+    def asks_model(self) -> bool:
+        return self.prompt > 0
 
 
 def measure_orders(orders: Sequence[LoadedOrder], git: Git, commit: str) -> tuple[OrderSize, ...]:
@@ -64,6 +69,8 @@ def _measure(loaded: LoadedOrder, likely: Mapping[str, int], most: Mapping[str, 
     An order starts without what it writes itself, also on a later attempt.
     """
     order, paths = loaded.order, _paths(loaded.order)
+    if not order.asks_model:
+        return OrderSize(0, 0, 0)
     prompt = _prompt_bytes(loaded, {path: likely.get(path, 0) for path in paths})
     bare = _prompt_bytes(loaded, dict.fromkeys(paths, 0))
     files = min(sum(most.get(path, 0) for path in paths), MAX_CONTEXT_BYTES)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from factory.orders.ladder import parse_ladder
-from factory.orders.read import LoadedOrder, read_workdir
+from factory.orders.read import LoadedOrder
 from factory.repo.preflight import find_repo
 from factory.run.forecast import Forecast, foresee
 from factory.run.forecast_words import forecast_lines
@@ -36,17 +36,6 @@ class SizedOrders:
         """Return the forecast of those orders of the plan that have these ids."""
         sizes = [self.sizes[name] for name in ids if name in self.sizes]
         return foresee(sizes, self.settings, self.past)
-
-
-def forecast_plan(
-    folder: Path, repo: Path | None, settings: Settings, branch: str | None = None
-) -> Forecast:
-    """Return the forecast of the plan in `folder`, as `size_plan` sees it.
-
-    Raises `InvalidInput` where the plan cannot be read.
-    """
-    sized = size_plan(read_workdir(folder), repo, settings, branch)
-    return sized.forecast(sized.sizes.keys())
 
 
 def size_plan(

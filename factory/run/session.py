@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from factory.landing.land import Landing
-from factory.landing.reverify import Merging, SentBack
 from factory.orders.commit_message import CommitTerms
 from factory.orders.commit_note import render_note
 from factory.orders.documents import CommandFlag, RunSummary
@@ -31,13 +30,15 @@ from factory.run.baseline import Baseline
 from factory.run.execution import Execution
 from factory.run.kept_bases import KeptBases
 from factory.run.parts import RunParts
+from factory.run.steps import Making
 from factory.workbench.side_by_side import side_by_side
+from shared.commands.order_files import order_files
 from shared.errors import CommandFailed, Interrupted, LlmchError
 from shared.events.messages import Noted, Warned
 from shared.events.order_commands import CommandFlagged
 from shared.events.orders import OrderEnded, OrderStarted
 from shared.files.atomic_io import make_folder, write_json
-from shared.git import commits, refs
+from shared.git import commits, refs, trees
 from shared.git.client import GitFailed
 from shared.llm.cost.usage import usage_counted
 
@@ -46,13 +47,12 @@ _CREDENTIALS = re.compile(r"://[^/@\s]*@")
 
 @dataclass(slots=True)
 class Session:
-    """Hold one branch for a run. Only `execution.make` may be called from several threads."""
+    """Hold one branch for a run. Only `execution` may be used from several threads."""
 
     parts: RunParts
     baseline: Baseline
     landing: Landing
     execution: Execution
-    merging: Merging
     terms: CommitTerms
     tip: str
     """The commit the branch stands at (or will start from)."""
@@ -73,32 +73,29 @@ class Session:
         document = order.model_dump(mode="json")
         write_json(make_folder(task.folder) / "work_order.json", document, sync=False)
 
-    def fit(self, task: OrderTask, result: OrderResult) -> OrderResult | SentBack:
-        """Return the result as it can land on the tip, or why the order has to be made again there.
+    def why_again(self, task: OrderTask, making: Making, judged_on: str) -> str:
+        """Return why an order has to be made again on the commit it would follow; "" if not.
 
-        An order that failed on an older base is sent back too, because it may have lacked what
-        another order landed since. Where nothing has changed for it, the recorded replies answer
-        it again. An error on the way becomes an `Errored` result.
+        `judged_on` is that commit, or "" where nothing was judged. An order that failed is made
+        again where its model was shown other files than the commit has: it may have lacked what
+        another order landed since.
         """
-        verdict = result.verdict
-        if task.base == self.tip:
-            return result
-        match verdict:
-            case Failed(brief):
-                return SentBack(f"{brief.stage} on an older state")
-            case Passed():
-                try:
-                    merged = self.merging.onto(self.tip, task, verdict)
-                except LlmchError as error:
-                    return replace(result, verdict=Errored(error.message, error))
-                if isinstance(merged, SentBack):
-                    return merged
-                on_tip = replace(
-                    verdict, commit=merged.commit, tree=merged.tree, verified=merged.verified
-                )
-                return replace(result, verdict=on_tip, verified_by=merged.verified_by)
-            case Errored():
-                return result
+        if making.unfit:
+            return making.unfit
+        result = making.result
+        if result is None or not isinstance(result.verdict, Failed):
+            return ""
+        followed = judged_on or self.tip
+        if task.base == followed:
+            return ""
+        stage = result.verdict.brief.stage
+        if not judged_on:
+            return f"{stage} on an older state"
+        paths = order_files(task.order)
+        git = self.parts.repo.git
+        if trees.entries_of(git, task.base, paths) == trees.entries_of(git, followed, paths):
+            return ""
+        return f"{stage}, and files that it was shown have changed since"
 
     def land(self, task: OrderTask, result: OrderResult) -> OrderResult:
         """Move the branch to a commit that passed on its tip, and return the order's final result.
@@ -205,7 +202,7 @@ class Session:
         if not isinstance(result.verdict, Passed):
             return
         commit = result.verdict.commit
-        model = result.records[-1].model or "unknown"
+        model = result.records[-1].model or ("unknown" if task.order.asks_model else "none")
         note = render_note(self.parts.folder.run_id, model, len(result.records), result.proof)
         try:
             commits.add_note(self.parts.repo.git, NOTES_REF, commit, note, task.commit_facts(""))

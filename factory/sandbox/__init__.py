@@ -1,7 +1,7 @@
 """Runs untrusted commands, only through `open_sandbox(choice, policy).run(argv, ...)`."""
 
 from factory.sandbox.commands.supervision import end_all
-from factory.sandbox.detect import Found, Sandbox, find_backends, open_sandbox
+from factory.sandbox.detect import Found, Sandbox, find_backends, open_sandbox, require_backend
 from factory.sandbox.guarantees import Guarantee, Guarantees
 from factory.sandbox.outcome import Captured, Cause, Ended, SessionEnded
 from factory.sandbox.policy import Backend, Limits, Policy
@@ -21,4 +21,5 @@ __all__ = [
     "end_all",
     "find_backends",
     "open_sandbox",
+    "require_backend",
 ]

@@ -107,7 +107,18 @@ def open_sandbox(choice: Backend, policy: Policy) -> Sandbox:
             return _open_backend(backend, layout, _describe_failures(tried))
         except _Unusable as error:
             tried.append(error.found)
-    raise SandboxUnavailable(
+    raise _unavailable(tried)
+
+
+def require_backend(choice: Backend) -> None:
+    """Raise `SandboxUnavailable` where the chosen sandbox works on no policy at all."""
+    tried = [each for each in find_backends() if choice in (Backend.AUTO, each.backend)]
+    if tried and all(each.problem for each in tried):
+        raise _unavailable(tried)
+
+
+def _unavailable(tried: Sequence[Found]) -> SandboxUnavailable:
+    return SandboxUnavailable(
         _describe_failures(tried),
         "\n".join((*(each.remedy for each in tried), "or run without a sandbox: --sandbox off")),
     )

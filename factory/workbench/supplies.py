@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from factory.dependencies.base import Prepared, Workshop
 from factory.dependencies.manifests import Manifests
 from factory.dependencies.prepare import prepare
+from factory.dependencies.workshop import LocalWorkshop
 from factory.orders.options import RunOptions
-from factory.sandbox.linked import Linked
+from factory.sandbox.linked import Linked, linked_modules
 from factory.workbench.linking import Linking
 from factory.workbench.workspace import Workspace, dependencies_root
 from shared.events.event import Emit
 from shared.events.messages import Noted, Warned
+from shared.languages.capabilities.dependencies import Prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +58,10 @@ class Supplier:
         linked = self._links(workspace)
         self.emit(Noted("preparing the target's dependencies"))
         present = frozenset(each.path for each in linked)
-        workshop = Workshop(dependencies_root(), self.options.python, present=present)
+        workshop = LocalWorkshop(dependencies_root(), self.options.python, present=present)
         prepared = prepare(files, workshop)
         self._warn(prepared.notes)
-        return Supplies((*linked, *_beside(prepared.linked, present)), prepared, fingerprint)
+        return Supplies((*linked, *_beside(prepared, present)), prepared, fingerprint)
 
     def python_of(self, supplies: Supplies) -> Path:
         """Return the interpreter that commands find as `python`."""
@@ -79,6 +80,8 @@ class Supplier:
             self.emit(Warned(warning))
 
 
-def _beside(prepared: Iterable[Linked], present: frozenset[str]) -> Iterable[Linked]:
+def _beside(prepared: Prepared, present: frozenset[str]) -> Iterator[Linked]:
     """Yield the prepared folders that take no place of a folder of the checkout."""
-    yield from (each for each in prepared if each.path not in present)
+    for path, folder in prepared.folders.items():
+        if path not in present:
+            yield linked_modules(path, folder)

@@ -20,9 +20,8 @@ from factory.workbench.sweep import Listing, discard, find_leftovers
 from factory.workbench.tree import Tree
 from shared.errors import CommandFailed, EnvironmentFault
 from shared.files.atomic_io import is_disk_full
-from shared.git import commits, trees, worktrees
+from shared.git import trees, worktrees
 from shared.git.client import Git
-from shared.git.commits import CommitFacts
 
 _OWNER = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
 _OWN_CONFIG = (
@@ -119,38 +118,36 @@ class Workspace:
         self._seen = replace(seen, exact=unchanged and not littered)
         self.reset()
 
-    def commit(
-        self, tree: str, paths: Sequence[str], facts: CommitFacts, removed: Sequence[str] = ()
-    ) -> tuple[str, tuple[str, ...]]:
-        """Commit `tree` on the baseline; return the commit's id, and the other files that differ.
+    def settle(
+        self, commit: str, paths: Sequence[str], removed: Sequence[str] = ()
+    ) -> tuple[str, ...]:
+        """Have the tree stand at `commit`; return the files that differ from it.
 
-        `tree` is the baseline with `paths` written, and without the files `removed`. The files
+        `commit` is the baseline with `paths` written, and without the files `removed`. The files
         returned are those in the working tree that differ from the commit, without `paths` and
         without files that git ignores. A name that cannot be printed is returned with escapes. No
-        ref moves except HEAD of this working tree: the commit lands later, or is forgotten. The
-        commands must have ended. If nothing differs, ignored files included, a reset to the commit
-        has nothing left to do.
+        ref moves except HEAD of this working tree. The commands must have ended. If nothing
+        differs, ignored files included, a reset to the commit has nothing left to do.
         """
         # A file that is removed may take folders with it, so the listing is made anew.
         listing = (
-            self._listing_of(tree)
+            self._listing_of(commit)
             if removed
             else self._look_up(self.baseline).listing.with_files(paths)
         )
 
-        def commit_and_look() -> tuple[str, bool]:
-            commit = commits.write(self.git, tree, self.baseline, facts)
+        def move_and_look() -> bool:
             worktrees.detach_head(self.git, commit)
-            return commit, bool(find_leftovers(self.root, listing))
+            return bool(find_leftovers(self.root, listing))
 
         with self._refusals_reported():
             # Git compares the tracked files while `find_leftovers` looks for all other files.
-            (commit, littered), unchanged = side_by_side(
-                commit_and_look, lambda: worktrees.is_exactly(self.git, tree)
+            littered, unchanged = side_by_side(
+                move_and_look, lambda: worktrees.is_exactly(self.git, commit)
             )
         exact = unchanged and not littered
         self._seen = _Seen(commit, listing, exact)
-        return commit, () if exact else self._drift(paths)
+        return () if exact else self._drift(paths)
 
     def _drift(self, paths: Sequence[str]) -> tuple[str, ...]:
         changes = worktrees.changes(self.git, own_tree=True)

@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Final
 
 from shared.work_order.coverage import Asserted, CoveredRequirement
+
+_REMOVED: Final = "not in the specification any more"
 
 
 def coverage_document(rows: Sequence[CoveredRequirement]) -> dict[str, Any]:
     """Return the document that `report --coverage --json` prints."""
-    covered = sum(1 for each in rows if each.orders)
+    covered, wanted = count_covered(rows)
     return {
         "requirements": [{**asdict(each), "asserted_by": each.asserted_by} for each in rows],
         "covered": covered,
-        "uncovered": len(rows) - covered,
+        "uncovered": wanted - covered,
     }
+
+
+def count_covered(rows: Sequence[CoveredRequirement]) -> tuple[int, int]:
+    """Return how many requirements an order covers, and how many the specification has."""
+    wanted = [each for each in rows if not each.removed]
+    return sum(1 for each in wanted if each.orders), len(wanted)
 
 
 def render_coverage(rows: Sequence[CoveredRequirement]) -> list[str]:
@@ -37,15 +45,17 @@ def render_asserted(rows: Sequence[CoveredRequirement]) -> str:
 def render_assertions(rows: Sequence[CoveredRequirement]) -> tuple[str, ...]:
     """Return a line for each requirement that an order covers: what asserts it, and where."""
     return tuple(
-        f"{row.id}: {row.asserted_by.describe()} ({', '.join(each.id for each in row.orders)})"
+        f"{row.id}: {row.asserted_by.describe() if row.asserted_by else _REMOVED} "
+        f"({', '.join(each.id for each in row.orders)})"
         for row in rows
-        if row.asserted_by is not None
+        if row.asserted_by is not None or row.removed
     )
 
 
 def _row_lines(row: CoveredRequirement) -> Iterator[str]:
     where = f" (line {row.line})" if row.line else ""
-    yield " ".join(f"{row.id}{where} {row.text}".split())
+    removed = f" ({_REMOVED})" if row.removed else ""
+    yield " ".join(f"{row.id}{where}{removed} {row.text}".split())
     if not row.orders:
         yield "    covered by no order"
     for order in row.orders:
@@ -53,5 +63,5 @@ def _row_lines(row: CoveredRequirement) -> Iterator[str]:
         yield from (f"        $ {command}" for command in order.commands)
         for commit, proof in zip_longest(order.commits, order.proofs, fillvalue=""):
             yield f"        commit {commit[:10]}{f', {proof}' if proof else ''}"
-        if order.asserted_by is not None:
+        if order.asserted_by is not None and not row.removed:
             yield f"        {order.asserted_by.describe()}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llmch.answers.changed_requirements import changed_requirements
 from llmch.console.document import Block, Item, Paragraph, Remark, Section, Sign, Tone
 from llmch.console.figures import count, short
 from llmch.preview.difference import OrderChange
@@ -33,21 +34,12 @@ class PlanDifferenceDocument:
 
     def to_json(self) -> object:
         """Return the difference as plain values."""
-        found, spec = self.difference, self.difference.requirements
+        found = self.difference
         return {
             "plans": [str(self.before), str(self.after)],
             "equal": found.is_empty,
             "follows": found.follows,
-            "requirements": {
-                "added": [{"id": each.id, "text": each.text} for each in spec.added],
-                "changed": [
-                    {"id": each.after.id, "before": each.before.text, "after": each.after.text}
-                    for each in spec.changed
-                ],
-                "removed": [{"id": each.id, "text": each.text} for each in spec.removed],
-                "untouched": [each.id for each in spec.untouched],
-                "doubts": list(spec.doubts),
-            },
+            "requirements": found.requirements.to_json(),
             "fields": _fields_json(found.fields),
             "orders": [_order_json(each) for each in found.orders],
         }
@@ -62,8 +54,7 @@ class PlanDifferenceDocument:
             counted += count(len(found.orders), "order")
             yield Paragraph((f"Difference: none: both plans are to do the same ({counted})",))
             return
-        if requirements := tuple(_requirements(found)):
-            yield Section("Requirements", requirements)
+        yield from changed_requirements(found.requirements)
         if found.fields:
             yield Section("The plan as a whole", tuple(_fields(found.fields)))
         for each in found.orders:
@@ -73,17 +64,6 @@ class PlanDifferenceDocument:
             yield Section("Orders that are kept as they are", tuple(_kept(kept)))
         yield Remark(("",))
         yield Paragraph((_counts(found),))
-
-
-def _requirements(found: PlanDifference) -> Iterator[Item]:
-    spec = found.requirements
-    for changed in spec.changed:
-        yield Item(f"{changed.after.id}: the text has changed", Sign.CHANGED)
-        yield Item(changed.before.text, Sign.REMOVED, literal=True)
-        yield Item(changed.after.text, Sign.NEW, literal=True)
-    yield from (Item(f"{each.id}: {each.text}", Sign.NEW) for each in spec.added)
-    yield from (Item(f"{each.id}: {each.text}", Sign.REMOVED) for each in spec.removed)
-    yield from (Item(each, Sign.WARNING) for each in spec.doubts)
 
 
 def _order(order: OrderDifference) -> Section:

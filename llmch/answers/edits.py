@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,5 +81,6 @@ def _refuse_landed(folder: Path, taken: EditedPlan, repo: Path, branch: str | No
             f"{folder}: edited or removed, but landed already: {names}; "
             "an edited order would be made again",
             "undo these edits, and put the change into an order that has not landed; "
-            f"`llmch plan --spec SPEC --from {folder}` plans a change of what landed",
+            f"`llmch plan --spec SPEC --from {shlex.quote(str(folder))}` plans a change of what "
+            "landed",
         )

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from llmch.answers.changed_requirements import changed_requirements
 from llmch.console.document import AlreadyShown, Block, Conclusion, Remark, RuleFinding
 from llmch.console.figures import count
 
 if TYPE_CHECKING:
     from llmch.preview.plan_preview import PlanPreview
     from planner.judging.validation import Report
-    from planner.run import PlanResult
+    from planner.plan_result import PlanResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class PlanDocument:
     def to_json(self) -> object:
         """Return the result as plain values, with the forecast where there is one."""
         from factory.run.forecast_words import forecast_document
-        from planner.run import plan_document
+        from planner.plan_result import plan_document
 
         foreseen = self.preview.forecast if self.preview else None
         forecast = forecast_document(foreseen) if foreseen is not None else None
@@ -41,6 +42,8 @@ class PlanDocument:
             count(result.attempts, "attempt"),
         )
         yield AlreadyShown((*rule_findings(result.report), end))
+        if result.change is not None:
+            yield from changed_requirements(result.change.task.difference)
         if self.preview is not None:
             from llmch.answers.preview import short_form
 

@@ -113,7 +113,7 @@ def counts(preview: PlanPreview, *, cost: bool = True) -> str:
         f"{count(files[Effect.NEW], 'file')} new, {files[Effect.CHANGED]:,} changed, "
         f"{files[Effect.REMOVED]:,} removed",
     ]
-    if cost and preview.forecast is not None:
+    if cost and preview.forecast is not None and preview.count(OrderStand.TO_DO):
         parts.append(_cost(preview.forecast))
     return f"Plan: {'; '.join(parts)}"
 
@@ -196,6 +196,8 @@ def _rest(preview: PlanPreview) -> Iterator[Block]:
 
 
 def _cost(forecast: Forecast) -> str:
+    if not forecast.orders:
+        return "asks no model"
     return f"expected about {_amount(forecast.expected)}, at most {_amount(forecast.worst)}"
 
 

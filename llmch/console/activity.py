@@ -16,7 +16,14 @@ from shared.events.model_calls import (
     ModelTextArrived,
 )
 from shared.events.order_commands import CommandEnded, CommandStarted
-from shared.events.orders import BatchEnded, BatchStarted, OrderEnded, OrderSkipped, OrderStarted
+from shared.events.orders import (
+    BatchEnded,
+    BatchStarted,
+    CandidateDropped,
+    OrderEnded,
+    OrderSkipped,
+    OrderStarted,
+)
 from shared.events.plans import PlanAttemptStarted, PlanEnded, PlanJudged, PlanReviewed, PlanStarted
 
 _TAIL_CHARACTERS = 4000
@@ -102,6 +109,8 @@ class Activity:
                 self._set(order, stage=purpose, detail=f"$ {command}")
             case CommandEnded(order=order) | AttemptFailed(order=order):
                 self._set(order)
+            case CandidateDropped(order=order):
+                self._set(order, stage="")
             case PlanJudged() | PlanReviewed():
                 self._set(PLAN)
             case _:

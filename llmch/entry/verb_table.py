@@ -28,6 +28,10 @@ _GROUPS = {
         "reset": "end a repo's unfinished run by force; commits stay",
         "doctor": "report what works on this machine, and how to fix the rest",
     },
+    "Several machines": {
+        "fleet": "set up a fleet's database, show what the fleet does, or cancel a plan",
+        "worker": "take steps of orders for a fleet, until it is told to end",
+    },
     "Try it": {
         "demo": "build a shipped example from its specification; needs no key",
     },
@@ -53,6 +57,8 @@ EXAMPLES = {
     "skip": 'llmch skip WO-02 --reason "done in another repo"',
     "reset": "llmch reset",
     "doctor": "llmch doctor",
+    "fleet": "llmch fleet status",
+    "worker": "llmch worker --slots 2",
     "demo": "llmch demo hello",
 }
 

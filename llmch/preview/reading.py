@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,12 +23,8 @@ from shared.git import index, patches, refs, repos, trees
 from shared.git.client import Git
 from shared.plan_folder.read import PlanFacts, StoredManifest
 from shared.settings.settings import Settings
-from shared.work_order.schemas import (
-    MAX_LISTED,
-    DocumentInvalid,
-    WithdrawnOrder,
-    parse_document,
-)
+from shared.work_order.parsing import DocumentInvalid, parse_document
+from shared.work_order.schemas import MAX_LISTED, WithdrawnOrder
 
 
 def read_preview(
@@ -57,9 +54,9 @@ def read_difference(before: Path, after: Path, repo: Path | None) -> PlanDiffere
     """Return how the plan in the folder `after` differs from the one in `before`.
 
     Where orders stand is said for the branch of `repo` that `run-all` would choose. Raises as
-    `read_preview` does.
+    `read_preview` does, and where a folder holds no order that can be read.
     """
-    old, new = read_plan_folder(before), read_plan_folder(after)
+    old, new = _comparable(before), _comparable(after)
     standings: dict[str, OrderStanding] = {}
     if repo is not None:
         git = open_repo(repo)
@@ -73,6 +70,18 @@ def read_difference(before: Path, after: Path, repo: Path | None) -> PlanDiffere
         withdrawn=_withdrawn(new),
         standings=standings,
     )
+
+
+def _comparable(folder: Path) -> Plan:
+    """Return the plan, unless nothing of it can be read: all orders would seem to be withdrawn."""
+    plan = read_plan_folder(folder)
+    if not plan.drafts:
+        why = "; ".join(each.message for each in plan.problems)
+        raise InvalidInput(
+            f"the plan in {folder} cannot be read: {why}",
+            f"`llmch check {shlex.quote(str(folder))}` says what is wrong",
+        )
+    return plan
 
 
 def _loaded(folder: Path) -> tuple[tuple[LoadedOrder, ...], str]:

@@ -1,4 +1,7 @@
-"""Implements `llmch accept`: has a person's commit stand for an order, if it passes like any."""
+"""Implements `llmch accept`: has a person's commit stand for an order, if it passes like any.
+
+`--undo` takes that back.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,9 @@ class AcceptDocument:
 
     accepted: Acceptance
     run_all: str
+    undo: str
+    others: bool
+    """Whether other orders of the plan are still to be made."""
 
     def to_json(self) -> object:
         """Return the acceptance as plain values."""
@@ -52,13 +58,45 @@ class AcceptDocument:
             yield Remark((f"nothing was recorded; records: {accepted.run_dir}",))
             return
         yield Conclusion(order, f"{commit} stands for it on {accepted.branch}", ok=True)
-        yield Remark((f"`{self.run_all}` goes on with the other orders",))
+        goes_on = f"`{self.run_all}` goes on with the other orders"
+        yield Remark((*((goes_on,) if self.others else ()), f"`{self.undo}` takes this back"))
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBackDocument:
+    """Represent the answer of `accept --undo`: the order, and the commit that stood for it."""
+
+    order: str
+    branch: str
+    commit: str
+    run_all: str
+
+    def to_json(self) -> object:
+        """Return the order and the commit as plain values."""
+        return {
+            "work_order": self.order,
+            "branch": self.branch,
+            "commit": self.commit,
+            "accepted": False,
+        }
+
+    def blocks(self) -> Iterator[Block]:
+        """Return what holds now, and how the order is made."""
+        commit = short(self.commit)
+        yield Paragraph(
+            (f"{commit} stays on {self.branch} and does not stand for {self.order} any more",)
+        )
+        yield Remark((f"`{self.run_all}` makes {self.order} and goes on",))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `accept`."""
     add_order_argument(parser)
-    parser.add_argument("--commit", required=True, metavar="SHA", help="the commit, on the branch")
+    either = parser.add_mutually_exclusive_group(required=True)
+    either.add_argument("--commit", metavar="SHA", help="the commit, on the branch")
+    either.add_argument(
+        "--undo", action="store_true", help="have no commit stand for the order any more"
+    )
     parser.add_argument(
         "--allow-more", action="store_true",
         help="accept the commit although it changes files that the order does not allow",
@@ -71,9 +109,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Judge the commit. The exit code is 0 where it stands for the order now, and 1 where it fails.
 
-    It is 5 where the environment lacks what a command needs.
+    It is 5 where the environment lacks what a command needs. With `--undo`, nothing is judged.
     """
-    from factory.batch.accept import accept_commit
+    from factory.batch.accept import accept_commit, take_back
     from factory.orders.stages import Stage
     from factory.repo.preflight import find_repo
     from factory.run.going_on import place_option
@@ -83,7 +121,12 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     settings = settings_for(args, console, repo=args.repo)
     place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     plan, name = order_asked_for(args, place)
-    options = as_in_the_latest_run(args, plan, judging_options(args, settings), place, console)
+    run_all = plan.run_all(place_option(args.repo))
+    options = judging_options(args, settings)
+    if args.undo:
+        commit = take_back(plan, name, place, options)
+        return Outcome(TakenBackDocument(name, plan.branch, commit, run_all))
+    options = as_in_the_latest_run(args, plan, options, place, console)
     accepted = with_consent(
         lambda each: accept_commit(
             plan, name, args.commit, place, each, console, allow_more=args.allow_more
@@ -95,4 +138,6 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     if accepted.failure is not None:
         environment = accepted.failure.stage is Stage.ENVIRONMENT
         code = ExitCode.PREFLIGHT if environment else ExitCode.FAILED
-    return Outcome(AcceptDocument(accepted, plan.run_all(place_option(args.repo))), code)
+    undo = plan.command(f"accept {name} --undo", place_option(args.repo))
+    others = bool(plan.still_to_make(place.git, place.common_dir))
+    return Outcome(AcceptDocument(accepted, run_all, undo, others), code)

@@ -6,11 +6,13 @@ Called again, it goes on where it stopped.
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from factory.cli import add_batch_arguments, add_run_arguments, run_options
 from factory.orders.options import RunOptions
+from llmch.answers.changed_requirements import changed_requirements
 from llmch.answers.plan import PlanDocument
 from llmch.console import Console
 from llmch.console.document import Outcome
@@ -18,6 +20,13 @@ from llmch.entry.arguments import add_model_arguments, add_record_arguments
 from llmch.entry.execution import run_all_with_consent
 from planner.cli import add_acceptance_arguments, add_planner_flags, compile_options
 from shared.errors import ExitCode, InterruptedRun
+
+if TYPE_CHECKING:
+    from factory.repo.preflight import RepoPlace
+    from planner.compile.options import PlanOptions
+    from planner.plan_result import PlanResult
+    from shared.llm.stack import ModelSource
+    from shared.settings.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,63 +47,103 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
 
 
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """Hold what planning and executing have in common; the two sources share one budget."""
+
+    settings: Settings
+    place: RepoPlace
+    planner: ModelSource
+    factory: ModelSource
+
+
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Make the plan, unless the same plan is on file already, then run all its orders."""
-    from factory.batch.coordinator import run_all
+    from llmch.entry.wiring import tool_runner
+    from planner.known_plans import known_plan, plan_once
+    from shared.llm.stack import Mode
+
+    ground = _ground(args, console)
+    common_dir = ground.place.common_dir
+    planning = _planning(args, ground)
+    is_paid = ground.planner.mode is Mode.LIVE and known_plan(planning, common_dir) is None
+    options = _check_first(run_options(args, ground.settings), console, verify=is_paid)
+    runner = tool_runner(ground.settings, args.repo)
+    plan = plan_once(planning, common_dir, ground.planner, console, runner)
+    if plan.folder is not None:
+        return _run_plan(plan.folder, plan.result, options, args, ground, console)
+    assert plan.result is not None, "a plan that is not on file was just asked for"
+    if plan.result.error is not None:
+        raise plan.result.error
+    return Outcome(PlanDocument(plan.result), ExitCode.INVALID)
+
+
+def _ground(args: argparse.Namespace, console: Console) -> _Ground:
     from factory.repo.preflight import find_repo
-    from llmch.answers.preview import KeptPlanDocument
-    from llmch.entry.plan_consent import agreed_to_execute
-    from llmch.entry.predecessor import following
     from llmch.entry.wiring import (
         inputs_first,
         model_source,
         planning_source,
         reviews_plan,
         settings_for,
-        tool_runner,
     )
-    from llmch.preview.reading import read_preview
-    from planner.known_plans import known_plan, plan_once, plan_to_follow
     from planner.spec.read import read_spec
     from shared.llm.cost.budget import SharedBudget
-    from shared.llm.stack import Mode
 
     settings = settings_for(args, console, repo=args.repo, spec=args.spec)
-    review = reviews_plan(args)
     with inputs_first(lambda: read_spec(args.spec), lambda: find_repo(args.repo)):
-        planner_source = planning_source(args, settings, review=review)
-        factory_source = model_source(args, settings, settings.factory)
-    purse = SharedBudget(planner_source.budget)  # planner and factory share one budget
+        planner = planning_source(args, settings, review=reviews_plan(args))
+        factory = model_source(args, settings, settings.factory)
+    purse = SharedBudget(planner.budget)
     place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
+    return _Ground(settings, place, replace(planner, purse=purse), replace(factory, purse=purse))
+
+
+def _planning(args: argparse.Namespace, ground: _Ground) -> PlanOptions:
+    """Return the options to plan with: after the repo's last plan, where the spec follows it."""
+    from llmch.entry.predecessor import following
+    from llmch.entry.wiring import reviews_plan
+    from planner.known_plans import known_plan, plan_to_follow
+
     # Orders work from HEAD beside uncommitted changes, so their plan is made for HEAD too.
     start = args.commit_hash or ("HEAD" if args.allow_dirty else None)
-    planning = replace(compile_options(args, settings, args.repo, review=review), start=start)
-    known = known_plan(planning, place.common_dir)
-    if known is None and not (args.anew or args.template):
-        before = plan_to_follow(planning, place.common_dir)
-        planning = following(planning, before, place) if before else planning
-    paid = planner_source.mode is Mode.LIVE and known is None
-    options = _check_first(run_options(args, settings), console, verify=paid)
-    plan = plan_once(
-        planning,
-        place.common_dir,
-        replace(planner_source, purse=purse),
-        console,
-        tool_runner(settings, args.repo),
-    )
-    if plan.folder is None:
-        assert plan.result is not None, "a plan that is not on file was just asked for"
-        if plan.result.error is not None:
-            raise plan.result.error
-        return Outcome(PlanDocument(plan.result), ExitCode.INVALID)
-    folder, source = plan.folder, replace(factory_source, purse=purse)
-    may_ask = source.mode is Mode.LIVE and not (args.yes or args.json or args.markdown)
+    options = compile_options(args, ground.settings, args.repo, review=reviews_plan(args))
+    options = replace(options, start=start)
+    common_dir = ground.place.common_dir
+    if args.anew or args.template or known_plan(options, common_dir) is not None:
+        return options
+    before = plan_to_follow(options, common_dir)
+    return following(options, before, ground.place) if before else options
+
+
+def _run_plan(
+    folder: Path,
+    made: PlanResult | None,
+    options: RunOptions,
+    args: argparse.Namespace,
+    ground: _Ground,
+    console: Console,
+) -> Outcome:
+    """Run the orders of the plan in `folder`, if whoever is at the terminal agrees.
+
+    `made` is the result of the planning, `None` where the plan was on file.
+    """
+    from factory.batch.coordinator import run_all
+    from llmch.answers.preview import KeptPlanDocument
+    from llmch.entry.plan_consent import agreed_to_execute
+    from llmch.preview.reading import read_preview
+    from shared.llm.stack import Mode
+
+    source = ground.factory
+    silent = args.yes or args.json or args.markdown
+    if made is not None and made.change is not None:
+        console.say(*changed_requirements(made.change.task.difference))
     try:
         if not agreed_to_execute(
-            lambda: read_preview(folder, args.repo, args.branch, settings),
-            *(place.common_dir, console),
-            is_new=plan.result is not None,
-            may_ask=may_ask,
+            lambda: read_preview(folder, args.repo, args.branch, ground.settings),
+            *(ground.place.common_dir, console),
+            is_new=made is not None,
+            may_ask=source.mode is Mode.LIVE and not silent,
         ):
             return Outcome(KeptPlanDocument(folder), ExitCode.FAILED)
         return run_all_with_consent(

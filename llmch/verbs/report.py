@@ -36,11 +36,11 @@ class CoverageDocument:
 
     def blocks(self) -> Iterator[Block]:
         """Return each requirement with its orders, and the number of covered ones."""
-        from llmch.answers.coverage import render_asserted, render_coverage
+        from llmch.answers.coverage import count_covered, render_asserted, render_coverage
 
         yield Paragraph(tuple(render_coverage(self.rows)))
-        covered = sum(1 for each in self.rows if each.orders)
-        text = f"{covered} of {count(len(self.rows), 'requirement')} covered"
+        covered, wanted = count_covered(self.rows)
+        text = f"{covered} of {count(wanted, 'requirement')} covered"
         if any(each.asserted_by for each in self.rows):
             text += f", {render_asserted(self.rows)}"
         yield Remark((text if self.rows else _NONE,))

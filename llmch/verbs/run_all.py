@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from factory.cli import add_batch_arguments, add_run_arguments
 from llmch.console import Console
@@ -11,12 +13,20 @@ from llmch.console.document import Outcome
 from llmch.entry.arguments import add_model_arguments, add_record_arguments
 from llmch.entry.execution import options_and_source, run_all_with_consent
 
+if TYPE_CHECKING:
+    from factory.batch.coordinator import OpenWorker
+    from factory.orders.options import RunOptions
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `run-all`."""
     parser.add_argument(
         "--workdir", type=Path, required=True, metavar="DIR", help="the folder of the plan"
     )
+    parser.add_argument(
+        "--on", choices=("here", "fleet"), default="here",
+        help="make the orders on this machine, or have the workers of a fleet make them (here)",
+    )  # fmt: skip
     add_batch_arguments(parser)
     add_run_arguments(parser)
     add_record_arguments(parser)
@@ -25,11 +35,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Run the orders. The exit code is 0 where all have landed, and 1 where one failed."""
-    from factory.batch.coordinator import run_all
+    from factory.batch.coordinator import local_worker, run_all
     from factory.orders.read import read_workdir
 
     folder = args.workdir
     options, source = options_and_source(args, console, lambda: read_workdir(folder))
+    open_worker: OpenWorker = local_worker
+    if args.on == "fleet":
+        options, open_worker = _on_fleet(options)
     return run_all_with_consent(
-        lambda each: run_all(folder, each, source, console), options, console
+        lambda each: run_all(folder, each, source, console, open_worker), options, console
     )
+
+
+def _on_fleet(options: RunOptions) -> tuple[RunOptions, OpenWorker]:
+    """Return the options with the width of the fleet's train, and what opens the fleet."""
+    from factory.fleet.fleet_worker import fleet_worker
+    from llmch.entry.fleet_argument import fleet_of
+
+    fleet = options.settings.fleet
+    url = fleet_of(options.settings)
+    options = replace(options, jobs=fleet.train)
+    return options, lambda session: fleet_worker(session, fleet, url)

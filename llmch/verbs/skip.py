@@ -41,12 +41,14 @@ class SkipDocument:
         decided = self.decided
         if not decided.reason:
             yield Paragraph((f"{decided.order} is to be made again on {decided.branch}",))
+            yield Remark((f"`{self.run_all}` makes it",))
         else:
             yield Paragraph((f"{decided.order} is left out on {decided.branch}: {decided.reason}",))
             if decided.blocked:
                 names = ", ".join(decided.blocked)
                 yield Remark((f"without it, these orders cannot be made: {names}",))
-        yield Remark((f"`{self.run_all}` goes on with the other orders",))
+            if decided.others:
+                yield Remark((f"`{self.run_all}` goes on with the other orders",))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

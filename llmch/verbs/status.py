@@ -8,10 +8,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Paragraph, Remark, Rows
+
+if TYPE_CHECKING:
+    from factory.orders.next_step import PlanAtHand
 
 _LOOK_EVERY_SECONDS = 0.5
 
@@ -23,6 +26,7 @@ class StatusDocument:
     status: dict[str, Any] | None
     place: str = ""
     """The option with which other verbs find the repo; empty in the repo itself."""
+    plan: PlanAtHand | None = None
 
     def to_json(self) -> object:
         """Return the status, as read from the journal, as plain values."""
@@ -34,6 +38,7 @@ class StatusDocument:
             yield Remark(("nothing has run on this repo yet",))
         else:
             yield from _blocks(self.status, self.place)
+            yield from _next_step(self.status, self.place, self.plan)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +62,17 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
             console.say(Remark(("nothing has run on this repo yet; waiting for a run to begin",)))
             document = _wait_for_a_run(common_dir)
         document = _follow(document, common_dir, args, console)
-    return Outcome(StatusDocument(document, _place(args)))
+    return Outcome(StatusDocument(document, _place(args), _plan_at_fault(document, common_dir)))
+
+
+def _plan_at_fault(document: dict[str, Any] | None, common_dir: Path) -> PlanAtHand | None:
+    """Return the plan of the run where an order of it failed because the plan is wrong."""
+    failures = (order["failure"] for order in document["orders"]) if document else ()
+    if not any(each and each["stage"] == "preflight" for each in failures):
+        return None
+    from factory.batch.plan_on_branch import plan_at_hand
+
+    return plan_at_hand(common_dir)
 
 
 def _place(args: argparse.Namespace) -> str:
@@ -96,7 +111,8 @@ def _steps(document: dict[str, Any]) -> object:
 
 
 def _blocks(document: dict[str, Any], place: str) -> Iterator[Block]:
-    from factory.record.status import RunState, render_failures, render_status
+    from factory.record.status import RunState
+    from factory.record.status_text import render_failures, render_status
 
     run = f"run {document['run_id']} on {document['branch']}: {document['state']}"
     if document["state"] == "running":
@@ -108,8 +124,8 @@ def _blocks(document: dict[str, Any], place: str) -> Iterator[Block]:
     yield Rows(tuple(map(tuple, render_status(document))), headings)
     if failures := tuple(render_failures(document)):
         yield Paragraph(failures)
-        yield Remark((f"to look into it: {', '.join(_ways_to_look(document, place))}",))
-        yield from _next_step(document, place)
+        if ways := ", ".join(_ways_to_look(document, place)):
+            yield Remark((f"to look into it: {ways}",))
 
 
 def _ways_to_look(document: dict[str, Any], place: str) -> Iterator[str]:
@@ -121,25 +137,33 @@ def _ways_to_look(document: dict[str, Any], place: str) -> Iterator[str]:
         yield f"`llmch diff {name}{place}`"
     if attempt and failure["command"]:
         yield f"`llmch repro {name}{place}`"
-    yield f"`llmch explain {failure['stage']}`"
+    if failure["stage"] != "error":
+        yield f"`llmch explain {failure['stage']}`"
 
 
 def _first_failed(document: dict[str, Any]) -> dict[str, Any]:
-    from factory.record.status import is_left_out
+    from factory.record.status_text import is_left_out
 
     failed = (each for each in document["orders"] if each["failure"] and not each["commit"])
     return next(each for each in failed if not is_left_out(each))
 
 
-def _next_step(document: dict[str, Any], place: str) -> Iterator[Block]:
+def _next_step(document: dict[str, Any], place: str, plan: PlanAtHand | None) -> Iterator[Block]:
     """Yield the one thing to do about the first order that failed, unless it is still tried."""
     from factory.orders.next_step import next_step
     from factory.record.status import RunState
+    from factory.record.status_text import render_failures
 
-    order = _first_failed(document)
-    if document["state"] != RunState.ENDED:
+    if document["state"] != RunState.ENDED or not any(render_failures(document)):
         return
-    if step := next_step(order["failure"]["stage"], order["id"], place=place):
+    order = _first_failed(document)
+    failure = order["failure"]
+    step = next_step(
+        failure["stage"], order["id"], place=place, remedy=failure["remedy"], plan=plan
+    )
+    if failure["stage"] == "error":
+        step = "once that is dealt with, the same command again goes on"
+    if step:
         yield Remark((f"next: {step}",))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -33,7 +34,8 @@ def coverage_of_folder(
     plan = read_plan_folder(folder)
     if plan.problems or any(draft.order is None for draft in plan.drafts):
         raise InvalidInput(
-            f"the plan in {folder} cannot be read", f"`llmch check {folder}` says why"
+            f"the plan in {folder} cannot be read",
+            f"`llmch check {shlex.quote(str(folder))}` says why",
         )
     return coverage_of_plan(plan, commits_of)
 
@@ -43,8 +45,10 @@ def coverage_of_plan(
 ) -> tuple[CoveredRequirement, ...]:
     """Return the requirements of a plan, first those that it lists.
 
-    `commits_of` returns the commits that landed an order. Orders that cannot be read are left out.
+    Others, of a plan that follows another one, were removed from the specification. `commits_of`
+    returns the commits that landed an order. Orders that cannot be read are left out.
     """
+    follows = plan.succession.supersedes is not None
     orders = [draft.order for draft in plan.drafts if draft.order is not None]
     asserted = tuple(_assertions(orders))
     listed = {each.id: each for each in plan.requirements}
@@ -65,6 +69,7 @@ def coverage_of_plan(
                 for order, assertions in zip(orders, asserted, strict=True)
                 if name in order.covers
             ),
+            removed=follows and name not in listed,
         )
         for name in dict.fromkeys([*listed, *named])
     )

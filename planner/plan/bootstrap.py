@@ -9,7 +9,8 @@ from dataclasses import replace
 from planner.plan.plan import Draft, Plan, parse_plan
 from shared.files.strict_json import JsonValue
 from shared.work_order.field_path import at
-from shared.work_order.schemas import VERIFY_SCRIPT, SchemaProblem, order_id, order_number
+from shared.work_order.parsing import SchemaProblem
+from shared.work_order.schemas import VERIFY_SCRIPT, order_id, order_number
 
 _NOTHING_LEFT = SchemaProblem(
     at("work_orders"), f"has no order left: the repo already has {VERIFY_SCRIPT}"

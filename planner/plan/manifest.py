@@ -10,14 +10,8 @@ from planner.plan.projection import exempted_orders
 from planner.plan.succession import parse_succession
 from shared.files.strict_json import JsonObject, JsonValue
 from shared.work_order.hashing import canonical_json, manifest_sha256, sha256_bytes
-from shared.work_order.schemas import (
-    BaseFile,
-    Manifest,
-    Provenance,
-    RequirementEntry,
-    WorkOrder,
-    parse_document,
-)
+from shared.work_order.parsing import parse_document
+from shared.work_order.schemas import BaseFile, Manifest, Provenance, RequirementEntry, WorkOrder
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,22 +18,19 @@ from shared.files.paths import glob_characters
 from shared.files.strict_json import JsonValue
 from shared.work_order.field_path import FieldPath, at
 from shared.work_order.glob_paths import glob_paths
+from shared.work_order.parsing import DocumentInvalid, SchemaProblem, parse_document, unknown_keys
 from shared.work_order.schemas import (
     MAX_COMMANDS,
     MAX_LISTED,
     MAX_ORDERS,
     AcceptanceFile,
     Condition,
-    DocumentInvalid,
     Interface,
     Manifest,
     RequirementEntry,
-    SchemaProblem,
     VerifyContract,
     WorkOrder,
     order_number,
-    parse_document,
-    unknown_keys,
 )
 
 RawOrder = Mapping[str, JsonValue]

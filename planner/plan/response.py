@@ -8,7 +8,7 @@ from planner.plan.plan import Plan, parse_plan, unreadable_plan
 from shared.files.strict_json import JsonProblem, parse_json
 from shared.llm.json_in_reply import ReplyIsArray, ReplyMalformed, extract_json_object
 from shared.work_order.field_path import at
-from shared.work_order.schemas import SchemaProblem
+from shared.work_order.parsing import SchemaProblem
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,14 @@ from typing import TypeVar
 
 from shared.files.strict_json import JsonValue
 from shared.work_order.field_path import at
+from shared.work_order.parsing import DocumentInvalid, SchemaProblem, parse_document
 from shared.work_order.schemas import (
     MAX_LISTED,
-    DocumentInvalid,
     NotRemoved,
-    SchemaProblem,
     Supersedes,
     WithdrawnOrder,
     WorkOrder,
     order_number,
-    parse_document,
 )
 
 E = TypeVar("E", WithdrawnOrder, NotRemoved)

@@ -29,15 +29,9 @@ class PlanChange:
 
     def to_json(self) -> dict[str, Any]:
         """Return the change as `plan --json` prints it."""
-        difference = self.task.difference
         return {
             "supersedes": self.task.predecessor.facts.manifest_sha256,
-            "requirements": {
-                "changed": [each.after.id for each in difference.changed],
-                "added": [each.id for each in difference.added],
-                "removed": [each.id for each in difference.removed],
-                "untouched": len(difference.untouched),
-            },
+            "requirements": self.task.difference.to_json(),
             "orders": {
                 "landed": list(self.landed),
                 "kept": list(self.kept),

@@ -16,13 +16,8 @@ from planner.replan.answer import Answer, Entry, Place
 from planner.replan.follow_up import FollowUp
 from shared.files.strict_json import JsonObject, JsonValue
 from shared.work_order.field_path import at
-from shared.work_order.schemas import (
-    MAX_ORDERS,
-    NotRemoved,
-    SchemaProblem,
-    WithdrawnOrder,
-    WorkOrder,
-)
+from shared.work_order.parsing import SchemaProblem
+from shared.work_order.schemas import MAX_ORDERS, NotRemoved, WithdrawnOrder, WorkOrder
 
 _OF_THE_HARNESS = frozenset({"provenance", "verify_exempt"})
 _HEAD = ("system_overview", "verify_contract")

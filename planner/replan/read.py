@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection
 from pathlib import Path
 
 from planner.plan.plan import Plan, parse_plan, with_history
 from planner.replan.predecessor import Predecessor, covers_of
 from shared.errors import InvalidInput
+from shared.plan_folder.edited import accept_edits
 from shared.plan_folder.read import read_stored_plan
 from shared.work_order.schemas import order_number
 
@@ -31,7 +33,7 @@ def read_predecessor(
     if facts is None:
         raise InvalidInput(
             f"the plan in {folder} was edited: its hash is not the one that it states",
-            f"take the edits over first: `llmch check {folder} --accept-edits`",
+            f"take the edits over first: `{accept_edits(folder)}`",
         )
     plan = parse_plan(stored.document)
     _refuse_unreadable(plan, folder)
@@ -44,7 +46,8 @@ def _refuse_unreadable(plan: Plan, folder: Path) -> None:
     well_formed = all(each.order and order_number(each.label) for each in plan.drafts)
     if plan.problems or not well_formed or len(set(ids)) < len(ids):
         raise InvalidInput(
-            f"the plan in {folder} cannot be read", f"`llmch check {folder}` says why"
+            f"the plan in {folder} cannot be read",
+            f"`llmch check {shlex.quote(str(folder))}` says why",
         )
 
 

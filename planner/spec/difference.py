@@ -11,6 +11,7 @@ from planner.spec.matching import match_requirements
 from planner.spec.own_ids import split_own_id
 from planner.spec.requirements import Requirement
 from planner.spec.wording import folded, say_the_same
+from shared.files.strict_json import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,24 @@ class SpecDifference:
         """Say whether both versions require the same."""
         return not (self.changed or self.added or self.removed)
 
+    def to_json(self) -> JsonObject:
+        """Return the difference as plain values; `line` is a line of the new text, or null."""
+        return {
+            "added": [_entry(each) for each in self.added],
+            "changed": [
+                {
+                    "id": each.after.id,
+                    "before": each.before.text,
+                    "after": each.after.text,
+                    "line": each.after.line,
+                }
+                for each in self.changed
+            ],
+            "removed": [{"id": each.id, "text": each.text} for each in self.removed],
+            "untouched": [each.id for each in self.untouched],
+            "doubts": [*self.doubts],
+        }
+
 
 def compare_requirements(
     before: Sequence[Requirement], after: Sequence[Requirement], *, ids_given: bool = False
@@ -69,6 +88,10 @@ def compare_requirements(
         removed=tuple(each for old, each in enumerate(before) if old not in matched),
         doubts=tuple(find_doubts(before, marked, match)),
     )
+
+
+def _entry(requirement: Requirement) -> JsonObject:
+    return {"id": requirement.id, "text": requirement.text, "line": requirement.line}
 
 
 def _marked(requirement: Requirement, ids_given: bool) -> Requirement:

@@ -32,13 +32,17 @@ class StageStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class WritesApplied(Event):
-    """Report that the proposal passed every check and its files are in the workspace."""
+    """Report that the proposal passed every check and its files are in the workspace.
+
+    `removed` are the files that the order removes.
+    """
 
     kind: ClassVar[str] = "writes_applied"
     order: str
     attempt: int
     files: tuple[str, ...]
     summary: str
+    removed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,30 @@ class OrderStarted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class CandidateCoupled(Event):
+    """Report that an order's commit is being judged on `parent`, before all before it has landed.
+
+    `ahead` are the orders whose commits `parent` has and that may still fail; then the order is
+    judged again.
+    """
+
+    kind: ClassVar[str] = "candidate_coupled"
+    order: str
+    commit: str
+    parent: str
+    ahead: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateDropped(Event):
+    """Report that an order is judged again, because `because` did not land as it was expected."""
+
+    kind: ClassVar[str] = "candidate_dropped"
+    order: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class OrderEnded(Event):
     """Report that a work order is over.
 

@@ -1,13 +1,13 @@
-"""Reads and writes commits, merges them, and adds notes to them."""
+"""Reads and writes commits, and adds notes to them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from shared.git import repos, trees
-from shared.git.client import Git, GitFailed, text_of
-from shared.git.config import SYNCED, without_merge_drivers
+from shared.git import trees
+from shared.git.client import Git, text_of
+from shared.git.config import SYNCED
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,26 +124,22 @@ def write(git: Git, tree: str, parent: str, facts: CommitFacts) -> str:
     )
 
 
-def merge_trees(git: Git, ours: str, theirs: str) -> str | None:
-    """Return the tree of both commits merged, or `None` where they conflict. No ref moves.
-
-    Merge drivers are programs, so files that a driver would merge are merged as text.
-    """
-    plain = git.with_config((*without_merge_drivers(repos.read_config(git)), *SYNCED))
-    done = plain.try_run("merge-tree", "--write-tree", "--no-messages", ours, theirs)
-    if done.exit_code not in (0, 1) or done.timed_out:
-        raise GitFailed(done)
-    return text_of(done.stdout).split("\n")[0] if done.exit_code == 0 else None
-
-
 def add_note(git: Git, ref: str, commit: str, text: str, facts: CommitFacts) -> None:
     """Attach `text` to `commit` under the notes ref, in the place of any earlier note."""
-    who = {"GIT_COMMITTER_NAME": facts.author, "GIT_COMMITTER_EMAIL": facts.email}
-    author = {"GIT_AUTHOR_NAME": facts.author, "GIT_AUTHOR_EMAIL": facts.email}
     git.run(
         "notes", f"--ref={ref}", "add", "--force", "--file=-", commit,
-        stdin=text.encode(), environment={**who, **author},
+        stdin=text.encode(), environment=_as(facts),
     )  # fmt: skip
+
+
+def remove_note(git: Git, ref: str, commit: str, facts: CommitFacts) -> None:
+    """Remove the note that `commit` has under the notes ref, if it has one."""
+    git.run("notes", f"--ref={ref}", "remove", "--ignore-missing", commit, environment=_as(facts))
+
+
+def _as(facts: CommitFacts) -> dict[str, str]:
+    who = {"GIT_COMMITTER_NAME": facts.author, "GIT_COMMITTER_EMAIL": facts.email}
+    return {**who, "GIT_AUTHOR_NAME": facts.author, "GIT_AUTHOR_EMAIL": facts.email}
 
 
 def notes(git: Git, ref: str, on: Collection[str]) -> dict[str, str]:

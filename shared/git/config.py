@@ -30,7 +30,6 @@ ALL_SYNCED: tuple[Setting, ...] = (("core.fsync", "all"),)
 
 # Git takes a driver that exits with a code beyond 128 for broken, not for one that found a
 # conflict. `git merge-file` exits with such a code on binary files.
-_TEXT_MERGE = "git merge-file -q %A %O %B || exit 1"
 
 PROTOCOLS = "GIT_ALLOW_PROTOCOL"
 
@@ -83,18 +82,6 @@ def without_repo_filters(entries: Iterable[ConfigEntry]) -> tuple[Setting, ...]:
     return tuple(
         (f"filter.{name}.{key}", trusted.get((name, key), defaults.get(key, "")))
         for name, key in own
-    )
-
-
-def without_merge_drivers(entries: Iterable[ConfigEntry]) -> tuple[Setting, ...]:
-    """Return settings that replace every merge driver of the config by git's own text merge.
-
-    The user's own drivers are replaced too: the result of a merge must not depend on the machine.
-    """
-    names = {name for name, _, _ in _values_of("merge", entries)}
-    return (
-        ("merge.default", "text"),
-        *((f"merge.{name}.driver", _TEXT_MERGE) for name in sorted(names)),
     )
 
 

@@ -25,11 +25,12 @@ def changes_of_files(
 ) -> tuple[FileChange, ...]:
     """Return the changes of `paths` in the commits before `tip`, newest first, of `limit` commits.
 
-    With a commit for `until`, that commit and those before it are left out. So are merges.
+    With a commit for `until`, that commit and those before it are left out. So are merges, but not
+    what a merge gave up in favour of its other side.
     """
     since = [f"^{until}"] if until else []
     output = git.run(
-        "log", "-z", "--raw", "--no-abbrev", "--no-renames", "--format=%x01%H",
+        "log", "-z", "--raw", "--no-abbrev", "--no-renames", "--full-history", "--format=%x01%H",
         f"--max-count={limit}", tip, *since, "--", *paths,
     )  # fmt: skip
     return parse_changes(output)

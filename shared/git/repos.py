@@ -1,4 +1,4 @@
-"""Asks where a repo is and what its config says."""
+"""Asks where a repo is and what its config says, and makes an empty one."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ def layout(git: Git) -> tuple[Path, Path, Path] | None:
     except ValueError:
         raise GitFailed(done, "rename the folder: its path has a line break") from None
     return Path(tree), Path(git_dir), Path(common)
+
+
+def initialise(git: Git) -> None:
+    """Make an empty repo in the folder, without hooks and without a commit."""
+    git.run("init", "--quiet", "--template=", "--initial-branch=unborn")
 
 
 def is_bare(git: Git) -> bool:

@@ -14,12 +14,14 @@ from shared.languages.capabilities.advice import Advice
 from shared.languages.capabilities.chain import Plans
 from shared.languages.capabilities.commands import CommandReader
 from shared.languages.capabilities.conformance import Conformance
+from shared.languages.capabilities.dependencies import Dependencies
 from shared.languages.capabilities.edits import Edits
 from shared.languages.capabilities.examples import Examples
 from shared.languages.capabilities.failures import Failures
 from shared.languages.capabilities.notes import Notes
 from shared.languages.capabilities.outlines import Outliner
 from shared.languages.capabilities.packages import Packages
+from shared.languages.capabilities.reports import Reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +31,11 @@ class Language:
     `more_suffixes` are those of source files without an outline, dots included. `commands` reads
     what the language's tools run, and `plans` judges code that is only planned. `conformance`
     compares code with contracts, `edits` replaces definitions by their names, `notes` points out
-    what a person would, and `packages` knows what manifests declare, and `failures` which
-    of that a failed command lacks. `advice` is for the model that
-    plans; a language without it is described by the planner's own prompt, or not at all. `examples`
-    are for the person who looks up a rule that the language decides.
+    what a person would, `packages` knows what manifests declare, `dependencies` prepares it for
+    commands, and `failures` knows which of it a failed command lacks. `reports` reads what the
+    language's tools print of faults. `advice` is for the model that plans; a language without it is
+    described by the planner's own prompt, or not at all. `examples` are for the person who looks up
+    a rule that the language decides.
 
     A class that implements a capability imports what it needs inside its methods: a program that
     meets no file of the language loads nothing of it.
@@ -46,7 +49,9 @@ class Language:
     edits: Edits | None = None
     notes: Notes | None = None
     packages: Packages | None = None
+    dependencies: Dependencies | None = None
     failures: Failures | None = None
+    reports: Reports | None = None
     advice: Advice | None = None
     examples: Examples | None = None
 

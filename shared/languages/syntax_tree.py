@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 MAX_LINE: Final = 240  # characters of a declaration; the rest of a longer one is cut off
 MAX_VALUE: Final = 40  # characters of a constant's value; a longer one is shown as `...`
 INDENT: Final = "    "
-# 200 KB of code take 0.2 seconds. Text that is not code takes fifty times as long, because the
-# reader looks for a way to go on at each word. So only such text is ever given up.
-MAX_SECONDS: Final = 2.0  # of processor time
+# 200 KB of code take 0.2 seconds. Text that is not code takes up to fifty times as long, because
+# the reader looks for a way to go on at each word. So only such text is ever given up.
+_SECONDS_A_BYTE: Final = 5e-6
+_LEAST_SECONDS: Final = 0.5
 # Each chunk is copied, also where only the text of a short node is asked for.
 _CHUNK: Final = 2_048  # bytes
 
@@ -30,11 +31,11 @@ def parse(grammar: Grammar, text: str) -> Node | None:
     """Return the root of the syntax tree of `text`; `None` where it cannot be read.
 
     `grammar` is the function by which a grammar's package gives its language. Reading is given up
-    after `MAX_SECONDS`.
+    after five times what code of this size takes, in processor time.
     """
     from tree_sitter import Parser
 
-    end = time.thread_time() + MAX_SECONDS
+    end = time.thread_time() + seconds_for(text)
     try:
         code = text.encode()
         tree = Parser(_language(grammar)).parse(
@@ -44,6 +45,11 @@ def parse(grammar: Grammar, text: str) -> Node | None:
     except ValueError:  # a lone surrogate, or given up
         return None
     return tree.root_node
+
+
+def seconds_for(text: str) -> float:
+    """Return the processor time after which reading a text is given up: a second for 200 KB."""
+    return max(_LEAST_SECONDS, _SECONDS_A_BYTE * len(text))
 
 
 @cache

@@ -21,6 +21,7 @@ from shared.llm.record.clients import RecordingClient, ReplayClient
 from shared.llm.record.earlier import EarlierReplies, ResumingClient
 from shared.llm.record.earlier_run import EarlierRun
 from shared.llm.record.origin import LIVE, ReplyOrigin, describe_origin
+from shared.llm.record.shared_replies import AskingOnceClient, SharedReplies, SharingClient
 from shared.llm.record.transcript import Transcript
 from shared.llm.wire.ask_again import SecondChanceClient
 from shared.llm.wire.retry import RetryContext, RetryPolicy, SystemClock
@@ -57,6 +58,8 @@ class ModelSource:
     budget: Budget = field(default_factory=Budget)
     purse: SharedBudget | None = None
     """The budget that several sources share, as when one command plans and then runs."""
+    shared: SharedReplies | None = None
+    """The replies that several machines share, if they do."""
     tables: ModelTables = KNOWN
     """What is known of models: their prices and their windows."""
 
@@ -130,7 +133,7 @@ def _recording(
     opened: contextlib.ExitStack,
     emit: Emit,
     earlier: Sequence[EarlierRun],
-) -> RecordingClient:
+) -> LlmClient:
     """Stack the layers in the order that keeps their promises.
 
     The transcript is outermost, so that a reply on record costs nothing. The budget is inside the
@@ -144,6 +147,8 @@ def _recording(
     capped = CappedClient(live, purse, source.tables, emit)
     patience = RetryContext(RetryPolicy(), SystemClock(), emit)
     inner: LlmClient = SecondChanceClient(capped, patience)
+    if source.shared:
+        inner = AskingOnceClient(inner, source.shared)
     before = [
         EarlierReplies(Transcript.read(each.transcript), each.anew)
         for each in earlier
@@ -152,7 +157,8 @@ def _recording(
     if before:
         _warn_of_uncertain_calls([each.transcript for each in before], emit)
         inner = ResumingClient(inner, before)
-    return RecordingClient(inner, transcript)
+    recording = RecordingClient(inner, transcript)
+    return SharingClient(recording, source.shared) if source.shared else recording
 
 
 def _today() -> str:

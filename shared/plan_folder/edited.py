@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from shared.errors import InvalidInput
@@ -18,4 +19,9 @@ def edited_manifest(folder: Path) -> InvalidInput:
 
 def takes_edits(folder: Path) -> str:
     """Return, as a hint, the command that takes what a person edited in a plan."""
-    return f"`llmch check {folder} --accept-edits` judges what you edited and takes it"
+    return f"`{accept_edits(folder)}` judges what you edited and takes it"
+
+
+def accept_edits(folder: Path) -> str:
+    """Return the command that takes what a person edited in the plan in `folder`."""
+    return f"llmch check {shlex.quote(str(folder))} --accept-edits"

@@ -19,13 +19,8 @@ from shared.files.text_input import read_regular_file
 from shared.plan_folder.edited import takes_edits
 from shared.plan_folder.names import MANIFEST_NAME, list_plan_files, order_file_name
 from shared.work_order.hashing import manifest_sha256
-from shared.work_order.schemas import (
-    BaseFile,
-    DocumentInvalid,
-    Supersedes,
-    order_number,
-    parse_document,
-)
+from shared.work_order.parsing import DocumentInvalid, parse_document
+from shared.work_order.schemas import BaseFile, Supersedes, order_number
 
 _HASH = re.compile("[0-9a-f]{64}")
 

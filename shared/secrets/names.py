@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+# The URL of the fleet's database has a password in it.
 # "KEY" and "PAT" (a personal access token) count only as whole words: they are also parts of
 # innocent words such as KEYBOARD and PATH.
 _WORDS = frozenset({"KEY", "PAT"})
-_PARTS = re.compile(r"API_?KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE_?KEY")
+_PARTS = re.compile(r"API_?KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE_?KEY|FLEET_DB")
 
 
 @lru_cache(maxsize=1024)

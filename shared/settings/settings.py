@@ -1,8 +1,8 @@
 """Declares every setting, each once: type, name, reader, default, meaning, flag.
 
 The flags of the verbs, the `LLMCH_*` variables and the table in `docs/settings.md` come from these
-declarations. A new setting is one field here and its use; `roles`, `sandbox` and `commit` beside
-this file declare the tables of those names.
+declarations. A new setting is one field here and its use; `roles`, `sandbox`, `commit` and
+`fleet` beside this file declare the tables of those names.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from shared.llm.cost.prices import KNOWN_PRICES, Prices, extend_prices
 from shared.llm.cost.windows import KNOWN_WINDOWS, Windows, extend_windows
 from shared.settings.commit import CommitSettings
 from shared.settings.declaration import Flag, FlagGroup, FlagKind, Keys, keys_of, setting, table
+from shared.settings.fleet import FleetSettings
 from shared.settings.package_folders import PACKAGE_FOLDERS
 from shared.settings.roles import FactorySettings, PlannerSettings, ReviewerSettings
 from shared.settings.sandbox import SandboxSettings
@@ -166,6 +167,7 @@ class Settings:
     )
     sandbox: SandboxSettings = table(SandboxSettings)
     commit: CommitSettings = table(CommitSettings)
+    fleet: FleetSettings = table(FleetSettings)
 
 
 KEYS: Keys = {key.name: key for key in keys_of(Settings)}

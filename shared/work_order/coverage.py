@@ -54,16 +54,22 @@ class CoveringOrder:
 
 @dataclass(frozen=True, slots=True)
 class CoveredRequirement:
-    """Describe a requirement with its orders, and its text and line as far as they are known."""
+    """Describe a requirement with its orders, and its text and line as far as they are known.
+
+    `removed` says that an earlier specification had it and the one of the plan does not.
+    """
 
     id: str
     text: str = ""
     line: int | None = None
     orders: tuple[CoveringOrder, ...] = ()
+    removed: bool = False
 
     @property
     def asserted_by(self) -> Asserted | None:
-        """Return the strongest assertion of any order; `None` where no order of it is known."""
+        """Return the strongest assertion of any order; `None` where there is nothing to assert."""
+        if self.removed:
+            return None
         known = {each.asserted_by for each in self.orders}
         return next((each for each in Asserted if each in known), None)
 

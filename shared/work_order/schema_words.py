@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -19,6 +19,9 @@ _WANTED = {
 }
 _MAX_SHOWN = 80
 
+NOTHING_TO_CHANGE: Final = "nothing_to_change"
+"""The type of the validator's error on an order that neither writes nor removes a file."""
+
 
 def describe(error: ErrorDetails) -> str:
     """Return a text that can follow the field's name: `must be a string, not null`."""
@@ -30,6 +33,8 @@ def describe(error: ErrorDetails) -> str:
             return f"{_shown(error['input'])} {context['error']}"
         case "literal_error":
             return f"must be {context['expected']}, not {_shown(error['input'])}"
+        case kind if kind == NOTHING_TO_CHANGE:
+            return "must not be empty, unless the order has removed_files"
         case "too_short":
             return "must not be empty"
         case "too_long":

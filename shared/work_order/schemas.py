@@ -1,24 +1,28 @@
 """Defines the documents that pass between planner and factory: work orders and their manifest.
 
 Types are strict and values frozen. Unknown keys are dropped, because a model writes these
-documents; `unknown_keys` names them. Paths are normalised when a document is parsed. A path with
-glob characters passes unchanged, because a rule of its own judges it.
+documents; `parsing` reads them and names such keys. Paths are normalised when a document is parsed.
+A path with glob characters passes unchanged, because a rule of its own judges it.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cache
-from itertools import islice
 from typing import Annotated, Final, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+)
+from pydantic_core import PydanticCustomError
 
 from shared.files.paths import PathProblem, check_path, glob_characters
 from shared.work_order.acceptance_text import check_acceptance_path, check_acceptance_text
-from shared.work_order.field_path import FieldPath, at
-from shared.work_order.schema_words import describe
+from shared.work_order.schema_words import NOTHING_TO_CHANGE
 
 SCHEMA_VERSION: Final = "1.0"
 
@@ -36,12 +40,6 @@ MAX_COMMANDS: Final = 100
 MAX_ACCEPTANCE_FILES: Final = 10
 MAX_LISTED: Final = 1000
 """The limit of any other list in an order or contract."""
-
-# The limits of a report on a faulty document. More than 500 faults are not even listed: that alone
-# would take a minute for ten megabytes of faults.
-_MAX_UNKNOWN: Final = 50
-_MAX_PROBLEMS: Final = 50
-_MAX_FAULTS: Final = 500
 
 # An id has at most nine digits: ten would number more orders than a document can hold.
 _ORDER_ID = re.compile(r"WO-(0[0-9]|[1-9][0-9]{1,8})")
@@ -93,6 +91,12 @@ def _is_none(value: object) -> bool:
 
 class _Document(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+
+def _with_files_to_change(removed: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    if not removed and info.data.get("allowed_files") == ():
+        raise PydanticCustomError(NOTHING_TO_CHANGE, "no file to write or to remove")
+    return removed
 
 
 # Commit trailers hold ids in a comma separated list, so an id has no comma.
@@ -162,8 +166,9 @@ class WorkOrder(_Document):
     judge both, and the factory refuses them. `changes` lists the names that `interfaces` redeclare
     on purpose, and the names of earlier interfaces that the order removes. `regression` repeats
     the acceptance commands that are meant to pass before the order too. `removed_files` are files
-    that the harness deletes. An order without `interfaces`, `changes`, `regression`,
-    `acceptance_files` and `removed_files` has the same hash as before these fields existed.
+    that the harness deletes; only with them may `allowed_files` be empty. An order without
+    `interfaces`, `changes`, `regression`, `acceptance_files` and `removed_files` has the same hash
+    as before these fields existed.
     """
 
     id: str
@@ -171,13 +176,17 @@ class WorkOrder(_Document):
     intent: str
     preconditions: Listed[Condition] = ()
     postconditions: Listed[Postcondition] = ()
-    allowed_files: Annotated[Listed[OrderPath], Field(min_length=1)]
+    allowed_files: Listed[OrderPath]
     forbidden: Listed[str]
     acceptance_commands: Annotated[Listed[str], Field(min_length=1, max_length=MAX_COMMANDS)]
     acceptance_files: Annotated[
         Listed[AcceptanceFile], Field(max_length=MAX_ACCEPTANCE_FILES, exclude_if=_is_empty)
     ] = ()
-    removed_files: Annotated[Listed[OrderPath], Field(exclude_if=_is_empty)] = ()
+    removed_files: Annotated[
+        Listed[OrderPath],
+        Field(exclude_if=_is_empty, validate_default=True),
+        AfterValidator(_with_files_to_change),
+    ] = ()
     regression: Annotated[Listed[str], Field(exclude_if=_is_empty)] = ()
     context_files: Annotated[Listed[OrderPath], Field(max_length=MAX_CONTEXT_FILES)]
     depends_on: Listed[str] = ()
@@ -187,6 +196,11 @@ class WorkOrder(_Document):
     notes: str | None = None
     verify_exempt: bool = False
     provenance: Provenance | None = None
+
+    @property
+    def asks_model(self) -> bool:
+        """Return whether a model has something to write: the harness alone removes files."""
+        return bool(self.allowed_files)
 
 
 class VerifyContract(_Document):
@@ -254,78 +268,6 @@ class Manifest(_Document):
     provenance: Provenance | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaProblem:
-    """Name one field that does not conform to the schema, and say why."""
-
-    at: FieldPath
-    message: str
-
-    @property
-    def field(self) -> str:
-        """Return the field as text: `acceptance_commands[0]`; empty for the document itself."""
-        return str(self.at)
-
-
-class DocumentInvalid(ValueError):
-    """Say that a document does not conform to its schema.
-
-    `problems` has one entry per field, and at most 50 entries.
-    """
-
-    def __init__(self, problems: tuple[SchemaProblem, ...]) -> None:
-        super().__init__(
-            "; ".join(f"{each.field or 'the document'}: {each.message}" for each in problems)
-        )
-        self.problems = problems
-
-
-D = TypeVar("D", bound=_Document)
-
-
-def parse_document(schema: type[D], value: object) -> D:
-    """Return the JSON value `value` as a `schema` document.
-
-    Raises `DocumentInvalid`, with one problem for each field that is at fault.
-    """
-    if problems := _oversized_lists(value):
-        raise DocumentInvalid(problems)
-    try:
-        return schema.model_validate(value)
-    except ValidationError as error:
-        raise DocumentInvalid(_problems(error)) from None
-
-
-def _oversized_lists(value: object) -> tuple[SchemaProblem, ...]:
-    """Return a problem for each list that is far too long.
-
-    The validator would look at every element before it refuses such a list.
-    """
-    if not isinstance(value, dict):
-        return ()
-    return tuple(
-        SchemaProblem(at(str(key)), f"has {len(each)} entries, at most {MAX_LISTED} may be")
-        for key, each in value.items()
-        if isinstance(each, list) and len(each) > MAX_LISTED and key != "work_orders"
-    )
-
-
-def unknown_keys(schema: type[BaseModel], value: object) -> tuple[str, ...]:
-    """Return the keys of the JSON object `value` that `schema` does not have.
-
-    The keys are sorted, and at most 50 are returned.
-    """
-    known = _keys_of(schema)
-    if not isinstance(value, dict) or value.keys() <= known:
-        return ()
-    return tuple(sorted(value.keys() - known)[:_MAX_UNKNOWN])
-
-
-@cache
-def _keys_of(schema: type[BaseModel]) -> frozenset[str]:
-    return frozenset(schema.model_fields)
-
-
 def order_number(order_id: str) -> int | None:
     """Return the number in an id of the form `WO-07` or `WO-100`; None for any other form."""
     return int(order_id[3:]) if _ORDER_ID.fullmatch(order_id) else None
@@ -334,16 +276,3 @@ def order_number(order_id: str) -> int | None:
 def order_id(number: int) -> str:
     """Return the id of the order with that number: `WO-07`, `WO-100`."""
     return f"WO-{number:02d}"
-
-
-def _problems(error: ValidationError) -> tuple[SchemaProblem, ...]:
-    if error.error_count() > _MAX_FAULTS:
-        message = f"does not fit the schema in over {_MAX_FAULTS} places"
-        return (SchemaProblem(at(), message),)
-    first: dict[FieldPath, str] = {}
-    for each in error.errors(include_url=False):
-        if each["type"] == "too_short" and each["input"]:
-            continue  # every element of the list has a problem of its own, so none was left
-        first.setdefault(FieldPath(each["loc"]), describe(each))
-    problems = (SchemaProblem(where, message) for where, message in first.items())
-    return tuple(islice(problems, _MAX_PROBLEMS))

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from factory.dependencies.manifests import Manifests
-from factory.dependencies.node.locks import KNOWN_HOSTS, check_npm_lock, read_json
-from factory.dependencies.python.wishes import read_wishes
+from shared.languages.javascript.dependencies.locks import KNOWN_HOSTS, check_npm_lock, read_json
+from shared.languages.python.dependencies.wishes import read_wishes
 from tests.bench.measure import cpu_seconds_of, interleave
 from tests.bench.rows import Aim, Row, Section
 from tests.bench.setting import FILES_PER_FOLDER, Bench

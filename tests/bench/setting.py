@@ -75,10 +75,10 @@ def git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
     return done.stdout.decode().strip()
 
 
-def make_repo(folder: Path, files: int) -> Path:
-    """Make a repo of so many files, 100 to a folder, that verifies itself by doing nothing."""
+def make_repo(folder: Path, files: int, verify: str = "true") -> Path:
+    """Make a repo of so many files, 100 to a folder, that verifies itself by a shell command."""
     (folder / "scripts").mkdir(parents=True)
-    (folder / "scripts" / "verify.sh").write_text("true\n")
+    (folder / "scripts" / "verify.sh").write_text(f"{verify}\n")
     (folder / "README.md").write_text("# A project\n")
     for number in range(files - 2):
         path = folder / f"part{number // FILES_PER_FOLDER}" / f"module{number}.py"

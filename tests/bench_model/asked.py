@@ -15,11 +15,13 @@ from factory.proposal.shown import hashes_of, texts_of
 from factory.sandbox import Backend, Policy, open_sandbox
 from shared.llm.client import Api, CallPlace, LlmClient, ReplyFailed, Request, Role
 from shared.work_order.hashing import sha256_bytes
-from tests.bench_model.first_prompts import FIRST_PROMPTS, shown_files
+from tests.bench_model.first_prompts import FIRST_PROMPTS, focus_of_task, shown_files
 from tests.bench_model.results import Result
 from tests.bench_model.tasks import Task
 
 MAX_OUTPUT_TOKENS = 600
+"""The bound of a reply that is no longer than this; a whole file may need more."""
+_CHARACTERS_OF_A_TOKEN = 3
 _JUDGING_SECONDS = 20.0
 
 
@@ -35,7 +37,7 @@ def ask(client: LlmClient, model: str, variant: str, task: Task) -> Result:
         prompt,
         CallPlace(Role.FACTORY, 1, "WO-01"),
         temperature=0.0,
-        max_output_tokens=MAX_OUTPUT_TOKENS,
+        max_output_tokens=_bound(task),
     )
     started = time.monotonic()
     try:
@@ -59,13 +61,23 @@ def ask(client: LlmClient, model: str, variant: str, task: Task) -> Result:
     )
 
 
+def _bound(task: Task) -> int:
+    """Return how many tokens a reply may have: enough for the whole file, and for some more."""
+    return MAX_OUTPUT_TOKENS + len(task.files.get(task.path, "")) // _CHARACTERS_OF_A_TOKEN
+
+
 def judge_reply(text: str, variant: str, task: Task) -> str:
-    """Return where the reply fails: `format`, `scope`, `tests`, or nothing if it passes."""
+    """Return where the reply fails: `format`, `scope`, `tests`, or nothing if it passes.
+
+    A definition that cannot be applied, because it is as it was for example, fails at the `format`.
+    """
     allowed = task.order["allowed_files"]
     files = shown_files(task)
     shown, texts = hashes_of(files), texts_of(files)
     try:
-        parsed = parse_proposal(text, ReplyFormat.FILES, shown, allowed, texts=texts)
+        focus = focus_of_task(task) if FIRST_PROMPTS[variant].by_focus else None
+        asked = ReplyFormat.EDITS if focus else ReplyFormat.FILES
+        parsed = parse_proposal(text, asked, shown, allowed, texts=texts, focus=focus)
     except ProposalInvalid:
         return "format"
     proposal = parsed.proposal

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from factory.orders.reply_format import Offer, ReplyFormat
 from factory.proposal.files_format import fence_for
+from factory.proposal.focus import Focus, focus_of
 from factory.proposal.prompt import render_prompt
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.short_prompt import has_short_prompt, render_short_prompt
 from factory.proposal.shown import ShownFile
 from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
-from shared.work_order.schemas import WorkOrder, parse_document
+from shared.work_order.parsing import parse_document
+from shared.work_order.schemas import WorkOrder
 from tests.bench_model.tasks import Task
 
 # What verifies a repo without a script of its own, as an order's prompt lists it.
@@ -28,10 +30,12 @@ class FirstPrompt:
     """Hold one way to ask. `completes` says that a reply continues the stub.
 
     Where it does, the stub's imports count as given: the model was asked for the function alone.
+    With `by_focus`, a task that has a focus is asked for this definition.
     """
 
     render: Callable[[Task], str]
     completes: bool = False
+    by_focus: bool = False
 
 
 def shown_files(task: Task) -> tuple[ShownFile, ...]:
@@ -46,12 +50,27 @@ def _shown(path: str, task: Task) -> ShownFile:
     return ShownFile(path, FileState(FileKind.FILE, sha256_bytes(text.encode())), text)
 
 
+def focus_of_task(task: Task) -> Focus | None:
+    """Return the definition that the factory asks a small model for, if it asks for one alone."""
+    return focus_of(parse_document(WorkOrder, task.order), shown_files(task))
+
+
 def _factory(task: Task) -> str:
     """Return what the factory asks a small model first."""
-    order, shown = parse_document(WorkOrder, task.order), shown_files(task)
-    if has_short_prompt(order, shown):
-        return render_short_prompt(order, shown, with_commands=False)
+    order, shown, focus = (
+        parse_document(WorkOrder, task.order),
+        shown_files(task),
+        focus_of_task(task),
+    )
+    if focus or has_short_prompt(order, shown):
+        return render_short_prompt(order, shown, focus=focus, with_commands=False)
     return _full(task)
+
+
+def _whole(task: Task) -> str:
+    """Return the short prompt for the whole file, whatever its size and what the order names."""
+    order = parse_document(WorkOrder, task.order)
+    return render_short_prompt(order, shown_files(task), with_commands=False)
 
 
 def _full(task: Task) -> str:
@@ -133,7 +152,8 @@ def _wanted(task: Task) -> str:
 
 
 FIRST_PROMPTS: Mapping[str, FirstPrompt] = {
-    "factory": FirstPrompt(_factory),
+    "factory": FirstPrompt(_factory, by_focus=True),
+    "whole": FirstPrompt(_whole),
     "plain": FirstPrompt(_plain, completes=True),
     "plain-header": FirstPrompt(_plain_header, completes=True),
     "full": FirstPrompt(_full),

@@ -14,7 +14,8 @@ from planner.compile.options import PlanOptions
 from planner.judging.validation import Report, judge
 from planner.plan.plan import Plan
 from planner.plan.response import read_reply
-from planner.run import PlanResult, run_plan
+from planner.plan_result import PlanResult
+from planner.run import run_plan
 from shared.events.event import Event
 from shared.llm.stack import Mode, ModelSource
 from tests.fakes import Reply, ScriptedModel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from factory.orders.reply_format import Form
@@ -62,15 +61,6 @@ def form_of(block: Block) -> Form:
             return Form.DEFINITION
         case SearchBlock():
             return Form.SEARCH
-
-
-def failed_forms(refusals: Iterable[BlockRefusal]) -> Mapping[str, frozenset[Form]]:
-    """Return by path the forms in which parts of files could not be applied."""
-    found: dict[str, frozenset[Form]] = {}
-    for each in refusals:
-        path = each.block.path
-        found[path] = found.get(path, frozenset()) | {form_of(each.block)}
-    return found
 
 
 def render_target(block: Block) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from factory.orders.reply_format import Form
+from factory.proposal.edits.bare_definition import read_bare
 from factory.proposal.edits.blocks import (
     Block,
     BlockRefusal,
@@ -15,6 +16,7 @@ from factory.proposal.edits.blocks import (
 )
 from factory.proposal.edits.search_format import holds_changes, parse_changes
 from factory.proposal.files_format import FilesReply, ProposedFile
+from factory.proposal.focus import Focus
 from shared.llm.json_in_reply import ReplyMalformed
 
 
@@ -28,11 +30,14 @@ class BlocksReply:
     refusals: tuple[BlockRefusal, ...] = ()
 
 
-def read_blocks(reply: FilesReply, texts: Mapping[str, str]) -> BlocksReply:
+def read_blocks(
+    reply: FilesReply, texts: Mapping[str, str], focus: Focus | None = None
+) -> BlocksReply:
     """Return the blocks of a reply. A fenced block with several search texts is as many blocks.
 
     `texts` are the files that exist: a block that is said to hold one of them, and holds search
-    texts, is read as such.
+    texts, is read as such. `focus` is the definition that was asked for: a block that names no file
+    is then read as definitions.
     """
     blocks: list[Block] = []
     refusals: list[BlockRefusal] = []
@@ -43,6 +48,11 @@ def read_blocks(reply: FilesReply, texts: Mapping[str, str]) -> BlocksReply:
             form = Form.SEARCH
             repairs.append(f"the block of {file.path} holds search texts, and was read as such")
         match form:
+            case Form.WHOLE if focus is not None and file.is_bare:
+                block, refused = read_bare(file.content, focus, texts[focus.path])
+                if refused:
+                    refusals.append(BlockRefusal(len(blocks), block, refused))
+                blocks.append(block)
             case Form.WHOLE:
                 blocks.append(FileBlock(file.path, file.content))
             case Form.DEFINITION:
@@ -51,9 +61,9 @@ def read_blocks(reply: FilesReply, texts: Mapping[str, str]) -> BlocksReply:
                 try:
                     changes = parse_changes(file.content)
                 except ReplyMalformed as problem:
-                    block = SearchBlock(file.path, file.content, "")
-                    refusals.append(BlockRefusal(len(blocks), block, problem.reason))
-                    blocks.append(block)
+                    unread = SearchBlock(file.path, file.content, "")
+                    refusals.append(BlockRefusal(len(blocks), unread, problem.reason))
+                    blocks.append(unread)
                 else:
                     blocks += (
                         SearchBlock(file.path, each.search, each.replace) for each in changes

@@ -18,12 +18,21 @@ from shared.events.attempts import (
     WritesApplied,
 )
 from shared.events.order_commands import CommandEnded, CommandFlagged, CommandStarted, CommandTried
-from shared.events.orders import BatchEnded, BatchStarted, OrderEnded, OrderSkipped, OrderStarted
+from shared.events.orders import (
+    BatchEnded,
+    BatchStarted,
+    CandidateCoupled,
+    CandidateDropped,
+    OrderEnded,
+    OrderSkipped,
+    OrderStarted,
+)
 
 _CommandEvent = CommandStarted | CommandEnded | CommandTried | CommandFlagged
 _AttemptEvent = AttemptStarted | StageStarted | ModelAskedAgain | WritesApplied | AttemptFailed
+_TrainEvent = CandidateCoupled | CandidateDropped
 _WholeEvent = OrderStarted | OrderSkipped | OrderEnded | BatchStarted | BatchEnded
-OrderEvent = _CommandEvent | _AttemptEvent | _WholeEvent
+OrderEvent = _CommandEvent | _AttemptEvent | _TrainEvent | _WholeEvent
 
 _MAX_SUMMARY = 160
 _MAX_FACTS = 3
@@ -64,6 +73,8 @@ class OrderNarrator:
             case OrderSkipped(order, title, commit):
                 text = f"already landed as {short(commit)}: {title}"
                 yield Line(Mark.SKIPPED, text, order, "skipped")
+            case CandidateCoupled() | CandidateDropped():
+                yield from self._train(event)
             case OrderEnded():
                 yield from self._order_ended(event)
             case BatchStarted(orders, branch, base):
@@ -101,9 +112,12 @@ class OrderNarrator:
             case ModelAskedAgain(order, _, reason, note):
                 text = f"the reply is {reason}; the model is asked again"
                 yield Line(Mark.WARNED, text, order, "propose", shorten(note, _MAX_SUMMARY))
-            case WritesApplied(order, _, files, summary):
-                aside = shorten(summary, _MAX_SUMMARY)
-                yield Line(Mark.DONE, self._measure.files(files), order, "apply", aside)
+            case WritesApplied(order, _, files, summary, removed):
+                parts = [self._measure.files(files)] if files else []
+                parts += [f"removed {self._measure.files(removed)}"] if removed else []
+                # The harness's own summary repeats what it removed.
+                aside = shorten(summary, _MAX_SUMMARY) if files else ""
+                yield Line(Mark.DONE, "; ".join(parts), order, "apply", aside)
             case AttemptFailed(order, attempt):
                 self._failures[order] = event
                 aside = f"attempt {self._attempt_of(order, attempt)}"
@@ -111,6 +125,20 @@ class OrderNarrator:
                 yield from excerpt_lines(event.excerpt, whole=self._measure.verbose)
                 yield from (Line(Mark.ITEM, fact) for fact in event.facts[-_MAX_FACTS:])
                 yield Line(Mark.NEXT, event.next_step)
+
+    def _train(self, event: _TrainEvent) -> Iterator[Line]:
+        match event:
+            case CandidateCoupled(order, commit, parent, ahead) if ahead:
+                more = f" (and {len(ahead) - 1} more)" if len(ahead) > 1 else ""
+                text = f"{short(commit)} is judged before {ahead[-1]}{more} has landed"
+                aside = f"on {short(parent)}"
+                yield Line(Mark.STEP, text, order, "train", aside, weight=Weight.VERBOSE)
+            case CandidateDropped(order, because):
+                self._failures.pop(order, None)
+                text = f"is judged again, because the commit of {because} is another one now"
+                yield Line(Mark.STEP, text, order, "train")
+            case _:
+                pass
 
     def _order_ended(self, event: OrderEnded) -> Iterator[Line]:
         passed, in_batch = event.verdict == "PASS", self._whole.in_batch

@@ -15,7 +15,8 @@ from llmch.entry.wiring import tool_runner
 from llmch.verbs.demo.examples import Example
 from planner.compile.model import PlannerModel
 from planner.compile.options import PlanOptions
-from planner.run import PlanResult, run_plan
+from planner.plan_result import PlanResult
+from planner.run import run_plan
 from shared.errors import InvalidInput
 from shared.events.event import Emit
 from shared.files.atomic_io import make_folder, write_bytes

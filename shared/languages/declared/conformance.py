@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from shared.languages.capabilities.conformance import DOES_NOT_PARSE, ContractViolation
-from shared.languages.declared.contracts import Contract, Delta, differs, fold, merge
+from shared.languages.declared.contracts import Contract, Delta, differs, fold, joined
 from shared.languages.declared.meant import normal_changes
 from shared.languages.declared.model import Declarations, Declared
 from shared.languages.declared.notes import code_problem
 from shared.languages.declared.planned import without_fence
 from shared.work_order.schemas import Interface, WorkOrder
+
+
+def read_stubs(
+    interfaces: Iterable[Interface], suffix: str, read: Callable[[str], Declarations]
+) -> dict[str, Declarations]:
+    """Return the contract of each file with that suffix; a stub that does not parse is none."""
+    own = (each for each in interfaces if each.path.endswith(suffix))
+    stubs = ((each.path, read(without_fence(each.stub))) for each in own)
+    return joined((path, stub) for path, stub in stubs if stub.fault is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +48,7 @@ class Stubs:
 
     def merged(self, interfaces: Iterable[Interface]) -> dict[str, Declarations]:
         """Return the contract of each file of the language; a stub that does not parse is none."""
-        found: dict[str, Declarations] = {}
-        for each in interfaces:
-            stub = self.read(without_fence(each.stub))
-            if not each.path.endswith(self.suffix) or stub.fault is not None:
-                continue
-            old = found.get(each.path, Declarations(""))
-            items, imports = merge(old.items, stub.items), (*old.imports, *stub.imports)
-            found[each.path] = replace(stub, items=items, imports=imports)
-        return found
+        return read_stubs(interfaces, self.suffix, self.read)
 
     def read_written(
         self, path: str, sources: Mapping[str, str]

@@ -51,7 +51,7 @@ def conflicts(
         earlier = before.get(item.name)
         if earlier is None or is_meant(item.name, path, changed):
             continue
-        names = same_names(item.key, earlier.key)
+        names = same_names(item, earlier)
         if (earlier.kind, earlier.key) != (item.kind, renamed(item.key, names)):
             yield Conflict(item.name, item.line, earlier.head, item.head)
             continue
@@ -76,6 +76,16 @@ def merge(
         whole = _with_members(item, earlier, changed) if earlier and extends else item
         merged[_key(item)] = whole
     return tuple(merged.values())
+
+
+def joined(stubs: Iterable[tuple[str, Declarations]]) -> dict[str, Declarations]:
+    """Return the stubs of one order by path; several of a file are merged, later ones last."""
+    found: dict[str, Declarations] = {}
+    for path, stub in stubs:
+        old = found.get(path, Declarations(""))
+        items, imports = merge(old.items, stub.items), (*old.imports, *stub.imports)
+        found[path] = replace(stub, items=items, imports=imports)
+    return found
 
 
 def fold(deltas: Sequence[Delta]) -> list[dict[str, Contract]]:

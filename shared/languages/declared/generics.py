@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-# `func [ T any ](`, `fn < T : Ord >(`, `type_spec[ T any ] struct`, `struct_item < T >`
-_OPENED: Final = re.compile(r"^[\w ]*?(?:\*)?[\[<] ")
+from shared.languages.declared.model import Declared
+
+# `func [ T any ](`, `fn < T : Ord >(`, `type_spec[ T any ] struct`, `impl<T: Ord> Stack<T>`
+_OPENED: Final = re.compile(r"^[\w ]*?(?:\*)?[\[<] ?")
+_BLOCK: Final = re.compile(r"(?:unsafe )?impl ?(?=<)")
 _WORD: Final = re.compile(r"'?[A-Za-z_]\w*")
 _SPLIT: Final = frozenset({"const"})  # words before the name of a parameter
 
@@ -19,6 +22,10 @@ class TypeParameters:
 
     text: str = ""
     names: tuple[str, ...] = ()
+    each: tuple[str, ...] = ()
+    """Every parameter with its constraint."""
+    rest: str = ""
+    """The text behind the parameters."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -31,14 +38,15 @@ def type_parameters(key: str) -> TypeParameters:
     found = _OPENED.match(key)
     if found is None:
         return TypeParameters()
-    start, text = found.end(), ""
-    depth, part, parts = 1, "", []
+    start, text, rest = found.end(), "", ""
+    depth, part = 1, ""
+    parts: list[str] = []
     for at in range(start, len(key)):
         each = key[at]
         is_arrow = each == ">" and key[at - 1 : at] in ("-", "=")
         depth += (each in "[<({") - (each in "])}" or (each == ">" and not is_arrow))
         if not depth:
-            text = key[start:at].strip()
+            text, rest = key[start:at].strip(), key[at + 1 :]
             break
         if each == "," and depth == 1:
             parts.append(part)
@@ -47,9 +55,15 @@ def type_parameters(key: str) -> TypeParameters:
             part += each
     if not text:
         return TypeParameters()
-    words = (_WORD.findall(each) for each in (*parts, part))
+    parts = [each.strip() for each in (*parts, part) if _WORD.search(each)]
+    words = (_WORD.findall(each) for each in parts)
     names = (next((w for w in found if w not in _SPLIT), "") for found in words)
-    return TypeParameters(text, tuple(each for each in names if each))
+    return TypeParameters(text, tuple(each for each in names if each), tuple(parts), rest)
+
+
+def block_parameters(head: str) -> TypeParameters:
+    """Return the type parameters of a block of methods, `impl<T: Ord> Stack<T>`, by its head."""
+    return type_parameters(head) if _BLOCK.match(head) else TypeParameters()
 
 
 def renamed(key: str, names: Mapping[str, str]) -> str:
@@ -57,9 +71,11 @@ def renamed(key: str, names: Mapping[str, str]) -> str:
     return _WORD.sub(lambda found: names.get(found[0], found[0]), key) if names else key
 
 
-def same_names(key: str, other: str) -> Mapping[str, str]:
-    """Return how the type parameters of `key` are called in `other`, in their order."""
-    own, theirs = type_parameters(key).names, type_parameters(other).names
-    if len(own) != len(theirs) or own == theirs:
-        return {}
-    return dict(zip(own, theirs, strict=True))
+def same_names(item: Declared, other: Declared) -> Mapping[str, str]:
+    """Return how the type parameters of `item`, and of its block, are called in `other`."""
+    pairs = (
+        (block_parameters(item.around).names, block_parameters(other.around).names),
+        (type_parameters(item.key).names, type_parameters(other.key).names),
+    )
+    alike = (zip(*pair, strict=True) for pair in pairs if len(pair[0]) == len(pair[1]))
+    return {own: theirs for each in alike for own, theirs in each if own != theirs}

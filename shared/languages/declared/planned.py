@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from shared.languages.capabilities.chain import Chain, DeclaredStub, Fault, OrderCode
-from shared.languages.declared.contracts import Contract, Delta, conflicts, fold, merge
+from shared.languages.declared.contracts import Contract, Delta, conflicts, fold, joined, merge
 from shared.languages.declared.meant import normal_changes
 from shared.languages.declared.model import MAX_BYTES, Declarations
 from shared.languages.declared.model import Fault as StubFault
@@ -55,6 +55,12 @@ class PlannedCode:
             for position, state in enumerate(found)
         ]
 
+    def text_at(self, path: str, position: int) -> str | None:
+        """Return the text of a file after an order; `None` where an order may have written it."""
+        text = self.texts(position).get(path)
+        is_open = text is None and path in self.open_paths(position)
+        return self.chain.sources.get(path) if text is None and not is_open else text
+
     def _stubs_of(self, order: OrderCode) -> Iterator[tuple[DeclaredStub, Declarations]]:
         for each in order.interfaces:
             if not each.path.endswith(self.suffix):
@@ -68,15 +74,7 @@ class PlannedCode:
             yield each, read
 
     def _delta(self, order: OrderCode, stubs: Stubs) -> Delta:
-        merged: dict[str, Declarations] = {}
-        for each, read in stubs:
-            if read.fault is None:
-                old = merged.get(each.path, Declarations(""))
-                merged[each.path] = replace(
-                    read,
-                    items=merge(old.items, read.items),
-                    imports=(*old.imports, *read.imports),
-                )
+        merged = joined((each.path, read) for each, read in stubs if read.fault is None)
         writes = frozenset((*order.writes, *order.may_write))
         return Delta(writes, merged, normal_changes(order.changes))
 

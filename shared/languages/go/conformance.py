@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -17,10 +18,10 @@ from shared.languages.declared.conformance import (
     readable,
 )
 from shared.languages.declared.contracts import differs
-from shared.languages.declared.generics import type_parameters
 from shared.languages.declared.model import Declarations, Declared
 from shared.languages.declared.planned import folder_of, without_fence
 from shared.languages.go.modules import module_folder, read_modules
+from shared.languages.go.probe import generic_types, write_probe
 from shared.languages.go.skeleton import write_contract
 from shared.languages.go.source import read_go
 from shared.languages.go.verdicts import read_complaints
@@ -86,17 +87,20 @@ def _wrong_types(
     places: dict[tuple[str, int], tuple[str, Declared]] = {}
     imports = {e.name: e for i in interfaces for e in read_go(without_fence(i.stub)).imports}
     for folder, (package, items) in probes.items():
-        lines = [(place, line) for place in items for line in [_assignment(place[1])] if line]
+        generic = generic_types(_types_of(items, folder, sources))
+        probed = [(place, write_probe(place[1], generic)) for place in items]
+        lines = [(place, line) for place, line in probed if line]
         code = "\n".join(line for _, line in lines)
-        used = [f"import {e.text}" for name, e in imports.items() if f"{name}." in code]
+        used = [f"import {each.text}" for each in imports.values() if _is_used(each.name, code)]
         head = "; ".join((f"package {package}", *used))
         probe = posixpath.join(folder, _PROBE)
         files[probe] = f"{head}\n{code}\n"
         places |= {(probe, number): place for number, (place, _) in enumerate(lines, 2)}
-    for where, line in _complaints(files, tuple(probes), tools.runner):
-        place = places.get((where, line))
-        if place is not None:
-            path, item = place
+    told = _complaints(files, tuple(probes), tools.runner)
+    found = [places[each] for each in told if each in places]
+    wrong = {item.name for _, item in found if item.kind == "type"}
+    for path, item in found:
+        if item.owner not in wrong:  # else each method of the type differs with it
             written = read_go(sources[path]).named(item.name)[0].head
             yield ContractViolation(path, item.name, differs(item.name, item.head, written))
 
@@ -122,41 +126,15 @@ def _complaints(
             yield posixpath.join(module, each.path), each.line
 
 
-def _assignment(item: Declared) -> str:
-    """Return a line that compiles only where a function or variable has the declared type."""
-    if item.kind == "function" and not _is_generic_type(item):
-        kinds, result = _parameters(item.key), f" ({item.result})" if item.result else ""
-        if not item.owner:
-            return _of_function(item, f"func({kinds}){result}")
-        receiver = f"*{item.owner}" if item.key.startswith("func *") else item.owner
-        kinds = ", ".join(filter(None, (receiver, kinds)))
-        return f"var _ func({kinds}){result} = ({receiver}).{item.last_name}"
-    if item.kind == "value" and item.key.startswith("var "):
-        kind = item.key.removeprefix("var ").strip()
-        return f"var _ {kind} = {item.name}" if kind else ""
-    return ""
+def _is_used(package: str, code: str) -> bool:
+    return re.search(rf"\b{re.escape(package)} ?\.", code) is not None
 
 
-def _of_function(item: Declared, kind: str) -> str:
-    """Return the assignment of a function; a generic one is taken for types that fit its own."""
-    generic = type_parameters(item.key)
-    if not generic.names:
-        return f"var _ {kind} = {item.name}"
-    given = ", ".join(generic.names)
-    return f"func _[{generic.text}]() {{ var _ {kind} = {item.name}[{given}] }}"
-
-
-def _is_generic_type(item: Declared) -> bool:
-    """Return whether the function is a method of a generic type."""
-    return bool(item.owner) and "[" in item.opening.partition(")")[0]
-
-
-def _parameters(key: str) -> str:
-    """Return the parameters' types of a function's key: `string, int` of `func (string, int) E`."""
-    start = key.index("(") + 1
-    depth = 1
-    for at in range(start, len(key)):
-        depth += {"(": 1, ")": -1}.get(key[at], 0)
-        if not depth:
-            return key[start:at]
-    return key[start:]
+def _types_of(
+    items: Sequence[tuple[str, Declared]], folder: str, sources: Mapping[str, str]
+) -> Iterator[Declared]:
+    """Yield the types of a package as its code has them, and then as contracts have them."""
+    for path in sources:
+        if path.endswith(".go") and folder_of(path) == folder:
+            yield from (each for each in read_go(sources[path]).items if each.kind == "type")
+    yield from (item for _, item in items if item.kind == "type")

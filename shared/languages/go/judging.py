@@ -9,7 +9,7 @@ from typing import Final
 from shared.languages.capabilities.chain import AcceptanceText, Fault, OrderCode
 from shared.languages.capabilities.tools import ToolMissing, ToolResult, ToolRunner, Tools
 from shared.languages.declared.planned import folder_of
-from shared.languages.declared.unjudged import unjudged
+from shared.languages.declared.unjudged import unaskable, unjudged
 from shared.languages.fault_words import at_place, declared_by, declared_only_by, has_no_definition
 from shared.languages.go.modules import module_folder
 from shared.languages.go.planned import SUFFIX, PlannedGo
@@ -20,8 +20,6 @@ from shared.work_order.field_path import at
 
 # The first question compiles the standard library, which took 21 seconds on a loaded machine.
 _SECONDS: Final = 120.0
-_MAX_VIEW: Final = 8 * 1024 * 1024  # characters; a copy of a larger tree is not worth the answer
-_MAX_QUESTIONS: Final = 100
 # All errors are wanted, and no test is to run: each test program is given to `true`.
 _COMMAND: Final = (
     "go", "test", "-run", "^$", "-vet=off", "-exec=true", "-gcflags=-e",
@@ -41,7 +39,7 @@ def use_faults(planned: PlannedGo, tools: Tools) -> Iterator[Fault]:
         folders = dict.fromkeys(module_folder(each.path, planned.modules) for each in tests)
         for folder in folders:
             asked += 1
-            if problem := _unaskable(tools, asked, sum(map(len, view.values()))):
+            if problem := unaskable(tools, asked, view, "modules"):
                 yield unjudged("Go", problem)
                 return
             assert tools.runner is not None, "checked above"
@@ -55,14 +53,6 @@ def use_faults(planned: PlannedGo, tools: Tools) -> Iterator[Fault]:
                 yield unjudged("Go", f"the compiler did not answer within {_SECONDS:.0f} seconds")
                 return
             yield from _faults(result, order, mine, folder, planned)
-
-
-def _unaskable(tools: Tools, asked: int, size: int) -> str:
-    if tools.runner is None:
-        return "no sandbox was given to the compiler"
-    if asked > _MAX_QUESTIONS:
-        return f"over {_MAX_QUESTIONS} modules and orders bring tests"
-    return "the repository is too large" if size > _MAX_VIEW else ""
 
 
 def _ask(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.base import Language
@@ -21,17 +21,20 @@ from shared.languages.capabilities.commands import (
     Weakness,
 )
 from shared.languages.capabilities.conformance import ContractViolation
-from shared.languages.capabilities.edits import OutlineEntry
+from shared.languages.capabilities.dependencies import ManifestFiles, Prepared, Workshop
 from shared.languages.capabilities.examples import Examples
 from shared.languages.capabilities.notes import Unwritten
 from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.capabilities.tools import Tools
+from shared.languages.declared.capabilities import DeclaredEdits, DeclaredNotes
 from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
 from shared.languages.go.reader import GoCommands
 from shared.languages.locked_packages import LockedPackages
+from shared.languages.tool_reports import Tool, ToolReports
 from shared.work_order.schemas import Interface, WorkOrder
 
 if TYPE_CHECKING:
+    from shared.languages.declared.model import Declarations
     from shared.languages.go.planned import PlannedGo
 
 NAME: Final = "Go"
@@ -158,15 +161,8 @@ class GoConformance:
         return build_skeleton(interfaces, sources)
 
 
-class GoEdits:
+class GoEdits(DeclaredEdits):
     """Implement `Edits` for Go."""
-
-    def outline(self, text: str) -> tuple[OutlineEntry, ...]:
-        """Return the functions, methods and types; none if the file does not parse."""
-        from shared.languages.declared.edits import outline
-        from shared.languages.go.source import read_go
-
-        return outline(read_go(text))
 
     def edit_definitions(
         self, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
@@ -182,19 +178,8 @@ class GoEdits:
 
         return defined_names(fragment)
 
-    def check_rewrite(
-        self, path: str, before: str, after: str, changes: Sequence[str]
-    ) -> tuple[ContractViolation, ...]:
-        """Return a violation for each lost exported name, and for the loss of half of the text."""
-        from shared.languages.declared.rewrite import check_rewrite
-        from shared.languages.go.source import read_go
 
-        return check_rewrite(
-            path, read_go(before), read_go(after), changes, is_test=path.endswith("_test.go")
-        )
-
-
-class GoNotes:
+class GoNotes(DeclaredNotes):
     """Implement `Notes` for Go."""
 
     def find_unwritten(self, path: str, before: str, after: str) -> tuple[Unwritten, ...]:
@@ -202,20 +187,6 @@ class GoNotes:
         from shared.languages.go.notes import find_unwritten
 
         return find_unwritten(path, before, after)
-
-    def names_in(self, source: str) -> Collection[str] | None:
-        """Return the names that a file declares; `None` where it does not parse."""
-        from shared.languages.declared.notes import names_in
-        from shared.languages.go.source import read_go
-
-        return names_in(read_go(source))
-
-    def note_syntax(self, path: str, source: str) -> str:
-        """Return a sentence that quotes the line that does not parse."""
-        from shared.languages.declared.notes import note_syntax
-        from shared.languages.go.source import read_go
-
-        return note_syntax(path, read_go(source))
 
     def note_errors(
         self, output: str, sources: Mapping[str, str], files: Iterable[str]
@@ -226,14 +197,46 @@ class GoNotes:
         return note_errors(output, sources, files)
 
 
+class GoDependencies:
+    """Implement `Dependencies` for Go's modules."""
+
+    variables: Final = (
+        r"GO_\w+|GO(PROXY|PRIVATE|SUMDB|NOSUMDB|NOPROXY|INSECURE|VCS|AUTH|ROOT|ENV|PATH)"
+    )
+
+    def is_manifest(self, path: str) -> bool:
+        """Return whether the file says which modules there are, or holds their hashes."""
+        return path.rpartition("/")[2] in ("go.mod", "go.sum", "go.work")
+
+    def prepare(self, files: ManifestFiles, workshop: Workshop) -> Prepared:
+        """Return a module cache with what every `go.mod` of the tree requires."""
+        from shared.languages.go.dependencies import prepare_go
+
+        return prepare_go(files, workshop)
+
+
+def _read(text: str) -> Declarations:
+    from shared.languages.go.source import read_go
+
+    return read_go(text)
+
+
+def _tools() -> tuple[Tool, ...]:
+    from shared.languages.go.tools import TOOLS
+
+    return TOOLS
+
+
 GO: Final = Language(
     GoOutlines(),
     commands=GoCommands(),
     plans=GoPlans(),
     conformance=GoConformance(),
-    edits=GoEdits(),
-    notes=GoNotes(),
+    edits=GoEdits(_read, GoPlans().is_test_file),
+    notes=GoNotes(_read),
     packages=LockedPackages("go.mod", _REFUSED),
+    dependencies=GoDependencies(),
+    reports=ToolReports(_tools),
     advice=Advice(
         "shared.languages.go",
         ("Golang", "in Go", "Go 1", "Go module", "Go package", "Go program", "go.mod", ".go"),

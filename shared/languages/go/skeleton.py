@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from shared.languages.declared.conformance import read_stubs
 from shared.languages.declared.contracts import Contract, merge
 from shared.languages.declared.model import Declarations, Declared, Imported
 from shared.languages.go.source import read_go
@@ -23,14 +24,8 @@ def build_skeleton(
     Where `sources` already has the file, only the declared names are emptied. Contracts that do not
     parse are left out.
     """
-    contracts: dict[str, Contract] = {}
-    for each in interfaces:
-        stub = read_go(each.stub)
-        if each.path.endswith(".go") and stub.fault is None:
-            old = contracts.get(each.path, Contract())
-            contracts[each.path] = Contract(
-                merge(old.items, stub.items), (*old.imports, *stub.imports), stub.package
-            )
+    stubs = read_stubs(interfaces, ".go", read_go)
+    contracts = {p: Contract(each.items, each.imports, each.package) for p, each in stubs.items()}
     return {
         path: write_file(path, each, sources.get(path), package_in(path, sources))
         for path, each in contracts.items()

@@ -18,6 +18,7 @@ from shared.languages.declared.nodes import (
     first_fault,
     read_root,
     tokens_of,
+    walk,
 )
 from shared.languages.syntax_tree import cut, head_of, shown, text_of
 
@@ -101,7 +102,8 @@ class _Reader:
         owner = receiver_of(node)
         kinds = [_types_of(node.child_by_field_name(each)) for each in ("parameters", "result")]
         receiver = "*" if "*" in text_of(node.child_by_field_name("receiver")) else ""
-        generics = tokens_of(node.child_by_field_name("type_parameters"))
+        # A method has the type parameters of its receiver, and none of its own.
+        generics = tokens_of(node.child_by_field_name("type_parameters") or _arguments_of(node))
         key = f"func {receiver}{generics}({kinds[0]}) {kinds[1]}"
         result = node.child_by_field_name("result")
         start, end = self._at(node)
@@ -181,6 +183,13 @@ def receiver_of(node: Node) -> str:
     written = text_of(node.child_by_field_name("receiver")).strip("()").split("[")[0]
     words = written.replace("*", " ").split()
     return words[-1] if words else ""
+
+
+def _arguments_of(method: Node) -> Node | None:
+    """Return the type arguments of a method's receiver: `[K, V]` of `(p *Pair[K, V])`."""
+    receiver = method.child_by_field_name("receiver")
+    nodes = walk(receiver) if receiver is not None else ()
+    return next((each for each in nodes if each.type == "type_arguments"), None)
 
 
 def _types_of(node: Node | None) -> str:

@@ -79,9 +79,7 @@ def _tests(command: GoCommand, planned: PlannedGo, position: int) -> list[TestFu
         return None  # that is the fault
     found: list[TestFunction] = []
     for path in _test_files(folders, planned, position):
-        text = planned.code.texts(position).get(path)
-        if text is None and path not in planned.code.open_paths(position):
-            text = planned.chain.sources.get(path)
+        text = planned.code.text_at(path, position)
         tests = test_functions(text) if text is not None else None
         if tests is None:
             return None

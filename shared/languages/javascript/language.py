@@ -14,7 +14,8 @@ from shared.languages.ecmascript.notes import EcmaNotes
 from shared.languages.ecmascript.plans import EcmaPlans
 from shared.languages.ecmascript.reader import NodeCommands
 from shared.languages.javascript.failures import NodeFailures
-from shared.languages.javascript.packages import NodePackages
+from shared.languages.javascript.packages import NodeDependencies, NodePackages
+from shared.languages.tool_reports import Tool, ToolReports
 
 
 class JavaScriptOutlines:
@@ -34,6 +35,12 @@ class JavaScriptOutlines:
         return () if path.endswith(".min.js") else public_names(text)
 
 
+def _tools() -> tuple[Tool, ...]:
+    from shared.languages.javascript.tools import TOOLS
+
+    return TOOLS
+
+
 JAVASCRIPT: Final = Language(
     JavaScriptOutlines(),
     commands=NodeCommands(),
@@ -42,7 +49,9 @@ JAVASCRIPT: Final = Language(
     conformance=EcmaConformance(JavaScriptOutlines.outlined),
     plans=EcmaPlans(JavaScriptOutlines.name, JavaScriptOutlines.outlined, reads_commands=True),
     packages=NodePackages(),
+    dependencies=NodeDependencies(),
     failures=NodeFailures(),
+    reports=ToolReports(_tools),
     advice=Advice("shared.languages.javascript", ("JavaScript", "Node.js", "npm", ".js", ".mjs")),
     examples=Examples("shared.languages.javascript"),
 )

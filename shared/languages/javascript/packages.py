@@ -1,4 +1,4 @@
-"""Reads which packages a `package.json` declares, and which of them Node did not find. Pure."""
+"""Puts packages of Node behind the protocols: read out of a `package.json`, and prepared."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ import re
 from collections.abc import Collection
 from typing import Final
 
+from shared.languages.capabilities.dependencies import ManifestFiles, Prepared, Workshop
+
 _MISSING = re.compile(r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)")
 _TABLES: Final = ("dependencies", "devDependencies", "optionalDependencies")
+_MANIFESTS: Final = frozenset({
+    "package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml",
+    "pnpm-workspace.yaml", "yarn.lock", "bun.lock", "bun.lockb",
+})  # fmt: skip
 
 
 class NodePackages:
@@ -40,6 +46,22 @@ class NodePackages:
         packages = self.declared(text)
         missed = missed_packages(output)
         return tuple(f"The Node package {each!r}" for each in missed if each in packages)
+
+
+class NodeDependencies:
+    """Implement `Dependencies` for what npm, pnpm and Yarn install, of both languages of Node."""
+
+    variables: Final = r"(NPM|NPM_CONFIG|VOLTA|FNM|NVM)_\w+|NODE_EXTRA_CA_CERTS"
+
+    def is_manifest(self, path: str) -> bool:
+        """Return whether the file is a `package.json`, or a lock or list beside it."""
+        return path.rpartition("/")[2] in _MANIFESTS
+
+    def prepare(self, files: ManifestFiles, workshop: Workshop) -> Prepared:
+        """Return every `node_modules` that the lock at the root comes to."""
+        from shared.languages.javascript.dependencies.modules import prepare_node
+
+        return prepare_node(files, workshop)
 
 
 def missed_packages(output: str) -> tuple[str, ...]:

@@ -14,11 +14,12 @@ from shared.languages.capabilities.commands import Arguments, Command, Run, Weak
 from shared.languages.capabilities.conformance import ContractViolation
 from shared.languages.capabilities.edits import OutlineEntry
 from shared.languages.capabilities.examples import Examples
-from shared.languages.capabilities.failures import Installable, Lack
 from shared.languages.capabilities.notes import Unwritten
+from shared.languages.capabilities.reports import FaultReport, SecondLook
 from shared.languages.capabilities.tools import Tools
 from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
 from shared.languages.python.files import NAME, has_names_to_declare, is_test_file
+from shared.languages.python.packages import PythonDependencies, PythonFailures, PythonPackages
 from shared.work_order.schemas import Interface, WorkOrder
 
 _INTERPRETER = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
@@ -204,52 +205,29 @@ class PythonCommands:
         return weakness(command)
 
 
-class PythonFailures:
-    """Implement `Failures` for modules and for plugins of pytest."""
+class PythonReports:
+    """Implement `Reports` for pytest, tracebacks and linters of Python."""
 
-    def find_lack(self, output: str, project: Installable) -> Lack | None:
-        """Return the module, else the plugin of pytest, that is not installed."""
-        from shared.languages.python.failures import find_lack
+    def find_failed_tests(self, lines: Sequence[str]) -> Iterator[FaultReport]:
+        """Yield pytest's reports, which hold tracebacks of their own."""
+        from shared.languages.python.reports.pytest_report import find_test_failures
 
-        return find_lack(output, project)
+        return find_test_failures(lines)
 
-    def ways_to_program(self, program: str, *, is_command: bool) -> tuple[str, ...]:
-        """Return nothing: environments have programs, and those are named in any case."""
-        return ()
+    def find_faults(self, lines: Sequence[str]) -> Iterator[FaultReport]:
+        """Yield tracebacks, and what linters complain about."""
+        from shared.languages.python.reports.tools import TOOLS
+        from shared.languages.python.reports.tracebacks import find_tracebacks
+        from shared.languages.tool_reports import find_faults
 
+        yield from find_tracebacks(lines)
+        yield from find_faults(TOOLS, lines)
 
-class PythonPackages:
-    """Implement `Packages` for distributions of Python."""
+    def second_look(self, argv: Sequence[str], stderr: Sequence[str]) -> SecondLook | None:
+        """Return the command that tells the values of the code of a `python -c`."""
+        from shared.languages.python.reports.second_look import second_look
 
-    def declares(self, path: str) -> bool:
-        """Return whether the file is a `pyproject.toml` or a list of requirements."""
-        from shared.languages.python.requirements import declares_requirements
-
-        return declares_requirements(path)
-
-    def declared(self, text: str) -> frozenset[str]:
-        """Return the normal names of the distributions that a file declares."""
-        from shared.languages.python.requirements import required_names
-
-        return required_names(text)
-
-    def normal_name(self, name: str) -> str:
-        """Return a distribution's name in its normal form."""
-        from shared.languages.python.requirements import normal_name
-
-        return normal_name(name)
-
-    def provides(self, names: Collection[str], module: str) -> bool:
-        """Return whether one of these distributions has the module, judged by its name."""
-        from shared.languages.python.requirements import provides_module
-
-        return provides_module(names, module)
-
-    def not_installed(self, text: str, output: str) -> tuple[str, ...]:
-        """Return the modules of declared distributions that Python did not find."""
-        from shared.languages.python.requirements import modules_not_found
-
-        return modules_not_found(text, output)
+        return second_look(argv, stderr)
 
 
 class PythonPlans:
@@ -285,6 +263,8 @@ PYTHON: Final = Language(
     edits=PythonEdits(),
     notes=PythonNotes(),
     packages=PythonPackages(),
+    dependencies=PythonDependencies(),
     failures=PythonFailures(),
+    reports=PythonReports(),
     examples=Examples("shared.languages.python"),
 )

@@ -17,9 +17,10 @@ from shared.languages.declared.conformance import (
     readable,
 )
 from shared.languages.declared.contracts import differs
-from shared.languages.declared.generics import type_parameters
+from shared.languages.declared.generics import block_parameters, type_parameters
 from shared.languages.declared.model import Declarations, Declared
 from shared.languages.rust.crates import crate_of, read_crates
+from shared.languages.rust.probe import write_probe
 from shared.languages.rust.skeleton import write_contract
 from shared.languages.rust.source import read_rust
 from shared.languages.rust.verdicts import Complaint, read_complaints
@@ -27,11 +28,9 @@ from shared.work_order.schemas import Interface, WorkOrder
 
 _SECONDS: Final = 120.0
 _DERIVED: Final = re.compile(r"derive\(([^)]*)\)")
-_SIGNATURE: Final = re.compile(r"fn (?:<.*? >)?\((?P<kinds>.*)\) -> (?P<result>.*)", re.DOTALL)
-_WHERE: Final = re.compile(r"\bwhere\b(?P<bounds>.*?)[;{]?\s*$", re.DOTALL)
 _WRONG_TYPE: Final = "E0308"
-# A generic function that has other type parameters, or asks more of them.
-_WRONG_BOUNDS: Final = frozenset({_WRONG_TYPE, "E0277", "E0107"})
+# A generic function, or its type, has other type parameters or asks more of them.
+_WRONG_BOUNDS: Final = frozenset({_WRONG_TYPE, "E0277", "E0107", "E0599"})
 
 
 _STUBS: Final = Stubs(".rs", read_rust, write_contract)
@@ -123,7 +122,7 @@ def _wrong_types(
     asked: dict[str, None] = {}
     for path, items in probes.items():
         crate = crate_of(path, crates)
-        lines = [(item, line) for item in items for line in [_assignment(item)] if line]
+        lines = [(item, line) for item in items for line in [write_probe(item)] if line]
         if crate is None or not lines:
             continue
         asked[crate.path("Cargo.toml")] = None
@@ -144,41 +143,17 @@ def _wrong_types(
             at = next((p for p in (each.path, folder + each.path) if (p, each.line) in places), "")
             if at and _is_difference(each, places[at, each.line], sources[at]):
                 item = places[at, each.line]
-                written = read_rust(sources[at]).named(item.name)[0].head
-                yield ContractViolation(at, item.name, differs(item.name, item.head, written))
+                written = read_rust(sources[at]).named(item.name)[0]
+                shown = (item.head, written.head)
+                if item.head == written.head:  # the blocks around them differ
+                    shown = (f"{item.around}: {item.head}", f"{written.around}: {written.head}")
+                yield ContractViolation(at, item.name, differs(item.name, *shown))
 
 
 def _is_difference(complaint: Complaint, item: Declared, source: str) -> bool:
     """Return whether an error of the compiler says that the code differs from the contract."""
-    if not type_parameters(item.key).names:
+    if not type_parameters(item.key).names and not block_parameters(item.around).names:
         return complaint.rule == _WRONG_TYPE
     # The types that `impl Trait` takes cannot be given, though every call may fit.
     is_given = "impl " not in read_rust(source).named(item.name)[0].key
     return complaint.rule in _WRONG_BOUNDS and is_given
-
-
-def _assignment(item: Declared) -> str:
-    """Return a line that compiles only where a function or constant has the declared type."""
-    is_generic = "<" in item.around or " for " in item.around
-    if item.kind == "value" and "static" not in item.head and not item.around and item.result:
-        return f"const _: {item.result} = {item.name};"
-    signature = _SIGNATURE.fullmatch(item.key)
-    if item.kind != "function" or signature is None or is_generic or "impl " in item.key:
-        return ""
-    kinds, result = signature["kinds"], signature["result"]
-    if item.owner:
-        kinds = re.sub(r"^(& )?((?:'\w+ )?(?:mut )?)self\b(?! :)", rf"\1\2{item.owner}", kinds)
-        kinds = re.sub(r"\bSelf\b", item.owner, kinds)
-        result = re.sub(r"\bSelf\b", item.owner, result)
-        if "self" in kinds.split(",")[0]:
-            return ""  # `self: Box<Self>` and the like
-    name = item.name.replace(".", "::")
-    kind = f"fn({kinds})" if result == "( )" else f"fn({kinds}) -> {result}"
-    generic = type_parameters(item.key)
-    if not generic.names:
-        return f"const _: {kind} = {name};"
-    given = f"::<{', '.join(generic.types)}>" if generic.types else ""
-    bounds = _WHERE.search(item.head)
-    where = f" where {bounds['bounds'].strip()}" if bounds else ""
-    probe = f"fn probe<{generic.text}>(){where} {{ let _: {kind} = {name}{given}; }}"
-    return f"const _: () = {{ {probe} }};"

@@ -10,7 +10,7 @@ from typing import Final
 from shared.languages.capabilities.chain import AcceptanceText, Fault, OrderCode
 from shared.languages.capabilities.tools import ToolMissing, ToolResult, ToolRunner, Tools
 from shared.languages.declared.planned import has_name
-from shared.languages.declared.unjudged import unjudged
+from shared.languages.declared.unjudged import unaskable, unjudged
 from shared.languages.fault_words import at_place, declared_only_by, has_no_definition
 from shared.languages.rust.crates import Crate, crate_of
 from shared.languages.rust.planned import SUFFIX, PlannedRust
@@ -20,8 +20,6 @@ from shared.languages.rust.view import build_view
 from shared.work_order.field_path import at
 
 _SECONDS: Final = 120.0
-_MAX_VIEW: Final = 8 * 1024 * 1024  # characters; a copy of a larger tree is not worth the answer
-_MAX_QUESTIONS: Final = 100
 _COMMAND: Final = ("cargo", "check", "--offline", "--keep-going", "--message-format=json")
 _FAILED: Final = re.compile(r"^error: .*$", re.MULTILINE)
 
@@ -38,7 +36,9 @@ def use_faults(planned: PlannedRust, tools: Tools) -> Iterator[Fault]:
         view = build_view(planned, order.position)
         for crate in crates:
             asked += 1
-            problem = _unaskable(planned, crate, tools, asked, sum(map(len, view.values())))
+            problem = unaskable(tools, asked, view, "crates")
+            if crate is None:
+                problem = "there is no Cargo.toml that they belong to"
             if problem:
                 yield unjudged("Rust", problem)
                 return
@@ -54,18 +54,6 @@ def use_faults(planned: PlannedRust, tools: Tools) -> Iterator[Fault]:
                 yield unjudged("Rust", f"cargo did not answer within {_SECONDS:.0f} seconds")
                 return
             yield from _faults(result, order, mine, crate, planned)
-
-
-def _unaskable(
-    planned: PlannedRust, crate: Crate | None, tools: Tools, asked: int, size: int
-) -> str:
-    if crate is None:
-        return "there is no Cargo.toml that they belong to"
-    if tools.runner is None:
-        return "no sandbox was given to the compiler"
-    if asked > _MAX_QUESTIONS:
-        return f"over {_MAX_QUESTIONS} crates and orders bring tests"
-    return "the repository is too large" if size > _MAX_VIEW else ""
 
 
 def _ask(

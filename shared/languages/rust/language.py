@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.base import Language
@@ -21,17 +21,20 @@ from shared.languages.capabilities.commands import (
     Weakness,
 )
 from shared.languages.capabilities.conformance import ContractViolation
-from shared.languages.capabilities.edits import OutlineEntry
+from shared.languages.capabilities.dependencies import ManifestFiles, Prepared, Workshop
 from shared.languages.capabilities.examples import Examples
 from shared.languages.capabilities.notes import Unwritten
 from shared.languages.capabilities.outlines import DEFINITION
 from shared.languages.capabilities.tools import Tools
+from shared.languages.declared.capabilities import DeclaredEdits, DeclaredNotes
 from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
 from shared.languages.locked_packages import LockedPackages
 from shared.languages.rust.reader import RustCommands
+from shared.languages.tool_reports import Tool, ToolReports
 from shared.work_order.schemas import Interface, WorkOrder
 
 if TYPE_CHECKING:
+    from shared.languages.declared.model import Declarations
     from shared.languages.rust.planned import PlannedRust
 
 NAME: Final = "Rust"
@@ -166,15 +169,8 @@ class RustConformance:
         return build_skeleton(interfaces, sources)
 
 
-class RustEdits:
+class RustEdits(DeclaredEdits):
     """Implement `Edits` for Rust."""
-
-    def outline(self, text: str) -> tuple[OutlineEntry, ...]:
-        """Return the functions and types; none if the file does not parse."""
-        from shared.languages.declared.edits import outline
-        from shared.languages.rust.source import read_rust
-
-        return outline(read_rust(text))
 
     def edit_definitions(
         self, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
@@ -190,19 +186,8 @@ class RustEdits:
 
         return defined_names(fragment)
 
-    def check_rewrite(
-        self, path: str, before: str, after: str, changes: Sequence[str]
-    ) -> tuple[ContractViolation, ...]:
-        """Return a violation for each lost public name, and for the loss of half of the text."""
-        from shared.languages.declared.rewrite import check_rewrite
-        from shared.languages.rust.planned import is_test_file
-        from shared.languages.rust.source import read_rust
 
-        is_test = is_test_file(path)
-        return check_rewrite(path, read_rust(before), read_rust(after), changes, is_test=is_test)
-
-
-class RustNotes:
+class RustNotes(DeclaredNotes):
     """Implement `Notes` for Rust."""
 
     def find_unwritten(self, path: str, before: str, after: str) -> tuple[Unwritten, ...]:
@@ -210,20 +195,6 @@ class RustNotes:
         from shared.languages.rust.notes import find_unwritten
 
         return find_unwritten(path, before, after)
-
-    def names_in(self, source: str) -> Collection[str] | None:
-        """Return the names that a file declares; `None` where it does not parse."""
-        from shared.languages.declared.notes import names_in
-        from shared.languages.rust.source import read_rust
-
-        return names_in(read_rust(source))
-
-    def note_syntax(self, path: str, source: str) -> str:
-        """Return a sentence that quotes the line that does not parse."""
-        from shared.languages.declared.notes import note_syntax
-        from shared.languages.rust.source import read_rust
-
-        return note_syntax(path, read_rust(source))
 
     def note_errors(
         self, output: str, sources: Mapping[str, str], files: Iterable[str]
@@ -234,14 +205,44 @@ class RustNotes:
         return note_errors(output, sources, files)
 
 
+class RustDependencies:
+    """Implement `Dependencies` for crates."""
+
+    variables: Final = r"(CARGO|RUSTUP)_\w+"
+
+    def is_manifest(self, path: str) -> bool:
+        """Return whether the file declares crates or locks them."""
+        return path.rpartition("/")[2] in ("Cargo.toml", "Cargo.lock")
+
+    def prepare(self, files: ManifestFiles, workshop: Workshop) -> Prepared:
+        """Return a home of Cargo whose crates.io is a folder of vendored crates."""
+        from shared.languages.rust.dependencies import prepare_cargo
+
+        return prepare_cargo(files, workshop)
+
+
+def _read(text: str) -> Declarations:
+    from shared.languages.rust.source import read_rust
+
+    return read_rust(text)
+
+
+def _tools() -> tuple[Tool, ...]:
+    from shared.languages.rust.tools import TOOLS
+
+    return TOOLS
+
+
 RUST: Final = Language(
     RustOutlines(),
     commands=RustCommands(),
     plans=RustPlans(),
     conformance=RustConformance(),
-    edits=RustEdits(),
-    notes=RustNotes(),
+    edits=RustEdits(_read, RustPlans().is_test_file),
+    notes=RustNotes(_read),
     packages=LockedPackages("Cargo.toml", _REFUSED),
+    dependencies=RustDependencies(),
+    reports=ToolReports(_tools),
     advice=Advice("shared.languages.rust", ("Rust", "Cargo.toml", ".rs")),
     examples=Examples("shared.languages.rust"),
 )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from shared.languages.declared.conformance import read_stubs
 from shared.languages.declared.contracts import Contract, merge
 from shared.languages.declared.model import Declarations, Declared
 from shared.languages.rust.empty_values import EmptyValues
@@ -32,14 +33,8 @@ def build_skeleton(
     Where `sources` already has the file, only the declared names are emptied. Contracts that do not
     parse are left out.
     """
-    contracts: dict[str, Contract] = {}
-    for each in interfaces:
-        stub = read_rust(each.stub)
-        if each.path.endswith(".rs") and stub.fault is None:
-            old = contracts.get(each.path, Contract())
-            contracts[each.path] = Contract(
-                merge(old.items, stub.items), (*old.imports, *stub.imports)
-            )
+    stubs = read_stubs(interfaces, ".rs", read_rust)
+    contracts = {p: Contract(each.items, each.imports, each.package) for p, each in stubs.items()}
     values = values_of(contracts.values(), sources)
     return {path: write_file(each, sources.get(path), values) for path, each in contracts.items()}
 

@@ -61,9 +61,7 @@ def _tests_of(
     found: list[TestFunction] = []
     for name in targets:
         path = crate.path(f"tests/{name}{SUFFIX}")
-        text = planned.code.texts(position).get(path)
-        if text is None and path not in planned.code.open_paths(position):
-            text = planned.chain.sources.get(path)
+        text = planned.code.text_at(path, position)
         tests = test_functions(text) if text is not None else None
         if tests is None:
             return None

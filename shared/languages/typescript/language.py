@@ -12,6 +12,7 @@ from shared.languages.ecmascript.conformance.contracts import EcmaConformance
 from shared.languages.ecmascript.edits import EcmaEdits
 from shared.languages.ecmascript.notes import EcmaNotes
 from shared.languages.ecmascript.plans import EcmaPlans
+from shared.languages.tool_reports import Tool, ToolReports
 
 
 class TypeScriptOutlines:
@@ -31,12 +32,19 @@ class TypeScriptOutlines:
         return public_names(text, with_tags=path.endswith(".tsx"))
 
 
+def _tools() -> tuple[Tool, ...]:
+    from shared.languages.typescript.tools import TOOLS
+
+    return TOOLS
+
+
 TYPESCRIPT: Final = Language(
     TypeScriptOutlines(),
     edits=EcmaEdits(TypeScriptOutlines.outlined),
     notes=EcmaNotes(),
     conformance=EcmaConformance(TypeScriptOutlines.outlined),
     plans=EcmaPlans(TypeScriptOutlines.name, TypeScriptOutlines.outlined, reads_commands=False),
+    reports=ToolReports(_tools),
     advice=Advice("shared.languages.typescript", ("TypeScript", ".ts", ".tsx")),
     examples=Examples("shared.languages.typescript"),
 )

@@ -25,7 +25,8 @@ from shared.git.client import Git
 from shared.git.commits import CommitFacts
 from shared.git.identity import Identity
 from shared.work_order.hashing import EMPTY_SHA256
-from shared.work_order.schemas import WorkOrder, parse_document
+from shared.work_order.parsing import parse_document
+from shared.work_order.schemas import WorkOrder
 from tests.harness import fingerprint, git, order
 
 EXAMPLES = settings(

@@ -12,7 +12,6 @@ import pytest
 from factory.orders.documents import RunSummary
 from factory.orders.stages import Stage
 from factory.record.status import read_status, status_document
-from shared.errors import EnvironmentFault
 from shared.events.attempts import AttemptFailed
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, commit_all, manifest, order, stages, writing
@@ -47,7 +46,7 @@ def test_the_status_knows_stage_and_remedy(factory: Factory) -> None:
     assert status is not None
     (shown,) = status_document(status, common)["orders"]
     assert shown["last_failure"] == "environment"
-    assert "install no-such-program" in shown["failure"]["excerpt"]
+    assert "install no-such-program" in shown["failure"]["remedy"]
 
 
 def test_a_declared_module_that_is_not_installed_is_no_fault_of_the_model(
@@ -190,12 +189,14 @@ def test_a_plan_stops_at_the_environment(factory: Factory) -> None:
     assert json.loads((factory.run_folder / "run_summary.json").read_text())["verdict"] == "FAIL"
 
 
-def test_on_the_tip_the_environment_ends_the_run(factory: Factory) -> None:
-    """The second order fails only together with what landed since, for want of a program."""
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_behind_another_order_the_environment_is_billed_too(factory: Factory, jobs: int) -> None:
+    """The second order fails only together with the first, for want of a program."""
     script = "if test -e 1.txt && test -e 2.txt; then no-such-tool; fi\n"
     commit_all(factory.repo, {"scripts/verify.sh": script})
     plan = manifest([writing("1.txt", 1), writing("2.txt", 2)])
     replies = {f"WO-0{n}": [proposal({f"{n}.txt": "x\n"})] for n in (1, 2)}
-    with pytest.raises(EnvironmentFault, match="There is no program 'no-such-tool' here"):
-        factory.run_all(plan, replies, jobs=2)
+    summary = factory.run_all(plan, replies, jobs=jobs)
+    assert [each.state for each in summary.orders] == ["landed", "failed"]
+    assert "install no-such-tool" in remedy_of(summary.orders[1])
     assert len(factory.model.requests) == 2

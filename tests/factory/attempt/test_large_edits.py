@@ -16,7 +16,7 @@ TEXT = '"""A long module."""\n\n' + "".join(
 )
 ORDER = writing(
     "big.py",
-    intent="Make f1500 double its argument before it adds.",
+    intent="Make the function of 1500 double its argument before it adds.",
     acceptance_commands=["python -c 'import big; assert big.f1500(2) == 1504'"],
 )
 NEW = "def f1500(x: int) -> int:\n    return 2 * x + 1500\n"
@@ -47,6 +47,25 @@ def test_a_definition_of_a_large_file_is_changed_by_its_name(factory: Factory) -
     assert len(prompt) < 60_000
     assert "return x + 1500\n" in prompt
     assert "Of big.py, write only the definitions that change" in prompt
+
+
+def test_of_a_large_file_a_small_model_is_shown_the_definition_that_the_order_names(
+    factory: Factory,
+) -> None:
+    commit_all(factory.repo, {"big.py": TEXT})
+    order = ORDER | {"intent": "Make `f1500` double its argument before it adds."}
+    summary = factory.run(order, [f"```python\n{NEW}```\n"], models=choice())
+    assert stages(summary) == [""]
+    assert "return 2 * x + 1500" in blob(factory.repo, "work", "big.py").decode()
+    assert len(factory.prompt()) < 1000
+
+
+def test_a_small_model_that_asks_for_more_of_a_large_file_gets_it(factory: Factory) -> None:
+    commit_all(factory.repo, {"big.py": TEXT})
+    order = ORDER | {"intent": "Make `f1500` double its argument before it adds."}
+    summary = factory.run(order, ["show big.py::f1999", definition()], models=choice())
+    assert (stages(summary), summary.usage.calls) == ([""], 2)
+    assert "return x + 1999\n" in factory.prompt(1)
 
 
 def test_more_of_a_large_file_is_shown_on_request_and_that_is_no_attempt(

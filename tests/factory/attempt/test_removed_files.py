@@ -8,6 +8,8 @@ import pytest
 
 from factory.orders.stages import Stage
 from shared.errors import InvalidInput, PreflightRefused
+from shared.events.attempts import AttemptFailed, WritesApplied
+from shared.events.orders import BatchEnded
 from tests.fakes import proposal
 from tests.harness import Factory, Json, commit_all, git, manifest, order, stages, writing
 
@@ -81,7 +83,8 @@ def test_the_model_is_told_what_is_gone(legacy: Factory) -> None:
 
 def test_the_short_prompt_tells_it_too(legacy: Factory) -> None:
     from factory.proposal.short_prompt import has_short_prompt, render_short_prompt
-    from shared.work_order.schemas import WorkOrder, parse_document
+    from shared.work_order.parsing import parse_document
+    from shared.work_order.schemas import WorkOrder
 
     subject = parse_document(WorkOrder, removing())
     assert has_short_prompt(subject, ())
@@ -97,6 +100,74 @@ def test_a_long_list_of_removed_files_is_cut_in_prompts() -> None:
     names = [f"f{n}" for n in range(53)]
     assert name_removed(names)[-2:] == ("f49", "and 3 more")
     assert name_removed(names[:50]) == tuple(names[:50])
+
+
+# An order that only removes files
+
+UNUSED = {
+    "app.py": WITHOUT,
+    "unused.py": "def unused() -> int:\n    return 1\n",
+    "tests/test_unused.py": "from unused import unused\n\n\ndef test_it():\n    assert unused()\n",
+}
+ABSENT = "python -c \"from importlib.util import find_spec; assert find_spec('unused') is None\""
+
+
+def removing_alone(*paths: str, **changes: Any) -> Json:
+    fields: Json = {"allowed_files": [], "acceptance_commands": [ABSENT], "regression": []}
+    return removing(*(paths or ("unused.py", "tests/test_unused.py")), **fields | changes)
+
+
+def test_no_model_is_asked_where_files_are_only_removed(legacy: Factory) -> None:
+    commit_all(legacy.repo, UNUSED)
+    summary = legacy.run(removing_alone(), [])
+    assert summary.verdict == "PASS", summary.failure
+    assert (summary.flags, summary.warnings, summary.usage.calls) == ((), (), 0)
+    assert legacy.model.requests == []
+    assert git(legacy.repo, "diff", "--name-status", "main", "work").splitlines() == [
+        "D\ttests/test_unused.py",
+        "D\tunused.py",
+    ]
+    message = git(legacy.repo, "log", "-1", "--format=%b", "work")
+    assert message.startswith("Removes unused.py, tests/test_unused.py.\n")
+    note = git(legacy.repo, "notes", "--ref", "llmch", "show", "work")
+    assert "model: none\n" in note
+    (applied,) = legacy.seen(WritesApplied)
+    assert (applied.files, applied.removed) == ((), ("unused.py", "tests/test_unused.py"))
+
+
+def test_a_test_of_the_plan_may_come_with_it(legacy: Factory) -> None:
+    commit_all(legacy.repo, UNUSED)
+    text = "import os\n\n\ndef test_gone():\n    assert not os.path.exists('unused.py')\n"
+    test = {"path": "tests/test_gone.py", "content": text}
+    command = "python -m pytest -q tests/test_gone.py"
+    plan = removing_alone(acceptance_files=[test], acceptance_commands=[command])
+    summary = legacy.run(plan, [])
+    assert (summary.verdict, summary.flags) == ("PASS", ()), summary.failure
+    assert "tests/test_gone.py" in files_of(legacy)
+
+
+def test_a_command_that_passes_while_the_files_are_there_is_flagged(legacy: Factory) -> None:
+    commit_all(legacy.repo, UNUSED)
+    summary = legacy.run(removing_alone(acceptance_commands=[RUN, ABSENT]), [])
+    assert [(each.code, each.command) for each in summary.flags] == [("W252", RUN)]
+
+
+def test_what_still_uses_the_files_ends_the_order_at_once_and_says_what_helps(
+    legacy: Factory,
+) -> None:
+    """No model is asked, so another attempt would be the same."""
+    plan = manifest([removing_alone(*GONE, acceptance_commands=["true"])])
+    summary = legacy.run_all(plan, {})
+    (order,) = summary.orders
+    assert (order.verdict, order.attempts, stages(order)) == ("FAIL", 1, [Stage.VERIFY_FAILED])
+    remedy = "WO-01 only removes files, so no model is asked: list in its `allowed_files`"
+    assert order.failure is not None and order.failure.remedy.startswith(remedy)
+    assert "reply" not in " ".join(legacy.seen(AttemptFailed)[0].facts)
+    (ended,) = legacy.seen(BatchEnded)
+    assert ended.next_step.startswith(remedy)
+    assert ended.next_step.endswith("; then the same command again goes on where this one stopped")
+    (patch,) = legacy.artifacts.glob("factory/*/*/attempt_1/rejected.patch")
+    assert "--- a/legacy.py\n+++ /dev/null\n" in patch.read_text()
 
 
 # The executor and its commands cannot bring a file back

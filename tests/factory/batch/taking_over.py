@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from factory.batch.accept import Acceptance, accept_commit
+from factory.batch.accept import Acceptance, accept_commit, take_back
 from factory.batch.decide import LeftOut, leave_out, retry_order, take_up
 from factory.batch.plan_on_branch import PlanOnBranch, plan_on_branch
 from factory.orders.documents import RunSummary
@@ -46,6 +46,9 @@ class Person:
         return accept_commit(
             self.plan(), name, commit, self.place, chosen, factory._take, allow_more=allow_more
         )
+
+    def take_back(self, name: str) -> str:
+        return take_back(self.plan(), name, self.place, self.factory.options())
 
     def skip(self, name: str, reason: str = "not wanted") -> LeftOut:
         return leave_out(self.plan(), name, reason, self.place)

@@ -58,6 +58,38 @@ def test_the_commit_has_a_note_that_says_so(factory: Factory) -> None:
     assert any(each.startswith("proof: ") for each in lines)
 
 
+def test_an_acceptance_is_taken_back(factory: Factory) -> None:
+    person = failed(factory)
+    commit = person.commits("2.txt")
+    person.accept("WO-02", commit)
+    assert person.take_back("WO-02") == commit
+    assert git(factory.repo, "rev-parse", "work") == commit, "the commit stays"
+    assert (
+        git(
+            factory.repo,
+            "notes",
+            "--ref=llmch",
+            "list",
+        ).count(commit)
+        == 0
+    )
+    assert coverage_of_repo(Git(factory.repo)) == ()
+    with pytest.raises(InvalidInput, match="no commit stands for WO-02 on work"):
+        person.take_back("WO-02")
+    assert person.accept("WO-02", commit).failure is None, "it can be accepted again"
+
+
+def test_one_of_two_acceptances_of_a_commit_is_taken_back(factory: Factory) -> None:
+    person = failed(factory, acceptance_commands=["true"])
+    commit = person.commits("2.txt", "3.txt")
+    for name in ("WO-02", "WO-03"):
+        assert person.accept(name, commit, allow_more=True).failure is None
+    person.take_back("WO-03")
+    assert person.note(commit).startswith("accepted: WO-02\n")
+    assert "WO-03" not in person.note(commit)
+    assert go_on(factory, 3) == ["skipped", "skipped", "landed"]
+
+
 def test_the_report_knows_the_commit(factory: Factory) -> None:
     person = failed(factory)
     commit = person.commits("2.txt")

@@ -43,12 +43,12 @@ class Simulation:
         while not schedule.over:
             for position in schedule.startable()[: self.jobs - len(running)]:
                 self.bases[position] = schedule.base_of(position)
-                schedule.states[position] = OrderState.RUNNING
+                schedule.states[position] = OrderState.PROPOSING
                 running.append(position)
             self.most_at_once = max(self.most_at_once, len(running))
             done = running.pop(next(turns, 0) % len(running))
-            if schedule.states[done] is OrderState.RUNNING:
-                schedule.states[done] = OrderState.MADE
+            if schedule.states[done] is OrderState.PROPOSING:
+                schedule.states[done] = OrderState.JUDGED
             while (turn := schedule.next_to_land()) is not None:
                 if turn in self.failing:
                     schedule.fail(turn)
@@ -167,7 +167,7 @@ def test_nothing_starts_after_an_order_that_is_going_to_end_the_run() -> None:
 def test_what_is_stopped_is_left_for_another_run() -> None:
     schedule = fresh(graph_of(set(), set(), set()), keep_going=True)
     schedule.land(0, "first")
-    schedule.states[1] = OrderState.RUNNING
+    schedule.states[1] = OrderState.PROPOSING
     schedule.stop()
     assert schedule.over
     assert schedule.states == [OrderState.LANDED, OrderState.PENDING, OrderState.PENDING]

@@ -12,7 +12,8 @@ from factory.batch.schedule import Schedule
 from factory.orders.decision import AcceptedCommit, Decision, DecisionKey
 from factory.orders.order_state import OrderState
 from factory.record.decided import decisions_path, read_decisions, write_decision
-from factory.record.status import read_status, render_status, status_document
+from factory.record.status import read_status, status_document
+from factory.record.status_text import render_status
 from shared.errors import Busy, InvalidInput, PreflightRefused
 from shared.events.messages import Noted
 from shared.events.orders import BatchEnded
@@ -155,7 +156,7 @@ def test_nothing_is_made_that_needs_a_left_out_order(
     left = {each for each in out if each < count and each not in there}
     schedule = Schedule.of(graph, True, START, there, (), left)
     while startable := schedule.startable():
-        schedule.states[startable[0]] = OrderState.MADE
+        schedule.states[startable[0]] = OrderState.JUDGED
         schedule.land(startable[0], "x")
     for position, state in enumerate(schedule.states):
         blocked = not graph.all_needs(position).isdisjoint(left)

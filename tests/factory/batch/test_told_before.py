@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,7 +45,12 @@ def test_what_another_order_was_told_before_one_failed_is_not_asked_again(
     factory: Factory,
 ) -> None:
     """2 is made side by side with 1, but does not land after it failed."""
-    first = factory.run_all(TWO_ALONE, {"WO-01": [wrong], **each_writes(2)}, jobs=2, max_attempts=1)
+    told = threading.Event()
+    replies: dict[str, list[Reply]] = {
+        "WO-01": [after_which(lambda: told.wait(60), wrong)],
+        "WO-02": [after_which(told.set, wrote(2))],
+    }
+    first = factory.run_all(TWO_ALONE, replies, jobs=2, max_attempts=1)
     assert states(first) == ["failed", "pending"]
     assert sorted(asked(factory)) == ["WO-01", "WO-02"]
     assert states(factory.run_all(TWO_ALONE, each_writes(1), jobs=2)) == ["landed", "landed"]

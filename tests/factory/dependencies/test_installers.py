@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from factory.dependencies.base import Prepared, RegistryUnreachable, Workshop
 from factory.dependencies.manifests import Manifests
 from factory.dependencies.prepare import prepare
+from factory.dependencies.workshop import LocalWorkshop, RegistryUnreachable
+from factory.sandbox.linked import linked_modules
 from shared.errors import EnvironmentFault, InvalidInput
+from shared.languages.capabilities.dependencies import Prepared
 from shared.process import Finished, run_tool
 from tests.factory.dependencies.registries import (
     NpmRegistry,
@@ -55,7 +57,7 @@ def prepared(
         (tree / path).write_text(text)
     cache = tree.parent / "cache"
     return prepare(
-        Manifests.of(tree, files), Workshop(cache, Path(sys.executable), environ, **changes)
+        Manifests.of(tree, files), LocalWorkshop(cache, Path(sys.executable), environ, **changes)
     )
 
 
@@ -90,11 +92,11 @@ def test_npm_installs_what_is_locked_and_runs_no_script(
     files = npm_files({"thing": "^1.0.0"}, {"thing": entry})
     token = "//127.0.0.1/:_authToken=the-secret\nregistry=http://127.0.0.1:1/\n"
     found = prepared(tree, {**files, ".npmrc": token}, environ)
-    (linked,) = found.linked
-    assert linked.path == "node_modules"
-    assert (linked.source / "thing/index.js").read_text() == code
-    assert not list(linked.source.parent.rglob("ran"))
-    assert not list(linked.source.parent.rglob(".npmrc"))
+    ((path, modules),) = found.folders.items()
+    assert path == "node_modules"
+    assert (modules / "thing/index.js").read_text() == code
+    assert not list(modules.parent.rglob("ran"))
+    assert not list(modules.parent.rglob(".npmrc"))
     assert not any(authorization for _, authorization in registry.asked)
     registry.answers.clear()
     assert prepared(tree, files, environ) == found
@@ -119,7 +121,7 @@ def test_a_package_that_the_lock_lacks_is_installed_and_named(
     registry.put("other", "2.0.0", "2")
     wanted = {"thing": "^1.0.0", "other": ">=1"}
     found = prepared(tree, npm_files(wanted, {"thing": entry}), environ)
-    assert (found.linked[0].source / "other/index.js").read_text() == "2"
+    assert (found.folders["node_modules"] / "other/index.js").read_text() == "2"
     (note,) = found.notes
     assert note.startswith("package-lock.json does not have other as package.json declares it")
 
@@ -144,10 +146,10 @@ def test_workspaces_and_folders_of_the_repo_become_links_into_it(
         "package-lock.json": json.dumps(lock),
         "parts/part/package.json": json.dumps(part),
     }
-    found = {each.path: each for each in prepared(tree, files, environ).linked}
+    found = prepared(tree, files, environ).folders
     assert set(found) == {"node_modules", "parts/part/node_modules"}
-    assert found["node_modules"].leads_back
-    assert (found["parts/part/node_modules"].source / "thing/index.js").read_text() == "2"
+    assert linked_modules("node_modules", found["node_modules"]).leads_back
+    assert (found["parts/part/node_modules"] / "thing/index.js").read_text() == "2"
 
 
 @needs("npm")
@@ -156,7 +158,7 @@ def test_what_the_checkout_has_already_is_not_installed(
 ) -> None:
     entry = registry.put("thing", "1.0.0", "1")
     files = npm_files({"thing": "^1.0.0"}, {"thing": entry})
-    assert prepared(tree, files, environ, present=frozenset({"node_modules"})).linked == ()
+    assert prepared(tree, files, environ, present=frozenset({"node_modules"})).folders == {}
     assert registry.asked == []
 
 
@@ -356,6 +358,6 @@ def test_a_lock_of_bun_is_named_and_no_version_is_chosen_instead(
 ) -> None:
     manifest = json.dumps({"name": "demo", "dependencies": {"left": "^1.0.0"}})
     found = prepared(tree, {"package.json": manifest, lock: "{}"}, environ)
-    assert found.linked == ()
+    assert found.folders == {}
     (note,) = found.notes
     assert note.startswith(f"{lock} of Bun is not read, so nothing is prepared: install in the")

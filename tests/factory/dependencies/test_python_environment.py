@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.dependencies.base import Prepared, RegistryUnreachable, Workshop
 from factory.dependencies.manifests import Manifests
-from factory.dependencies.python.environment import prepare_python
-from factory.dependencies.python.requirements import REQUIREMENT
-from factory.dependencies.python.wishes import Wishes, read_wishes
+from factory.dependencies.workshop import LocalWorkshop, RegistryUnreachable
 from shared.errors import EnvironmentFault, InvalidInput
+from shared.languages.capabilities.dependencies import Prepared
+from shared.languages.python.dependencies.environment import prepare_python
+from shared.languages.python.dependencies.requirements import REQUIREMENT
+from shared.languages.python.dependencies.wishes import Wishes, read_wishes
 from shared.process import run_tool
 
 PYTHON = Path(sys.executable)
@@ -38,7 +39,7 @@ def wheel(folder: Path, name: str, code: str = "") -> None:
 
 def prepared(tree: Path, cache: Path, environ: Mapping[str, str]) -> Prepared:
     tracked = [str(each.relative_to(tree)) for each in tree.rglob("*")]
-    return prepare_python(Manifests.of(tree, tracked), Workshop(cache, PYTHON, environ))
+    return prepare_python(Manifests.of(tree, tracked), LocalWorkshop(cache, PYTHON, environ))
 
 
 def python_of(tree: Path, cache: Path, environ: Mapping[str, str]) -> Path:

@@ -15,7 +15,8 @@ from factory.orders.identity import identify, landed_orders
 from shared.git.client import Git
 from shared.git.commits import log, write
 from shared.git.identity import Identity
-from shared.work_order.schemas import WorkOrder, parse_document
+from shared.work_order.parsing import parse_document
+from shared.work_order.schemas import WorkOrder
 from tests.harness import git, order
 
 ADA = Identity("Ada", "ada@example.org")
@@ -66,6 +67,8 @@ def test_the_form_of_the_subject_is_the_persons(form: str, expected: str) -> Non
         ({"allowed_files": ["README.md", "docs/a.rst"]}, "docs: say hello"),
         ({"allowed_files": ["tests/test_a.py", "a.test.js"]}, "test: say hello"),
         ({"allowed_files": ["tests/test_a.py", "a.py"]}, "feat: say hello"),
+        ({"allowed_files": [], "removed_files": ["a.py"]}, "feat: say hello"),
+        ({"allowed_files": [], "removed_files": ["tests/test_a.py"]}, "test: say hello"),
         ({"title": ""}, "feat: WO-01"),
     ],
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
-from factory.orders.next_step import next_step
+from factory.orders.next_step import PlanAtHand, next_step
 from factory.orders.stages import Stage
 from llmch.entry.parsing import find_verb, parser_of
 
@@ -40,8 +41,18 @@ def test_a_stage_names_at_most_one_command_that_there_is(stage: Stage) -> None:
         parser_of(verb, find_verb(verb)).parse_args(words)
 
 
-def test_a_remedy_goes_first() -> None:
-    assert next_step(Stage.ENVIRONMENT, "WO-02", remedy="install tool") == "install tool"
+@pytest.mark.parametrize("stage", [Stage.ENVIRONMENT, Stage.ACCEPTANCE_FAILED])
+def test_a_remedy_goes_first(stage: Stage) -> None:
+    assert next_step(stage, "WO-02", remedy="install tool") == "install tool"
+
+
+def test_where_the_plan_is_wrong_the_command_that_takes_a_correction_is_named() -> None:
+    folder = Path("my plans/shop")
+    command = "`llmch check 'my plans/shop' --accept-edits`"
+    wrong = next_step(Stage.PREFLIGHT, "WO-02", plan=PlanAtHand(folder))
+    assert wrong == f"correct WO-02 and take the edit by {command}, or plan again"
+    edited = next_step(Stage.PREFLIGHT, "WO-02", plan=PlanAtHand(folder, edited=True))
+    assert edited == f"{command} takes what you edited in the plan"
 
 
 def test_an_error_says_itself_what_to_do() -> None:

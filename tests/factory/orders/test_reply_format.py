@@ -70,6 +70,21 @@ def test_definitions_that_the_order_names_are_asked_for_from_any_model() -> None
     assert choose_form(named, None) is DEFINITION
 
 
+@pytest.mark.parametrize("in_parts", [False, True])
+@pytest.mark.parametrize("lines", [80, 400])
+def test_a_small_model_is_asked_for_the_one_definition_that_changes(
+    lines: int, in_parts: bool
+) -> None:
+    focused = WritableFile("a.py", lines, lines * 30, has_outline=True, has_focus=True)
+    assert choose_form(focused, 1.5, in_parts=in_parts) is DEFINITION
+    assert choose_form(focused, 1.5, [DEFINITION], in_parts=in_parts) is WHOLE
+
+
+def test_a_larger_model_writes_the_short_file_whole_all_the_same() -> None:
+    focused = WritableFile("a.py", 80, 2400, has_outline=True, has_focus=True)
+    assert [choose_form(focused, size) for size in (3.0, 70.0, None)] == [WHOLE] * 3
+
+
 @given(
     st.builds(
         WritableFile, st.just("a"), st.integers(0, 9999), st.integers(0, 2**21), st.booleans()

@@ -89,7 +89,7 @@ def test_the_allowed_paths_settle_a_header_with_two_readings() -> None:
 def test_the_one_block_of_an_order_with_one_file_needs_no_name() -> None:
     text = "Prints hi.\n```python\nprint('hi')\n```\n\nRun it:\n```bash\npython hello.py\n```\n"
     reply = parse_files_reply(text, ["hello.py"])
-    assert reply.files == (ProposedFile("hello.py", "print('hi')\n"),)
+    assert reply.files == (ProposedFile("hello.py", "print('hi')\n", is_bare=True),)
     assert len(reply.repairs) == 2
 
 

@@ -19,7 +19,8 @@ from factory.proposal.scope import check_proposal
 from factory.workbench.tree import NotReadable, Tree
 from shared.llm.client import Request
 from shared.work_order.hashing import EMPTY_SHA256
-from shared.work_order.schemas import WorkOrder, parse_document
+from shared.work_order.parsing import parse_document
+from shared.work_order.schemas import WorkOrder
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, commit_all, fingerprint, git, order, stages
 

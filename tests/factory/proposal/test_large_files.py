@@ -32,7 +32,8 @@ from factory.proposal.windows import (
 )
 from shared.languages.capabilities.edits import OutlineEntry
 from shared.work_order.hashing import sha256_bytes
-from shared.work_order.schemas import WorkOrder, parse_document
+from shared.work_order.parsing import parse_document
+from shared.work_order.schemas import WorkOrder
 from tests.harness import order
 
 FUNCTIONS = 3000

@@ -15,7 +15,8 @@ from factory.proposal.prompt import reminder, render_prompt
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown import ShownFile
 from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
-from shared.work_order.schemas import WorkOrder, parse_document
+from shared.work_order.parsing import parse_document
+from shared.work_order.schemas import WorkOrder
 from tests.harness import order
 
 

@@ -9,7 +9,8 @@ from factory.proposal.scope import FileKind, FileState
 from factory.proposal.short_prompt import has_short_prompt, render_short_prompt
 from factory.proposal.shown import ShownFile
 from shared.work_order.hashing import EMPTY_SHA256
-from shared.work_order.schemas import WorkOrder, parse_document
+from shared.work_order.parsing import parse_document
+from shared.work_order.schemas import WorkOrder
 from tests.harness import writing
 
 TEST = {"path": "test_score.py", "content": "def test_score():\n    assert 1 + 1 == 2\n"}

@@ -15,6 +15,8 @@ from factory.orders.stages import AttemptStage, Stage
 from factory.orders.usage import UsageRecord
 from factory.record.journal import journal_path, open_journal, read_journal, read_understood
 from factory.record.journal_entries import (
+    CandidateCoupled,
+    CandidateDropped,
     Entry,
     FailedAttempt,
     FailureFacts,
@@ -82,6 +84,8 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(OrderBegun, texts, texts, st.none() | counts),
     st.builds(StageBegun, texts, counts, st.sampled_from(AttemptStage), st.none() | usages),
     st.builds(FailedAttempt, texts, counts, failures, st.none() | usages),
+    st.builds(CandidateCoupled, texts, texts, texts, st.lists(texts, max_size=3).map(tuple)),
+    st.builds(CandidateDropped, texts, texts),
     st.builds(LandingBegun, texts, texts, texts, texts),
     st.builds(OrderLanded, texts, texts, st.booleans(), texts),
     st.builds(

@@ -125,6 +125,19 @@ def test_a_merge_into_the_plans_branch_is_refused(factory: Factory) -> None:
     assert f"(changed by {commit[:12]})" in refusal(factory, plan).message
 
 
+def test_a_merge_that_takes_the_other_side_is_refused_by_its_commit(factory: Factory) -> None:
+    """The commit of the order is newer than the one whose content the merge took."""
+    commit = commit_all(factory.repo, {"src/app.py": "GREETING = 'ciao'\n"})
+    git(factory.repo, "branch", "side")
+    git(factory.repo, "reset", "--quiet", "--hard", "HEAD~1")
+    plan = plan_for(factory, app(1), app(2))
+    replies: dict[str, list[Reply]] = {"WO-01": wrote("one"), "WO-02": [refused()]}
+    factory.run_all(plan, replies, max_attempts=1)
+    git(factory.repo, "switch", "--quiet", "work")
+    git(factory.repo, "merge", "--quiet", "--no-edit", "-X", "theirs", "side")
+    assert f"(changed by {commit[:12]})" in refusal(factory, plan).message
+
+
 def test_a_plan_for_another_tree_is_refused_without_a_commit(factory: Factory) -> None:
     plan = plan_for(factory, app())
     plan["base_files"] = [{"path": "src/app.py", "sha256": "0" * 64}]

@@ -56,6 +56,14 @@ def test_later_calls_are_expected_at_the_price_of_their_model() -> None:
     assert foresee(SIZES, settings("small", "large")).expected.cost_usd == Decimal("0.054")
 
 
+def test_orders_that_ask_no_model_take_nothing() -> None:
+    nothing = OrderSize(prompt=0, most_prompt=0, reply=0)
+    assert foresee((*SIZES, nothing), settings("small")) == foresee(SIZES, settings("small"))
+    alone = foresee((nothing,), settings("small"))
+    assert (alone.orders, alone.expected.calls, alone.worst.calls) == (0, 0, 0)
+    assert forecast_lines(alone) == ("cost of running the plan: none, because no model is asked",)
+
+
 def test_the_worst_case_asks_every_question_of_every_attempt() -> None:
     forecast = foresee(SIZES, settings("small"))
     calls = 2 * 2 * QUESTIONS

@@ -126,7 +126,8 @@ def test_a_plan_that_is_wrong_is_not_said_to_go_on(factory: Factory) -> None:
     missing = [{"kind": "file_exists", "path": "missing.txt"}]
     work = manifest([writing("1.txt", 1), writing("2.txt", 2, preconditions=missing)])
     factory.run_all(work, {"WO-01": [ONE]})
-    assert advice(factory).startswith("correct WO-02, or plan again")
+    command = f"llmch check {factory.scratch / 'plan'} --accept-edits"
+    assert advice(factory).startswith(f"correct WO-02 and take the edit by `{command}`")
     again = factory.run_all(work, {})
     assert [each.state for each in again.orders] == ["skipped", "failed"]
 

@@ -15,7 +15,8 @@ from factory.run.order_sizes import measure_orders, size_orders
 from shared.git import refs
 from shared.git.client import Git
 from shared.llm.cost.estimates import estimate_input
-from shared.work_order.schemas import WorkOrder, parse_document
+from shared.work_order.parsing import parse_document
+from shared.work_order.schemas import WorkOrder
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, order
 
@@ -39,6 +40,11 @@ def test_a_file_that_is_rewritten_is_expected_in_the_reply() -> None:
         size_orders([loaded(allowed_files=["a.txt"])], sizes)[0] for sizes in ({}, {"a.txt": 8_000})
     )
     assert long.reply - new.reply == 1_000
+
+
+def test_an_order_that_only_removes_files_has_no_prompt() -> None:
+    (size,) = size_orders([loaded(allowed_files=[], removed_files=["a.txt"])], {"a.txt": 8_000})
+    assert (size.prompt, size.most_prompt, size.reply, size.asks_model) == (0, 0, 0, False)
 
 
 def test_a_file_of_an_earlier_order_is_taken_for_one_of_usual_size() -> None:

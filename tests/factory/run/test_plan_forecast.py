@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from factory.batch.coordinator import run_all
+from factory.orders.read import read_workdir
+from factory.run.forecast import Forecast
 from factory.run.one_order import run_order
-from factory.run.plan_forecast import forecast_plan
+from factory.run.plan_forecast import size_plan
 from shared.errors import BudgetReached
 from shared.events.event import Event
 from shared.events.messages import Noted
@@ -80,6 +82,13 @@ def test_a_replay_costs_nothing(factory: Factory) -> None:
     run_all(folder, factory.options(branch="again"), source, events.append)
     assert any(isinstance(each, Noted) for each in events)
     assert not any(each.message.startswith(WORDS) for each in events if isinstance(each, Noted))
+
+
+def forecast_plan(
+    folder: Path, repo: Path | None, settings: Settings, branch: str | None = None
+) -> Forecast:
+    sized = size_plan(read_workdir(folder), repo, settings, branch)
+    return sized.forecast(sized.sizes.keys())
 
 
 def test_the_files_of_the_repo_count(factory: Factory) -> None:

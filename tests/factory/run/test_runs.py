@@ -92,7 +92,8 @@ def test_attempts_end_when_they_are_used_up(factory: Factory, attempts: int) -> 
     assert summary.failure is not None
     assert summary.failure.stage == Stage.WRITE_SCOPE_VIOLATION
     last = factory.seen(AttemptFailed)[-1]
-    assert last.next_step == f"all {attempts} attempts are used up: the order has failed"
+    left = "no attempt is left" if attempts == 1 else f"all {attempts} attempts are used up"
+    assert last.next_step == left
     assert (summary.commit, factory.tip()) == (None, "")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from factory.workbench.workspace import Workspace, close_workspace, open_workspace, workspaces_root
 from shared.errors import CommandFailed
-from shared.git import index
+from shared.git import commits, index
 from shared.git.client import Git, GitFailed
 from shared.git.commits import CommitFacts
 from tests.bench.measure import counting
@@ -166,21 +166,22 @@ MADE = "made/module.py"
 FACTS = CommitFacts("made\n", "llmch", "llmch@localhost", "1700000000 +0000")
 
 
-def stage_in(workspace: Workspace) -> str:
-    """Write and stage a file as an order does, and return the tree."""
+def commit_in(workspace: Workspace) -> str:
+    """Write, stage and commit a file as an order does, and return the commit."""
     workspace.tree.write(MADE, b"MADE = 1\n")
     index.stage(workspace.git, [MADE])
-    return index.write_tree(workspace.git)
+    tree = index.write_tree(workspace.git)
+    return commits.write(workspace.git, tree, workspace.baseline, FACTS)
 
 
 @pytest.mark.parametrize("leave", LEFTOVERS, ids=lambda each: each.__name__)
 def test_the_next_order_starts_from_exactly_the_commit_whatever_was_left_beside_it(
     workspace: Workspace, leave: Callable[[Path], None]
 ) -> None:
-    tree = stage_in(workspace)
+    commit = commit_in(workspace)
     expected = fingerprint(workspace.root)
     leave(workspace.root)
-    commit, _ = workspace.commit(tree, [MADE], FACTS)
+    workspace.settle(commit, [MADE])
     workspace.baseline = commit
     workspace.reset()
     assert fingerprint(workspace.root) == expected
@@ -188,17 +189,15 @@ def test_the_next_order_starts_from_exactly_the_commit_whatever_was_left_beside_
     assert git(workspace.root, "diff-index", "--cached", commit) == ""
 
 
-def test_a_commit_has_the_tree_and_stands_on_the_baseline(workspace: Workspace) -> None:
-    tree = stage_in(workspace)
-    commit, drift = workspace.commit(tree, [MADE], FACTS)
-    assert git(workspace.root, "rev-parse", f"{commit}^{{tree}}", f"{commit}^") == (
-        f"{tree}\n{workspace.baseline}"
-    )
-    assert drift == ()
+def test_the_tree_stands_at_the_commit(workspace: Workspace) -> None:
+    commit = commit_in(workspace)
+    assert workspace.settle(commit, [MADE]) == ()
+    assert git(workspace.root, "rev-parse", "HEAD", "HEAD^") == f"{commit}\n{workspace.baseline}"
 
 
 def test_a_tree_that_is_the_commit_already_is_not_checked_out_again(workspace: Workspace) -> None:
-    commit, _ = workspace.commit(stage_in(workspace), [MADE], FACTS)
+    commit = commit_in(workspace)
+    workspace.settle(commit, [MADE])
     workspace.baseline = commit
     with counting() as counts:
         workspace.reset()
@@ -207,7 +206,8 @@ def test_a_tree_that_is_the_commit_already_is_not_checked_out_again(workspace: W
 
 
 def test_what_was_seen_of_a_tree_is_forgotten_once_it_is_used(workspace: Workspace) -> None:
-    commit, _ = workspace.commit(stage_in(workspace), [MADE], FACTS)
+    commit = commit_in(workspace)
+    workspace.settle(commit, [MADE])
     expected = fingerprint(workspace.root)
     workspace.baseline = commit
     workspace.reset()
@@ -218,25 +218,25 @@ def test_what_was_seen_of_a_tree_is_forgotten_once_it_is_used(workspace: Workspa
 
 def test_a_commit_that_is_forgotten_leaves_nothing_for_another(workspace: Workspace) -> None:
     before = fingerprint(workspace.root)
-    workspace.commit(stage_in(workspace), [MADE], FACTS)
+    workspace.settle(commit_in(workspace), [MADE])
     workspace.reset()
     assert fingerprint(workspace.root) == before
     assert git(workspace.root, "rev-parse", "HEAD") == workspace.baseline
 
 
 def test_what_changed_beside_a_commit_is_drift_but_for_ignored_files(workspace: Workspace) -> None:
-    tree = stage_in(workspace)
+    commit = commit_in(workspace)
     (workspace.root / "README.md").write_text("changed")
     (workspace.root / "new").mkdir()
     (workspace.root / "new/file").write_text("x")
     (workspace.root / "seen.log").write_text("ignored")
-    assert workspace.commit(tree, [MADE], FACTS)[1] == ("README.md", "new/file")
+    assert workspace.settle(commit, [MADE]) == ("README.md", "new/file")
 
 
 def test_a_file_that_was_only_touched_is_no_drift(workspace: Workspace) -> None:
-    tree = stage_in(workspace)
+    commit = commit_in(workspace)
     os.utime(workspace.root / "README.md", (1, 1))
-    assert workspace.commit(tree, [MADE], FACTS)[1] == ()
+    assert workspace.settle(commit, [MADE]) == ()
 
 
 @pytest.mark.parametrize("leave", LEFTOVERS, ids=lambda each: each.__name__)

@@ -27,7 +27,15 @@ from shared.events.model_calls import (
     UsageCounted,
 )
 from shared.events.order_commands import CommandEnded, CommandFlagged, CommandStarted, CommandTried
-from shared.events.orders import BatchEnded, BatchStarted, OrderEnded, OrderSkipped, OrderStarted
+from shared.events.orders import (
+    BatchEnded,
+    BatchStarted,
+    CandidateCoupled,
+    CandidateDropped,
+    OrderEnded,
+    OrderSkipped,
+    OrderStarted,
+)
 from shared.events.plans import (
     PlanAttemptStarted,
     PlanEnded,
@@ -201,6 +209,10 @@ GOLDEN: list[tuple[Event, str]] = [
         "○ WO-01    skipped   already landed as a1b2c3d4e5: Score a guess\n",
     ),
     (
+        CandidateDropped("WO-03", "WO-02"),
+        "  WO-03    train     is judged again, because the commit of WO-02 is another one now\n",
+    ),
+    (
         BatchStarted(3, "factory/X", BASE),
         "● run-all  start     3 orders on factory/X  (from 2686ac1e03)\n",
     ),
@@ -223,6 +235,11 @@ GOLDEN: list[tuple[Event, str]] = [
 GOLDEN_VERBOSE: list[tuple[Event, str]] = [
     (StageStarted("WO-02", 1, "apply"), "  WO-02    apply     begins\n"),
     (ModelTextArrived(Channel.REASONING, "first\nsecond"), "    │ first\n"),
+    (
+        CandidateCoupled("WO-02", TIP, BASE, ("WO-00", "WO-01")),
+        "  WO-02    train     a1b2c3d4e5 is judged before WO-01 (and 1 more) has landed  "
+        "(on 2686ac1e03)\n",
+    ),
     (
         CommandTried("WO-02", "baseline", "test -f a.py", 1, 0.2),
         "  WO-02    baseline  test -f a.py: exit 1  (0.2s)\n",

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmch.preview.files import Effect, FileEffect, count_effects, landed_effects, planned_effects
-from shared.work_order.schemas import WorkOrder, parse_document
+from shared.work_order.parsing import parse_document
+from shared.work_order.schemas import WorkOrder
 from tests.harness import order
 
 NAMES = st.sampled_from(["a.py", "b.py", "c/d.py", "test_a.py"])

@@ -94,6 +94,34 @@ def test_the_same_in_steps(
     for verb in (("check", two), ("show", two, "--check")):
         said = say(*verb, "--repo", shop, "--branch", ran.document["branch"])
         assert said.code == 0, said.out  # what landed is history, and no fault of the plan
+    report = say("report", "--coverage", two, "--repo", shop).out
+    assert "FR-2 (not in the specification any more)\n" in report
+    assert "2 of 2 requirements covered, 2 asserted by a test of the plan" in report
+    checked = say("check", two, "--repo", shop).out
+    assert "FR-2: not in the specification any more (WO-02, WO-05)" in checked
+
+
+def test_build_shows_the_changed_requirements(
+    say: Say, shop: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = cwd / "spec.json"
+    build = (
+        *("build", "--spec", spec, "--repo", shop, "--sandbox", "off", "--no-review"),
+        *("--reply-format", "files", "--max-attempts", "1"),
+    )
+    spec.write_text(FIRST)
+    with model_server(monkeypatch, *FIRST_DAY):
+        first = say(*build)
+    assert first.code == 0 and "Requirements" not in first.out
+    spec.write_text(SECOND)
+    with model_server(monkeypatch, *SECOND_DAY):
+        second = say(*build)
+    assert second.code == 0, second.err
+    shown = second.out[second.out.index("Requirements") : second.out.index("WO-03")]
+    assert "~ FR-1: the text has changed" in shown
+    assert "- `price(n)` in shop.py returns 3 times n." in shown
+    assert "+ `price(n)` in shop.py returns 4 times n." in shown
+    assert "+ FR-3: " in shown and "- FR-2: " in shown
 
 
 def manifest_hash(folder: Path) -> Any:

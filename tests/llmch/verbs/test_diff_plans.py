@@ -79,9 +79,9 @@ def test_the_document_for_programs(say: Say, before: Path, after: Path) -> None:
     document = say("diff", before, after, "--json").document
     assert document["plans"] == [str(before), str(after)]
     assert (document["equal"], document["follows"]) == (False, True)
-    assert document["requirements"]["changed"] == [
-        {"id": "R1", "before": "Say hello.", "after": "Say hello loudly."}
-    ]
+    (changed,) = document["requirements"]["changed"]
+    assert changed["id"] == "R1"
+    assert (changed["before"], changed["after"]) == ("Say hello.", "Say hello loudly.")
     changes = {each["id"]: each["change"] for each in document["orders"]}
     assert changes == {
         "WO-01": "kept", "WO-02": "replaced", "WO-03": "withdrawn", "WO-04": "added"
@@ -135,6 +135,16 @@ def test_a_folder_without_a_plan_is_named(say: Say, before: Path, tmp_path: Path
     assert (said.code, "none is not a directory" in said.error["message"]) == (2, True)
     (tmp_path / "empty").mkdir()
     assert "holds no work orders" in say("diff", tmp_path / "empty", before).err
+
+
+def test_a_plan_of_which_nothing_can_be_read_is_refused(
+    say: Say, before: Path, after: Path
+) -> None:
+    (after / "WO-01.json").write_text("{,")
+    for pair in ((before, after), (after, before)):
+        said = say("diff", *pair, "--json")
+        assert said.code == 2
+        assert f"the plan in {after} cannot be read: WO-01.json: not JSON" in said.error["message"]
 
 
 def test_lines_are_counted_for_attempts_alone(say: Say, before: Path, after: Path) -> None:

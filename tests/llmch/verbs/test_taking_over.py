@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,38 @@ def test_the_run_and_the_status_name_the_next_command(failed: Said, say: Say, re
     advice = f"`llmch retry WO-02 --repo {repo} --hint TEXT` asks again with what you tell it"
     assert advice in failed.out
     assert f"next: {advice}" in say("status", "--repo", repo).out
+
+
+def test_where_the_plan_is_wrong_the_status_says_how_a_correction_is_taken(
+    say: Say, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = [{"kind": "file_exists", "path": "missing.txt"}]
+    plan = write_plan(
+        cwd.parent / "my plan", manifest([writing("1.txt", 1, preconditions=missing)])
+    )
+    run_all = ("run-all", "--repo", repo, "--workdir", plan, "--sandbox", "off")
+    with model_server(monkeypatch) as server:
+        assert say(*run_all).code == 1
+    assert not server.received
+    command = f"llmch check '{plan}' --accept-edits"
+    advice = f"next: correct WO-01 and take the edit by `{command}`, or plan again"
+    assert advice in say("status", "--repo", repo).out
+    order = plan / "WO-01.json"
+    order.write_text(order.read_text().replace("missing.txt", "scripts/verify.sh"))
+    advice = f"next: `{command}` takes what you edited in the plan"
+    assert advice in say("status", "--repo", repo).out
+    taken = say(*shlex.split(command)[1:], "--repo", repo)
+    assert taken.code == 0, taken.out
+
+
+def test_after_an_error_of_the_model_the_status_names_what_there_is(
+    failed: Said, say: Say, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch):  # it refuses every request
+        assert say("retry", "2", "--repo", repo, "--reply-format", "json").code == 3
+    said = say("status", "--repo", repo).out
+    assert f"to look into it: `llmch diff WO-02 1 --repo {repo}`\n" in said
+    assert said.endswith("next: once that is dealt with, the same command again goes on\n")
 
 
 @pytest.mark.parametrize("word", ["2", "WO-02", "wo-2", "wo02"])
@@ -92,6 +126,20 @@ def test_a_commit_is_accepted_and_the_plan_goes_on(
     assert [each["state"] for each in again.document["orders"]] == ["skipped", "skipped", "landed"]
 
 
+def test_the_command_that_accept_names_takes_it_back(
+    failed: Said, say: Say, repo: Path, cwd: Path
+) -> None:
+    commit = by_hand(repo, "2.txt")
+    said = say("accept", "2", "--repo", repo, "--commit", commit)
+    (undo,) = re.findall("`llmch ([^`]*)` takes this back", said.out)
+    undone = say(*shlex.split(undo))
+    assert undone.code == 0, undone.err
+    assert f"{commit[:10]} stays on work and does not stand for WO-02 any more" in undone.out
+    assert "stands for it" not in say("status", "--repo", repo).out
+    again = say("accept", "2", "--repo", repo, "--undo", "--json")
+    assert (again.code, again.error["hint"]) == (2, "there is nothing to take back")
+
+
 def test_a_commit_that_fails_is_shown_why(failed: Said, say: Say, repo: Path) -> None:
     git(repo, "switch", "--quiet", "work")
     (repo / "scripts" / "verify.sh").write_text("echo it is broken; false\n")
@@ -131,6 +179,23 @@ def test_an_order_is_left_out_and_taken_up_again(
     ]  # fmt: skip
     undone = say("skip", "2", "--repo", repo, "--undo")
     assert undone.code == 0 and "WO-02 is to be made again" in undone.out
+    assert f"--branch work --repo {repo}` makes it" in undone.out
+
+
+def test_a_command_that_goes_on_is_named_only_where_something_is_left(
+    failed: Said, say: Say, repo: Path, cwd: Path
+) -> None:
+    said = say("skip", "2", "--repo", repo, "--reason", "not wanted")
+    assert "these orders cannot be made: WO-03" in said.out
+    assert "goes on with the other orders" not in said.out
+    commit = by_hand(repo, "2.txt")
+    said = say("accept", "2", "--repo", repo, "--commit", commit)
+    assert "goes on with the other orders" in said.out
+    last = by_hand(repo, "3.txt")
+    said = say("accept", "3", "--repo", repo, "--commit", last)
+    assert said.code == 0 and "goes on" not in said.out
+    shown = say("show", cwd.parent / "plan", "--repo", repo, "--branch", "work").out
+    assert shown.endswith("0 files new, 0 changed, 0 removed\n")
 
 
 def test_what_cannot_be_meant_is_refused_in_words(failed: Said, say: Say, repo: Path) -> None:

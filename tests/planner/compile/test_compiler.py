@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from planner.plan_result import PlanResult
 from planner.rules.catalogue import RULE_BY_CODE
-from planner.run import PlanResult
 from shared.errors import BudgetReached, LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events.messages import Warned
 from shared.events.plans import PlanAttemptStarted, PlanEnded, PlanJudged

@@ -12,7 +12,7 @@ import pytest
 from planner.compile.model import PlannerModel
 from planner.known_plans import plan_identity
 from planner.plan.target import Allowed
-from planner.run import PlanResult, plan_document
+from planner.plan_result import PlanResult, plan_document
 from shared.errors import CommandFailed, InvalidInput
 from shared.work_order.hashing import canonical_json, manifest_sha256, sha256_bytes
 from tests.harness import commit_all, git

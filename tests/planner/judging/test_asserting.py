@@ -8,7 +8,8 @@ import pytest
 
 from planner.judging.asserting import assertions_of
 from shared.work_order.coverage import Asserted
-from shared.work_order.schemas import WorkOrder, parse_document
+from shared.work_order.parsing import parse_document
+from shared.work_order.schemas import WorkOrder
 from tests.planner.plans import order
 
 CODE = "python -c \"from score import score; assert score('a') == 1\""

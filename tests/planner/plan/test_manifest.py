@@ -14,7 +14,8 @@ from planner.plan.manifest import PlanOrigin, build_manifest, compile_hash
 from planner.plan.plan import parse_plan
 from shared.plan_folder.write import plan_files
 from shared.work_order.hashing import manifest_sha256
-from shared.work_order.schemas import Manifest, parse_document
+from shared.work_order.parsing import parse_document
+from shared.work_order.schemas import Manifest
 from tests.planner.plans import creating, order, plan, requiring
 
 ORIGIN = PlanOrigin("01RUN", "c" * 64)

@@ -11,8 +11,8 @@ import pytest
 
 from planner.judging.validation import judge
 from planner.plan.folder import read_plan_folder
+from planner.plan_result import PlanResult, plan_document
 from planner.replan.read import read_predecessor
-from planner.run import PlanResult, plan_document
 from shared.errors import InvalidInput
 from shared.events.messages import Noted, Warned
 from shared.events.plans import PlanReviewed
@@ -91,6 +91,18 @@ def test_nothing_that_changed_takes_no_call_and_no_plan(story: Story) -> None:
     assert (result.ok, result.unchanged, result.attempts) == (True, True, 0)
     assert result.output_dir == story.folder
     assert story.planner.prompts == []
+
+
+def test_the_folder_asked_for_has_the_plan_also_where_nothing_changed(story: Story) -> None:
+    copy = story.planner.scratch / "copy"
+    result = story.replan(BEFORE, outdir=copy)
+    assert (result.unchanged, result.output_dir) == (True, copy)
+    assert manifest_of(result) == story.before
+    assert StoredManifest(manifest_of(result)).facts is not None
+    (said,) = story.planner.seen(Noted)
+    assert said.message.endswith(f"no model was asked; {copy} is a copy of it")
+    with pytest.raises(InvalidInput, match="already holds a plan"):
+        story.replan(BEFORE, outdir=story.folder)
 
 
 def test_landed_orders_without_their_repo_are_refused(story: Story, tmp_path: Path) -> None:
@@ -201,12 +213,10 @@ def test_the_result_says_what_became_of_each_order(story: Story) -> None:
         "added": [],
         "withdrawn": [],
     }
-    assert change["requirements"] == {
-        "changed": ["R2"],
-        "added": [],
-        "removed": [],
-        "untouched": 2,
-    }
+    requirements = change["requirements"]
+    assert [each["after"] for each in requirements["changed"]] == ["A guess scores twice."]
+    assert (requirements["added"], requirements["removed"]) == ([], [])
+    assert requirements["untouched"] == ["R1", "R3"]
 
 
 def test_a_kept_order_that_does_not_fit_the_branch_is_reported_once(story: Story) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 from planner.repo.base_tree import base_tree
 from planner.repo.tracked import NO_TREE, open_tree
 from shared.events.event import ignore
-from shared.work_order.schemas import MAX_LISTED, WorkOrder, parse_document
+from shared.work_order.parsing import parse_document
+from shared.work_order.schemas import MAX_LISTED, WorkOrder
 from tests.harness import commit_all, git, order
 
 

@@ -254,7 +254,8 @@ def test_a_removed_javascript_module_cannot_be_imported() -> None:
 
 def test_a_removed_test_asserts_nothing_any_more() -> None:
     from planner.judging.requirement_coverage import _assertions
-    from shared.work_order.schemas import WorkOrder, parse_document
+    from shared.work_order.parsing import parse_document
+    from shared.work_order.schemas import WorkOrder
 
     test = {"path": "test_a.py", "content": "def test_a():\n    assert 1 + 1 == 2\n"}
     run = ["python -m pytest -q"]

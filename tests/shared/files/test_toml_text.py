@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from factory.dependencies.toml import read_toml
 from shared.errors import InvalidInput
+from shared.files.toml_tables import read_toml
 from shared.files.toml_text import parse_toml
 from shared.languages.python.requirements import required_names
 from shared.projects.reading import parse_toml as parse_manifest

@@ -21,7 +21,8 @@ from shared.plan_folder.read import (
 )
 from shared.plan_folder.write import plan_files, replace_plan, write_plan
 from shared.work_order.hashing import manifest_sha256
-from shared.work_order.schemas import Manifest, parse_document
+from shared.work_order.parsing import parse_document
+from shared.work_order.schemas import Manifest
 from tests.planner.plans import order, plan
 
 NAMES = ["WO-01.json", "WO-02.json", MANIFEST_NAME]

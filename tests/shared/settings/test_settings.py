@@ -755,3 +755,27 @@ def test_the_example_on_the_page_can_be_loaded(tmp_path: Path) -> None:
     settings = settings_of(tmp_path, block[1])
     assert settings.factory.ladder == ("small", "large")
     assert settings.prices["small"].cached_input == Decimal("0.01")
+
+
+# The fleet
+
+
+def test_the_fleet_is_the_persons_alone(tmp_path: Path) -> None:
+    url = "postgresql://ada:s3cret@db.example/fleet"
+    loaded = load(tmp_path, project=f'[tool.llmch]\nfleet.db = "{url}"\nfleet.train = 3\n')
+    assert (loaded.settings.fleet.db, loaded.settings.fleet.train) == (None, 8)
+    assert len(loaded.warnings) == 2
+    assert "s3cret" not in "".join(loaded.warnings)
+    own = load(tmp_path, environ={"LLMCH_FLEET_DB": url}).settings.fleet
+    assert own.db is not None
+    assert own.db.text == url
+    assert "s3cret" not in f"{own!r} {own.db}"
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://ada:s3cret@db/fleet", "s3cret", "postgresql://a:s3cret@b:x"]
+)
+def test_what_is_no_url_of_a_database_is_refused_and_not_repeated(tmp_path: Path, url: str) -> None:
+    refused = refusal_of(tmp_path, environ={"LLMCH_FLEET_DB": url})
+    assert "LLMCH_FLEET_DB is not the URL of a PostgreSQL database" in refused.message
+    assert "s3cret" not in f"{refused.message}{refused.hint}"

@@ -15,13 +15,8 @@ from shared.work_order.hashing import (
     order_key,
     sha256_bytes,
 )
-from shared.work_order.schemas import (
-    AcceptanceFile,
-    Interface,
-    Provenance,
-    WorkOrder,
-    parse_document,
-)
+from shared.work_order.parsing import parse_document
+from shared.work_order.schemas import AcceptanceFile, Interface, Provenance, WorkOrder
 
 ORDER = WorkOrder(
     id="WO-01",

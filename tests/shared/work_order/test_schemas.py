@@ -6,15 +6,8 @@ import pytest
 
 from shared.work_order.field_path import at
 from shared.work_order.glob_paths import glob_paths
-from shared.work_order.schemas import (
-    DocumentInvalid,
-    Manifest,
-    WorkOrder,
-    order_id,
-    order_number,
-    parse_document,
-    unknown_keys,
-)
+from shared.work_order.parsing import DocumentInvalid, parse_document, unknown_keys
+from shared.work_order.schemas import Manifest, WorkOrder, order_id, order_number
 
 MINIMAL: dict[str, Any] = {
     "id": "WO-01",
@@ -53,7 +46,11 @@ def test_none_of_the_seven_may_be_missing(field: str) -> None:
 
 
 def test_an_order_writes_something() -> None:
-    assert problems(allowed_files=[]) == ["allowed_files: must not be empty"]
+    empty = "allowed_files: must not be empty, unless the order has removed_files"
+    assert problems(allowed_files=[]) == [empty]
+    assert problems(allowed_files=[], removed_files=[]) == [empty]
+    assert order(allowed_files=[], removed_files=["old.py"]).allowed_files == ()
+    assert problems(allowed_files=[], title=7) == ["title: must be a string, not a number", empty]
 
 
 def test_paths_are_normalised() -> None:

@@ -113,15 +113,19 @@ def _follows(name: str, stub: Stub, faulty: Collection[str]) -> bool:
     owner, _, member = name.partition(".")
     if member and owner in faulty:
         return True
-    declared = stub.declared.get(name)
-    shown = declared.shown if declared is not None else ""
     for other in faulty:
         of, _, part = other.partition(".")
-        if part and name not in {other, of} and re.search(rf"\b{of}\b", shown):
-            mentioned = stub.declared.get(other)
-            if mentioned is not None and not re.search(rf"\b{of}\b", mentioned.shown):
-                return True
+        # A method that returns itself is of its class.
+        words = f"{of}|this" if owner == of else of
+        follows = part and name not in {other, of} and _mentions(stub, name, words)
+        if follows and other in stub.declared and not _mentions(stub, other, of):
+            return True
     return False
+
+
+def _mentions(stub: Stub, name: str, words: str) -> bool:
+    declared = stub.declared.get(name)
+    return declared is not None and re.search(rf"\b(?:{words})\b", declared.shown) is not None
 
 
 def _is_excused(complaint: Complaint, source: str, stub: Stub) -> bool:

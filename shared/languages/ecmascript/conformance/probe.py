@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _TYPES: Final = frozenset({"interface_declaration", "type_alias_declaration"})
 _VARIABLES: Final = frozenset({"lexical_declaration", "variable_declaration"})
+_WORD: Final = re.compile(r"(?<![.\w$])[A-Za-z_$][\w$]*(?![\w$]|\s*:)")
 _NEEDED: Final = frozenset({"required_parameter", "identifier", "object_pattern", "array_pattern"})
 _CLASSES: Final = frozenset({"class_declaration", "abstract_class_declaration", "class"})
 
@@ -44,6 +46,8 @@ def write_probe(stub: Stub) -> Probe:
     ]
     about: dict[int, str] = {}
     root = tree_of(declaration_path(stub.path), stub.text)
+    imports = root.named_children if root is not None and is_typed(stub.path) else []
+    lines += [" ".join(text_of(e).split()) for e in imports if e.type == "import_statement"]
     for name_, line in _lines(root, is_typed(stub.path)) if root is not None else ():
         lines.append(line)
         about[len(lines)] = name_
@@ -69,14 +73,19 @@ def _lines(root: Node, with_types: bool) -> Iterator[tuple[str, str]]:
             continue
         is_overloaded = not is_default and _count(root, name) > 1
         seen.add(name)
-        generic = node.child_by_field_name("type_parameters") is not None
+        parameters = node.child_by_field_name("type_parameters")
         if node.type in _TYPES:
             if with_types:
                 plain = f"declare const t_{name}: written.{name};"
-                yield name, f"type t_{name} = written.{name};" if generic else plain
+                yield name, f"type t_{name} = written.{name};" if parameters else plain
         elif node.type in _CLASSES:
-            yield from _class_lines(name, node, generic=generic)
-        elif generic or is_overloaded or node.type == "enum_declaration":
+            # A class of a script has no type parameters that could be given.
+            generic = _generic(parameters, _type_names(root)) if with_types else Generic()
+            if with_types or parameters is None:
+                yield from _class_lines(name, node, generic)
+            else:
+                yield name, f"void written.{name};"
+        elif is_overloaded or node.type == "enum_declaration" or (parameters and not with_types):
             yield name, f"void written.{name};"
         else:
             yield name, _same(name)
@@ -90,10 +99,52 @@ def _count(root: Node, name: str) -> int:
     return sum(text_of(e.child_by_field_name("name")) == name for e, _ in statements(root))
 
 
-def _class_lines(name: str, node: Node, *, generic: bool) -> Iterator[tuple[str, str]]:
-    yield name, f"void written.{name};"
+@dataclass(frozen=True, slots=True)
+class Generic:
+    """Hold the type parameters of a class: `names` to give, and `text` with their constraints."""
+
+    names: tuple[str, ...] = ()
+    text: str = ""
+
+    @property
+    def given(self) -> str:
+        """Return the names as arguments of a type; empty where the class is not generic."""
+        return f"<{', '.join(self.names)}>" if self.names else ""
+
+    def around(self, statement: str) -> str:
+        """Return a statement where the type parameters are known."""
+        return f"(<{self.text}>() => {{ {statement} }});" if self.names else f"{{ {statement} }}"
+
+
+def _generic(parameters: Node | None, types: Collection[str]) -> Generic:
+    """Return type parameters; their constraints mention the declared `types` by their module."""
+    nodes = parameters.named_children if parameters is not None else []
+    own = [each for each in nodes if each.type == "type_parameter"]
+    names = [text_of(each.child_by_field_name("name")) for each in own]
+    texts = []
+    for name, each in zip(names, own, strict=True):
+        found = (each.child_by_field_name(part) for part in ("constraint", "value"))
+        qualify = _qualify({*types} - {*names})
+        words = [name, *(_WORD.sub(qualify, text_of(part)) for part in found if part)]
+        texts.append(" ".join(words))
+    return Generic(tuple(names), ", ".join(texts))
+
+
+def _qualify(types: Collection[str]) -> Callable[[re.Match[str]], str]:
+    return lambda word: f"declared.{word[0]}" if word[0] in types else word[0]
+
+
+def _type_names(root: Node) -> frozenset[str]:
+    kinds = {*_TYPES, *_CLASSES, "enum_declaration"}
+    nodes = (each for each, _ in statements(root) if each.type in kinds)
+    return frozenset(text_of(each.child_by_field_name("name")) for each in nodes)
+
+
+def _class_lines(name: str, node: Node, generic: Generic) -> Iterator[tuple[str, str]]:
+    made = f"(null! as written.{name}{generic.given})" if generic.names else _made(name)
+    yield name, generic.around(f"void {made};") if generic.names else f"void written.{name};"
     body = node.child_by_field_name("body")
-    if generic or body is None:
+    if body is None:
         return
     names = [text_of(each.child_by_field_name("name")) for each in body.named_children]
     for each in body.named_children:
@@ -103,22 +154,21 @@ def _class_lines(name: str, node: Node, *, generic: bool) -> Iterator[tuple[str,
         if not member.isidentifier() or hidden or member.startswith("#"):
             continue
         qualified = f"{name}.{member}"
-        generic_member = each.child_by_field_name("type_parameters") is not None
         if member == "constructor":
             if names.count(member) == 1:
                 given = f"declare const a: ConstructorParameters<typeof declared.{name}>;"
                 yield qualified, f"namespace n_{name} {{ {given} new written.{name}(...a); }}"
-        elif generic_member or names.count(member) > 1:
-            of = f"written.{name}.{member}" if "static" in words else f"{_made(name)}.{member}"
-            yield qualified, f"void {of};"
+        elif names.count(member) > 1:
+            of = f"written.{name}.{member}" if "static" in words else f"{made}.{member}"
+            yield qualified, generic.around(f"void {of};")
         elif "static" in words:
             yield (
                 qualified,
                 f"{{ const c: typeof declared.{name}.{member} = written.{name}.{member}; }}",
             )
         else:
-            kind = f'declared.{name}["{member}"]'
-            yield qualified, f"{{ const c: {kind} = {_made(name)}.{member}; }}"
+            kind = f'declared.{name}{generic.given}["{member}"]'
+            yield qualified, generic.around(f"const c: {kind} = {made}.{member};")
 
 
 def _made(name: str) -> str:

@@ -29,6 +29,7 @@ _WRAPS: Final = {
     "new_expression": "constructor",
 }
 _BINDINGS: Final = {"variable_declarator": ("name", "value"), "for_in_statement": ("left", "right")}
+_LITERALS: Final = frozenset({"object", "array", "pair"})
 _TRANSPARENT: Final = frozenset(
     {"parenthesized_expression", "await_expression", "non_null_expression"}
 )
@@ -238,6 +239,15 @@ class Question:
                 return None
             each = each.parent
         return None
+
+    def call_with_literal(self, node: Node) -> Node | None:
+        """Return the call that has, as an argument, the object or array that a node is part of."""
+        each = node
+        while each.parent is not None and (each.parent.type in _LITERALS or each is node):
+            each = each.parent
+        above = each.parent
+        is_argument = each.type in _LITERALS and above is not None and above.type == "arguments"
+        return above.parent if is_argument and above is not None else None
 
     def is_guarded(self, node: Node) -> bool:
         """Return whether the code expects a failure at a place."""

@@ -119,12 +119,6 @@ def is_literal_misfit(actual: str, expected: str) -> bool:
     )
 
 
-def is_plain_value(text: str) -> bool:
-    """Return whether a type is a primitive, or nothing at all."""
-    kinds = kinds_of(text)
-    return kinds is not None and kinds <= _PRIMITIVES | {"nothing"}
-
-
 def is_known_value(text: str) -> bool:
     """Return whether the members of a type are those that the language gives it."""
     kinds = kinds_of(text)

@@ -21,6 +21,7 @@ from shared.languages.ecmascript.judging.verdicts_on_values import (
     never_equal,
     no_variant,
     not_iterable,
+    unknown_option,
     wrong_argument,
     wrong_count,
 )
@@ -45,6 +46,7 @@ _JUDGES: Final[Mapping[int, Callable[[Place], Verdict | None]]] = {
     **dict.fromkeys((2339, 2551, 2576), missing_member),
     **dict.fromkeys((2554, 2555, 2575), wrong_count),
     **dict.fromkeys((2345, 2322), wrong_argument),
+    **dict.fromkeys((2353, 2561), unknown_option),
     2769: no_variant,
     **dict.fromkeys((2348, 2349, 2351, 6234), misused_value),
     **dict.fromkeys((2488, 2461), not_iterable),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from shared.languages.ecmascript.files import is_typed
 from shared.languages.ecmascript.judging.question import arguments_of, callee_of
@@ -33,6 +33,7 @@ _MISFIT = re.compile(
     r"type '(?P<expected>.+)'\.",
     re.DOTALL,
 )
+_MEANT_ANOTHER: Final = 2561  # "Did you mean to write ...?"
 _NOT_ITERABLE = re.compile(r"Type '(.+)' (?:must have a|is not an array type)")
 
 
@@ -69,6 +70,18 @@ def wrong_argument(place: Place) -> Verdict | None:
     if _certainly_misfits(place, found["actual"], found["expected"]):
         return _of_call(place, call, "E213")
     return None if may_fit(found["actual"], found["expected"]) else DOUBT
+
+
+def unknown_option(place: Place) -> Verdict | None:
+    """Return the verdict on a property that an argument's declared type does not have.
+
+    A name close to a declared one is a slip. Any other may be there to be ignored.
+    """
+    call = place.question.call_with_literal(place.node)
+    if call is None or not place.question.origin_of(callee_of(call)):
+        return other_verdict(place)
+    found = _of_call(place, call, "E212")
+    return found if place.complaint.code == _MEANT_ANOTHER else DOUBT
 
 
 def _certainly_misfits(place: Place, actual: str, expected: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.ecmascript.syntax import string_value, walk
+from shared.languages.ecmascript.syntax import string_value
 from shared.languages.syntax_tree import text_of
 
 if TYPE_CHECKING:
@@ -158,8 +158,3 @@ def _skips_itself(body: Node) -> bool:
     called = text_of(call.child_by_field_name("function")) if call else ""
     owner, _, member = called.partition(".")
     return owner in _CONTEXTS and member in _SKIPS
-
-
-def has_calls(body: Node) -> bool:
-    """Return whether anything is called in a body at all."""
-    return any(each.type in {"call_expression", "new_expression"} for each in walk(body))

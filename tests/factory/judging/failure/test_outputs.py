@@ -15,6 +15,11 @@ from factory.judging.excerpt import select_lines, stable_text
 from factory.judging.failure.account import find_failures
 from factory.judging.failure.tools import TOOLS
 from factory.orders.limits import MAX_EXCERPT_CHARACTERS
+from shared.languages.go.tools import TOOLS as GO
+from shared.languages.javascript.tools import TOOLS as NODE
+from shared.languages.python.reports.tools import TOOLS as PYTHON
+from shared.languages.rust.tools import TOOLS as RUST
+from shared.languages.typescript.tools import TOOLS as TYPESCRIPT
 
 OUTPUTS = Path(__file__).parent / "outputs"
 NAMES = sorted(each.stem for each in OUTPUTS.glob("*.txt"))
@@ -49,7 +54,8 @@ def test_the_lines_that_matter_stay_whole_in_the_middle_of_a_long_output(name: s
 
 def test_every_tool_has_an_output() -> None:
     lines = [line for name in NAMES for line in output(name)]
-    assert [each.name for each in TOOLS if not any(map(each.head.match, lines))] == []
+    tools = (*TOOLS, *NODE, *TYPESCRIPT, *GO, *RUST, *PYTHON)
+    assert [each.name for each in tools if not any(map(each.head.match, lines))] == []
 
 
 LINES = [line for name in NAMES for line in output(name)]

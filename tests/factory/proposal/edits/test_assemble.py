@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.orders.limits import MAX_EDITED_BYTES
-from factory.orders.reply_format import Form
 from factory.proposal.edits.assemble import Assembled, Present, assemble
 from factory.proposal.edits.blocks import (
     Block,
     DefinitionBlock,
     FileBlock,
     SearchBlock,
-    failed_forms,
 )
 
 TEXT = """\
@@ -142,15 +140,6 @@ def test_blocks_that_contradict_each_other_are_all_refused(
     assert [each.index for each in result.refusals] == [0, 1]
     assert all(reason in each.reason for each in result.refusals[:1])
     assert result.files == ()
-
-
-def test_the_forms_that_failed_are_known_by_file() -> None:
-    refusals = made(
-        SearchBlock("a.py", "lost\n", ""),
-        SearchBlock("page.md", "# Title\n", "# Name\n"),
-        DefinitionBlock("new.py", "f", "def f(): pass"),
-    ).refusals
-    assert failed_forms(refusals) == {"a.py": {Form.SEARCH}, "new.py": {Form.DEFINITION}}
 
 
 def test_a_definition_that_moves_or_that_the_order_names_is_not_lost() -> None:

@@ -102,6 +102,84 @@ def test_one_broken_promise_is_one_violation(before: str, after: str, name: str)
     assert _names(TYPED, GAME.replace(before, after), "src/game.ts") == [name]
 
 
+BOX = """export interface Item { id: string }
+export class Box<T extends Item, K extends keyof T = keyof T> {
+  private all: T[] = [];
+  static of<V extends Item>(first: V): Box<V> { return new Box<V>([first]); }
+  constructor(items: T[], private by: (a: T, b: T) => number = () => 0) { this.all = items; }
+  first(): T | undefined { return this.all[0]; }
+  add(...items: T[]): this { this.all.push(...items); return this; }
+  pick(key: K): T[K][] { return this.all.map((each) => each[key]); }
+  map<U>(change: (item: T) => U): U[] { return this.all.map(change); }
+  get size() { return this.all.length; }
+}
+export function group<T, K extends string>(items: T[], by: (item: T) => K): Record<K, T[]> {
+  const found = {} as Record<K, T[]>;
+  for (const each of items) (found[by(each)] ??= []).push(each);
+  return found;
+}
+"""
+BOX_DECLARED = """export interface Item { id: string }
+export declare class Box<E extends Item, P extends keyof E = keyof E> {
+  static of<V extends Item>(first: V): Box<V>;
+  constructor(items: E[], by?: (a: E, b: E) => number);
+  first(): E | undefined;
+  add(...items: E[]): this;
+  pick(key: P): E[P][];
+  map<U>(change: (item: E) => U): U[];
+  get size(): number;
+}
+export declare function group<T, K extends string>(items: T[], by: (item: T) => K): Record<K, T[]>;
+"""
+
+
+@needs_tsc
+@pytest.mark.parametrize(
+    ("before", "after", "names"),
+    [
+        ("", "", []),
+        ("<U>(change: (item: T) => U): U[]", "<R>(by: (item: T, at: number) => R): R[]", []),
+        ("first(): T | undefined { return this.all[0]", "first() { return this.all", ["Box.first"]),
+        ("this { this.all.push(...items); return this", "void {", ["Box.add"]),
+        ("pick(key: K): T[K][] { return", "pick(key: K): void {", ["Box.pick"]),
+        ("(change: (item: T) => U): U[] { return", "(change: (item: U) => T): T {", ["Box.map"]),
+        ("constructor(items: T[], private", "constructor(items: T, private", ["Box.constructor"]),
+        ("get size() { return this.all.length", "get size() { return 'many'", ["Box.size"]),
+        (": Box<V> { return new Box<V>([first])", ": V { return first", ["Box.of"]),
+        ("class Box<T extends Item,", "class Box<T extends Item & { n: 1 },", ["Box"]),
+        ("class Box<T extends Item, K extends keyof T = keyof T>", "class Box<T>", ["Box"]),
+        (": Record<K, T[]> {\n  const", ": T[][] {\n  return [items]; const", ["group"]),
+    ],
+)  # fmt: skip
+def test_generic_classes_and_functions_are_compared_by_their_signatures(
+    before: str, after: str, names: Sequence[str]
+) -> None:
+    assert before in BOX
+
+    assert _names(BOX_DECLARED, BOX.replace(before, after) if before else BOX, "a.ts") == names
+
+
+@needs_tsc
+def test_type_parameters_may_be_bound_by_types_of_other_files() -> None:
+    stub = "import { type Item } from './item';\nexport class Row<T extends Item> { one(): T; }\n"
+    code = stub.replace("one(): T;", "one(): T { return null; }")
+    sources = {"a.ts": code, "item.ts": "export interface Item { id: string }\n"}
+    for text, names in ((code, []), (code.replace("one(): T", "one(): T[]"), ["Row.one"])):
+        found = check_conformance(
+            [Interface(path="a.ts", stub=stub)], {**sources, "a.ts": text}, Tools(Runner())
+        )
+        assert [each.name for each in found] == names
+
+
+@needs_tsc
+def test_a_generic_class_of_a_script_is_compared_by_its_names() -> None:
+    stub = "export class Box<T> { constructor(items: T[]); first(): T; }"
+    code = "export class Box { constructor(items) { this.all = items; } first() { return 1; } }"
+
+    assert _names(stub, code, "a.js") == []
+    assert _names(stub, code.replace("class Box", "class Bag"), "a.js") == ["Box"]
+
+
 @needs_tsc
 @pytest.mark.parametrize(
     ("before", "after", "name"),

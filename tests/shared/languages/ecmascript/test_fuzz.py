@@ -24,7 +24,7 @@ from shared.languages.ecmascript.proof.assertions import weakness_of_code
 from shared.languages.ecmascript.proof.cases import cases_of
 from shared.languages.ecmascript.proof.selection import glob_shape
 from shared.languages.ecmascript.syntax import tree_of
-from shared.languages.syntax_tree import MAX_SECONDS
+from shared.languages.syntax_tree import seconds_for
 from shared.languages.typescript.language import TYPESCRIPT
 from shared.work_order.schemas import Interface
 from tests.shared.languages.ecmascript.plans import chain, faults
@@ -107,7 +107,7 @@ def test_200_kilobytes_of_any_text_are_read_in_a_bounded_time(piece: str) -> Non
     floor = _seconds(lambda: tree_of("a.ts", _PLAIN))
     for read in (_read_code, _read_stub, _read_definitions, _outline, analyse_command):
         # The reader of syntax gives up text that is not code after its own limit.
-        assert _seconds(partial(read, text)) < MAX_SECONDS + 30 * floor, read
+        assert _seconds(partial(read, text)) < 2 * seconds_for(text) + 20 * floor, read
 
 
 def _seconds(act: Callable[[], object]) -> float:

@@ -255,6 +255,95 @@ def test_generic_functions_are_compared_by_their_constraints(
     assert [each.name for each in found] == ([name] if name else [])
 
 
+PAIRS = """package game
+
+import (
+	"cmp"
+	"time"
+)
+
+type Pair[K cmp.Ordered, V any] struct { key K; value V; at time.Time }
+
+func (p *Pair[K, V]) Set(key K, value V) (old V, ok bool) { return p.value, true }
+
+func (p Pair[_, V]) Map(change func(V) V) []V { return nil }
+
+func (p *Pair[K, V]) Since(at time.Time) time.Duration { return at.Sub(p.at) }
+"""
+PAIRS_DECLARED = """package game
+
+import (
+	"cmp"
+	"time"
+)
+
+type Pair[A cmp.Ordered, B any] struct{}
+
+func (p *Pair[A, B]) Set(key A, value B) (B, bool)
+
+func (p Pair[A, B]) Map(change func(B) B) []B
+
+func (p *Pair[_, _]) Since(at time.Time) time.Duration
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("", "", None),
+        ("[K cmp.Ordered, V any]", "[K comparable, V any]", None),
+        (
+            "func (p Pair[_, V]) Map(change func(V) V) []V",
+            "func (q Pair[X, Y]) Map(by func(Y) Y) []Y",
+            None,
+        ),
+        ("[K cmp.Ordered, V any]", "[K cmp.Ordered, V ~int]", "Pair"),
+        ("(key K, value V) (old V", "(key K, value K) (old V", "Pair.Set"),
+        ("(old V, ok bool) { return p.value, true }", "bool { return true }", "Pair.Set"),
+        ("change func(V) V", "change func(V) bool", "Pair.Map"),
+        (
+            "Since(at time.Time) time.Duration { return at.Sub(p.at)",
+            "Since(at time.Duration) time.Duration { return at",
+            "Pair.Since",
+        ),
+        ("func (p *Pair[K, V]) Since(", "func (p *Pair[K, V]) After(", "Pair.Since"),
+    ],
+)
+def test_methods_of_generic_types_are_compared_by_their_signatures(
+    runner: SandboxRunner, old: str, new: str, name: str | None
+) -> None:
+    assert old in PAIRS
+    code = PAIRS.replace(old, new) if old else PAIRS
+    stub = Interface(path="game/pair.go", stub=PAIRS_DECLARED)
+    assert GO.conformance is not None
+    with Tools(runner) as tools:
+        found = GO.conformance.check_conformance([stub], {**MODULE, "game/pair.go": code}, tools)
+    assert [each.name for each in found] == ([name] if name else [])
+
+
+def test_types_of_other_packages_are_those_that_the_contract_imports(runner: SandboxRunner) -> None:
+    stub = 'package game\n\nimport "time"\n\nfunc Wait(until time.Time) time.Duration\n'
+    code = stub.replace("\nfunc", "\nvar zero time.Time\n\nfunc").rstrip() + " { return 0 }\n"
+    assert GO.conformance is not None
+    with Tools(runner) as tools:
+        for written, names in ((code, []), (code.replace("until time.Time", "t int"), ["Wait"])):
+            files = {**MODULE, "game/game.go": written}
+            interface = Interface(path="game/game.go", stub=stub)
+            found = GO.conformance.check_conformance([interface], files, tools)
+            assert [each.name for each in found] == names
+
+
+def test_receivers_may_call_type_parameters_otherwise_in_a_later_contract() -> None:
+    before, after = "Pair[A, B]) Set(key A, value B) (B", "Pair[X, Y]) Set(key X, value Y) (Y"
+    later = PAIRS_DECLARED.replace(before, after)
+    wrong = PAIRS_DECLARED.replace("Set(key A, value B) (B", "Set(key A, value B) (A")
+    for stub, codes in ((later, []), (wrong, ["E204"])):
+        orders = Order({"game/pair.go": PAIRS_DECLARED}), Order({"game/pair.go": stub})
+        assert [
+            each.code for each in read(chain_of(*orders, repo=MODULE)).interface_faults()
+        ] == codes
+
+
 def test_what_was_not_written_or_does_not_parse_breaks_its_contract() -> None:
     stubs = [Interface(path="game/game.go", stub=GAME)]
     assert GO.conformance is not None

@@ -224,6 +224,113 @@ def test_generic_functions_are_compared_by_their_constraints(
     assert [each.name for each in found] == ([name] if name else [])
 
 
+STACK = """pub struct Stack<'a, T> {
+    items: Vec<T>,
+    name: &'a str,
+}
+
+impl<'a, T: Clone> Stack<'a, T>
+where
+    T: PartialEq,
+{
+    pub fn named(name: &'a str) -> Self {
+        Self { items: Vec::new(), name }
+    }
+
+    pub fn find(&self, item: &T, near: &str) -> Option<&T> {
+        self.items.iter().find(|each| *each == item && near == self.name)
+    }
+
+    pub fn map<'b, U, F: Fn(&T) -> U>(&mut self, by: &'b F) -> Vec<U> {
+        self.items.iter().map(by).collect()
+    }
+
+    pub fn into_first(mut self) -> Option<T> {
+        self.items.pop()
+    }
+}
+
+impl Stack<'_, u8> {
+    pub fn total(&self) -> u8 {
+        self.items.iter().sum()
+    }
+}
+"""
+STACK_DECLARED = """pub struct Stack<'a, T> {}
+
+impl<'s, V: Clone + PartialEq> Stack<'s, V> {
+    pub fn named(name: &'s str) -> Self;
+    pub fn find(&self, item: &V, near: &str) -> Option<&V>;
+    pub fn map<'b, U, F: Fn(&V) -> U>(&mut self, by: &'b F) -> Vec<U>;
+    pub fn into_first(self) -> Option<V>;
+}
+
+impl Stack<'_, u8> {
+    pub fn total(&self) -> u8;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("", "", None),
+        ("named(name: &'a str) -> Self", "named(name: &'a str) -> Stack<'a, T>", None),
+        ("find(&self, item: &T, near: &str)", "find(&self, item: &T, near: &T)", "Stack.find"),
+        ("-> Option<&T>", "-> Option<T>", "Stack.find"),
+        ("by: &'b F) -> Vec<U>", "by: &'b F) -> Vec<T>", "Stack.map"),
+        ("into_first(mut self)", "into_first(&mut self)", "Stack.into_first"),
+        ("total(&self) -> u8", "total(&self) -> u16", "Stack.total"),
+        ("fn total(", "fn sum(", "Stack.total"),
+    ],
+)
+def test_methods_of_generic_types_are_compared_by_their_signatures(
+    runner: SandboxRunner, old: str, new: str, name: str | None
+) -> None:
+    assert old in STACK
+    assert _broken(runner, STACK_DECLARED, STACK.replace(old, new) if old else STACK) == (
+        [name] if name else []
+    )
+
+
+def test_a_method_that_asks_more_of_its_type_breaks_the_contract(runner: SandboxRunner) -> None:
+    declared = "pub struct Bag<T> {}\n\nimpl<T> Bag<T> {\n    pub fn len(&self) -> usize;\n}\n"
+    code = declared.replace("{}", "{ all: Vec<T> }").replace(";", " { self.all.len() }")
+    assert _broken(runner, declared, code) == []
+    assert _broken(runner, declared, code.replace("impl<T>", "impl<T: Clone>")) == ["Bag.len"]
+
+
+def test_what_a_method_lends_out_is_borrowed_from_self(runner: SandboxRunner) -> None:
+    declared = (
+        "pub struct Book {}\n\nimpl Book {\n    pub fn find(&self, key: &str) -> &str;\n"
+        "    pub fn chars(&self, key: &str) -> std::str::Chars<'_>;\n}\n"
+    )
+    code = declared.replace("{}", "{ text: String }")
+    code = code.replace("&str;", "&str { &self.text }").replace(">;", "> { self.text.chars() }")
+    assert _broken(runner, declared, code) == []
+    wrong = code.replace("-> &str { &self.text }", "-> String { self.text.clone() }")
+    assert _broken(runner, declared, wrong) == ["Book.find"]
+
+
+def _broken(runner: SandboxRunner, stub: str, code: str) -> list[str]:
+    assert RUST.conformance is not None
+    interface = Interface(path="src/game.rs", stub=stub)
+    with Tools(runner) as tools:
+        found = RUST.conformance.check_conformance(
+            [interface], {**CRATE, "src/game.rs": code}, tools
+        )
+    return [each.name for each in found]
+
+
+def test_blocks_may_call_type_parameters_otherwise_in_a_later_contract() -> None:
+    later = STACK_DECLARED.replace("'s", "'x").replace("V", "W").replace("Wec", "Vec")
+    wrong = STACK_DECLARED.replace("Option<&V>", "Option<V>")
+    for stub, codes in ((later, []), (wrong, ["E204"])):
+        orders = Order({"src/game.rs": STACK_DECLARED}), Order({"src/game.rs": stub})
+        faults = read(chain_of(*orders, repo=CRATE)).interface_faults()
+        assert [each.code for each in faults] == codes
+
+
 def test_hollow_code_passes_what_proves_nothing_and_fails_what_proves_something(
     runner: SandboxRunner,
 ) -> None:

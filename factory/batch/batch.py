@@ -1,0 +1,253 @@
+"""Lands the orders of one call in the plan's sequence, and sums up what became of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from factory.batch.choice import Choice
+from factory.batch.driving import Driving
+from factory.batch.history import BranchHistory
+from factory.batch.order_graph import derive_graph
+from factory.batch.schedule import Schedule
+from factory.batch.train import Train
+from factory.batch.worker import Worker
+from factory.orders.documents import BatchSummary, RunSummary
+from factory.orders.order_state import OrderState
+from factory.orders.read import LoadedOrder
+from factory.orders.task import OrderResult, OrderTask
+from factory.orders.verdict import Passed
+from factory.record import journal_entries
+from factory.record.summary import batch_verdict, public_json, summarise_unexecuted, usage_record
+from factory.recovery.signals import deferring_signals
+from factory.run.session import Session, error_of
+from factory.run.steps import Making
+from shared.errors import LlmchError
+from shared.events.messages import Noted
+from shared.events.orders import (
+    BatchEnded,
+    BatchStarted,
+    CandidateCoupled,
+    CandidateDropped,
+    OrderSkipped,
+)
+from shared.files.atomic_io import write_json
+from shared.llm.cost.usage import usage_counted
+from shared.run_record import Recording
+
+
+class Batch:
+    """Land the orders of one call in the plan's sequence; a worker takes their steps."""
+
+    def __init__(
+        self,
+        orders: Sequence[LoadedOrder],
+        exempt: Sequence[bool],
+        session: Session,
+        history: BranchHistory,
+        choice: Choice,
+    ) -> None:
+        self._orders = orders
+        self._exempt = exempt
+        self._session = session
+        self._root = session.parts.folder.path
+        self._base = history.tip
+        self._shown = choice.shown(orders)
+        self._started = time.monotonic()
+        self._summaries: dict[int, RunSummary] = {}
+        self._under_way: dict[int, OrderTask] = {}
+        self._error: LlmchError | None = None
+        landed, own = choice.landed([each.order.id for each in orders], history)
+        start, since_start = history.continued(own)
+        graph = derive_graph([each.order for each in orders])
+        left_out = choice.left_out(orders, landed)
+        self._left_out = () if choice.only else choice.describe(graph, left_out, landed)
+        self._schedule = Schedule.of(
+            graph,
+            session.parts.options.keep_going,
+            start,
+            landed,
+            [n for each in since_start for n, commit in landed.items() if commit == each],
+            left_out,
+            choice.others(orders),
+        )
+        self._train = Train(self._schedule, session.tip)
+
+    def remaining(self) -> tuple[LoadedOrder, ...]:
+        """Return the orders that are still to be made."""
+        states = zip(self._orders, self._schedule.states, strict=True)
+        return tuple(order for order, state in states if not state.is_over)
+
+    def first_to_make(self) -> int | None:
+        """Return the first order that is not on the branch; `None` if all are."""
+        return next(iter(self._schedule.startable()), None)
+
+    def run(self, worker: Worker, jobs: int) -> LlmchError | None:
+        """Make and land the orders; return the error that ended the run early, if there is one."""
+        emit = self._session.parts.emit
+        emit(BatchStarted(len(self._shown), self._session.branch, self._base))
+        for position, commit in sorted(self._schedule.commits.items()):
+            order = self._orders[position].order
+            self._session.parts.journal.record(
+                journal_entries.OrderLanded(order.id, commit, skipped=True)
+            )
+            if position in self._shown:
+                emit(OrderSkipped(order.id, order.title, commit))
+        for text in self._left_out:
+            emit(Noted(text))
+        driving = Driving(self._schedule, self._train, worker, jobs, self)
+        try:
+            while not self._schedule.over:
+                driving.start_steps()
+                driving.hear()
+                while (turn := self._schedule.next_to_land()) is not None:
+                    self._settle(turn, driving)
+        except BaseException:
+            worker.cancel()
+            raise
+        if driving.is_busy:
+            worker.cancel()
+        return self._error
+
+    def begin(self, position: int) -> OrderTask:
+        """Begin an order on the commit of the last order that it needs."""
+        task = self._task(position, self._schedule.base_of(position))
+        self._under_way[position] = task
+        self._session.begin(task)
+        return task
+
+    def stays_failed(self, position: int, making: Making) -> bool:
+        """Return whether an order that failed has failed for good where it was judged."""
+        task, judged_on = self._under_way[position], self._train.judged_on(position)
+        return not self._session.why_again(task, making, judged_on)
+
+    def coupled(self, position: int, commit: str, parent: str, ahead: Sequence[int]) -> None:
+        """Record and announce on which commit an order is judged."""
+        name, names = self._name(position), tuple(map(self._name, ahead))
+        parts = self._session.parts
+        parts.journal.record(journal_entries.CandidateCoupled(name, commit, parent, names))
+        parts.emit(CandidateCoupled(name, commit, parent, names))
+
+    def dropped(self, position: int, because: int) -> None:
+        """Record and announce that an order is judged again."""
+        name, cause = self._name(position), self._name(because)
+        self._session.parts.journal.record(journal_entries.CandidateDropped(name, cause))
+        self._session.parts.emit(CandidateDropped(name, cause))
+
+    def summarise(
+        self,
+        recording: Recording,
+        next_step: Callable[[Sequence[RunSummary]], str] = lambda orders: "",
+        *,
+        cut_short: bool = False,
+    ) -> BatchSummary:
+        """Write, announce and return the summary of the whole run.
+
+        `next_step` says what to do after these orders. `cut_short` says that the run was ended from
+        outside.
+        """
+        session = self._session
+        self._stop_unfinished(cut_short=cut_short)
+        orders = tuple(map(self._summary, self._shown))
+        summary = BatchSummary(
+            verdict="ERROR" if cut_short else batch_verdict(orders),
+            run_id=recording.folder.run_id,
+            run_dir=str(self._root),
+            branch=session.branch,
+            base=self._base,
+            tip=session.tip,
+            orders=orders,
+            usage=usage_record(session.parts.model.meter.run),
+        )
+        write_json(self._root / "run_summary.json", summary.model_dump(mode="json"))
+        recording.results["summary"] = public_json(summary)
+        recording.emit(usage_counted(session.parts.model.meter.run))
+        recording.emit(
+            BatchEnded(
+                verdict=summary.verdict,
+                branch=summary.branch,
+                tip=summary.tip,
+                landed=sum(each.state.is_on_branch for each in orders),
+                orders=len(orders),
+                seconds=time.monotonic() - self._started,
+                repo=str(session.parts.repo.tree),
+                run_dir=summary.run_dir,
+                next_step=next_step(orders),
+            )
+        )
+        return summary
+
+    def _name(self, position: int) -> str:
+        return self._orders[position].order.id
+
+    def _task(self, position: int, base: str) -> OrderTask:
+        loaded = self._orders[position]
+        folder = self._root / loaded.order.id
+        return OrderTask(loaded, self._exempt[position], base, self._session.terms, folder)
+
+    def _settle(self, position: int, driving: Driving) -> None:
+        """Land an order whose turn has come, or have it made again on the tip.
+
+        What is made on the tip is not made again: nothing else lands meanwhile.
+        """
+        task, making = driving.tasks[position], driving.makings[position]
+        judged_on = self._train.judged_on(position)
+        if why := self._session.why_again(task, making, judged_on):
+            self._session.parts.emit(Noted(f"{task.name}: sent back to be made on the tip: {why}"))
+            again = replace(task, base=self._session.tip, folder=task.folder / "on_the_tip")
+            self._under_way[position] = again
+            self._session.begin(again)
+            driving.make_again(position, again)
+            return
+        assert making.result is not None, "what is judged has a result, or is made again"
+        with deferring_signals():
+            self._land(position, task, making.result)
+        driving.release(position)
+
+    def _land(self, position: int, task: OrderTask, result: OrderResult) -> None:
+        parent = self._session.tip
+        landed = self._session.land(task, result)
+        if isinstance(landed.verdict, Passed):
+            self._schedule.land(position, landed.verdict.commit)
+            self._train.land(position, landed.verdict.commit)
+        else:
+            self._schedule.fail(position)
+            self._train.drop(position)
+        if error := error_of(landed):
+            self._error = error
+            self._schedule.stop()
+        self._summaries[position] = self._session.conclude(task, landed, parent)
+        del self._under_way[position]
+
+    def _stop_unfinished(self, *, cut_short: bool) -> None:
+        """Record how far the orders came that were running when the run ended."""
+        cause = "interrupted" if cut_short else "the run ended before this order did"
+        for position, task in sorted(self._under_way.items()):
+            if not self._schedule.states[position].is_on_branch:
+                self._summaries[position] = self._session.stop(
+                    task, cause, self._session.tip, "ERROR" if cut_short else "FAIL"
+                )
+
+    def _summary(self, position: int) -> RunSummary:
+        if position in self._summaries:
+            return self._summaries[position]
+        task = self._task(position, "")
+        state: Literal[
+            OrderState.SKIPPED, OrderState.BLOCKED, OrderState.PENDING, OrderState.LEFT_OUT
+        ]
+        commit, warnings = None, task.loaded.warnings
+        match self._schedule.states[position]:
+            # An order that landed has a summary of its own, unless the disk refused it.
+            case OrderState.SKIPPED | OrderState.LANDED:
+                state, commit = OrderState.SKIPPED, self._schedule.commits[position]
+            case OrderState.LEFT_OUT:
+                state = OrderState.LEFT_OUT
+            case OrderState.BLOCKED:
+                cause = self._orders[self._schedule.causes[position]].order.id
+                state, warnings = OrderState.BLOCKED, (*warnings, f"blocked by {cause}")
+            case _:
+                state = OrderState.PENDING
+        about = self._session.circumstances(task, self._session.tip)
+        return summarise_unexecuted(state, replace(about, warnings=warnings), commit)

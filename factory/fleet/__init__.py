@@ -1,0 +1,1 @@
+"""Spreads the orders of plans over the machines of a fleet, which share a database and a remote."""

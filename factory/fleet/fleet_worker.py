@@ -1,0 +1,298 @@
+"""Has the workers of a fleet take the steps of a run, behind the protocol of any worker."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from factory.attempt.state import first_state
+from factory.fleet.candidates import announced
+from factory.fleet.clearing import forget_run, sweep_dead_runs
+from factory.fleet.database import Database
+from factory.fleet.engine.queue import Queue
+from factory.fleet.jobs import PROTOCOL, Job, JobState, Kind, Standing
+from factory.fleet.leases import (
+    Lease,
+    WorkerSeen,
+    runner_of,
+    workers_seen,
+)
+from factory.fleet.outcomes import Outcomes
+from factory.fleet.refs import RunRefs
+from factory.fleet.replies import transcript_lines
+from factory.fleet.schema import check_schema
+from factory.fleet.wire import (
+    StepDocument,
+    render,
+    shared_options,
+    state_document,
+)
+from factory.record.dropped_judgements import set_aside
+from factory.run.parts import RunParts
+from factory.run.session import Session
+from factory.run.steps import Making, Step
+from shared.errors import CommandFailed, FleetUnavailable, InvalidInput
+from shared.events.messages import Noted, Warned
+from shared.git import remote_refs
+from shared.settings.fleet import FleetSettings
+from shared.settings.values.database import DatabaseUrl
+
+_LOOK_EVERY_SECONDS: Final = 0.2
+# How long jobs may wait before the person is told that nobody takes them.
+_PATIENCE_SECONDS: Final = 10.0
+
+
+@dataclass(slots=True)
+class _Asked:
+    """Hold a step that a worker takes, and how much of it is known."""
+
+    step: Step
+    future: Future[Making]
+    told: set[str] = field(default_factory=set)
+
+
+class FleetWorker:
+    """Put steps into a fleet's queue, and bring back what came of them."""
+
+    def __init__(self, session: Session, settings: FleetSettings, url: DatabaseUrl) -> None:
+        """Raises `FleetUnavailable`, and `InvalidInput` where the repo has no such remote."""
+        self._session = session
+        self._parts: RunParts = session.parts
+        self._run = self._parts.folder.run_id
+        self._database = Database(url, f"run {self._run}")
+        check_schema(self._database)
+        self._queue = Queue(url)
+        remote = remote_refs.url_of(self._parts.repo.git, settings.remote)
+        if not remote:
+            raise InvalidInput(
+                f"the repo has no remote {settings.remote!r}, which the fleet needs",
+                "add one that all workers reach, or name it in the setting `fleet.remote`",
+            )
+        self._remote = _absolute(remote, self._parts.repo.tree)
+        self._refs = RunRefs(self._parts.repo.git, self._remote, self._run)
+        self._outcomes = Outcomes(session, self._refs, self._database)
+        self._lease = Lease(self._database, runner_of(self._run), settings.lease_seconds)
+        self._numbers = itertools.count(1)
+        self._asked: dict[str, _Asked] = {}
+        self._done: list[str] = []
+        self._replies = ""
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._looking = threading.Thread(target=self._look, name="fleet", daemon=True)
+
+    def open(self) -> None:
+        """Begin to look what came of jobs."""
+        self._parts.emit(Noted(f"run {self._run} is made by the fleet of {self._database.url}"))
+        self._lease.begin(slots=0)
+        sweep_dead_runs(self._database, self._queue, self._parts.repo.git, self._remote)
+        self._looking.start()
+
+    def submit(self, step: Step) -> Future[Making]:
+        """Queue a step. The future fails where the fleet cannot be reached or gives the job up."""
+        if step.drops and step.parent and step.making:
+            attempt = step.making.state["attempt"].number
+            set_aside(step.task.folder, attempt, step.drops)
+        self._refs.offer(step.task.base, step.parent)
+        kind = Kind.JUDGE if step.parent else Kind.PROPOSE
+        number = next(self._numbers)
+        job = f"{self._run}-{step.task.name}-{number}"
+        asked = _Asked(step, Future())
+        with self._lock:
+            self._asked[job] = asked
+        # What is judged first ends first, so that the train goes on.
+        priority = number if kind is Kind.JUDGE else number + 1_000_000
+        self._put(Job(job, kind, self._run, {"step": render(self._document(step))}, priority))
+        return asked.future
+
+    def _put(self, job: Job) -> None:
+        """Queue a job, and wait for a database that is away; the thread that looks says so."""
+        while True:
+            try:
+                return self._queue.put(job)
+            except FleetUnavailable:
+                time.sleep(_LOOK_EVERY_SECONDS)
+
+    def drop(self, step: Step) -> None:
+        """Cancel a step; its future is done at once, and its worker is told."""
+        step.drop()
+        with self._lock:
+            jobs = [job for job, asked in self._asked.items() if asked.step is step]
+            found = [self._asked.pop(each) for each in jobs]
+            self._done += jobs
+        with contextlib.suppress(FleetUnavailable):  # its outcome is ignored all the same
+            self._queue.cancel(jobs)
+        for each in found:
+            _settle(each.future, step.making or Making(first_state()))
+
+    def cancel(self) -> None:
+        """Cancel all that is queued and running."""
+        with self._lock:
+            jobs = list(self._asked)
+            self._asked.clear()
+            self._done += jobs
+        with contextlib.suppress(FleetUnavailable):
+            self._queue.cancel(jobs)
+
+    def close(self) -> None:
+        """Cancel what is left, and remove what the run has in queue, database and remote."""
+        self.cancel()
+        self._closed.set()
+        if self._looking.is_alive():
+            self._looking.join()
+        emit = self._parts.emit
+        try:
+            self._bring_transcript()
+            forget_run(self._database, self._queue, self._run, self._done)
+            self._lease.leave()
+        except FleetUnavailable as lost:
+            emit(Warned(f"jobs of run {self._run} are left in the fleet's queue: {lost.message}"))
+        try:
+            self._refs.sweep()
+            sweep_dead_runs(self._database, self._queue, self._parts.repo.git, self._remote)
+        except (CommandFailed, FleetUnavailable) as failed:
+            emit(Warned(f"refs/llmch/ on the remote is not cleared up: {failed.message}"))
+        self._queue.close()
+        self._database.close()
+
+    def _document(self, step: Step) -> StepDocument:
+        return StepDocument(
+            self._run,
+            self._replies_of(step),
+            self._parts.repo.tree.name,
+            self._remote,
+            replace(step.task, folder=Path(step.task.folder.name)),
+            state_document(step.making.state) if step.making else None,
+            step.parent,
+            shared_options(self._parts.options),
+            self._session.baseline.known.of(self._session.tip),
+        )
+
+    def _replies_of(self, step: Step) -> str:
+        """Return what the replies of a plan on a branch are found by, also by a later run."""
+        plan = step.task.loaded.plan
+        self._replies = f"{plan.root if plan else self._run}:{self._session.branch}"
+        return self._replies
+
+    def _look(self) -> None:
+        """Bring back what came of jobs, until the run is over; an outage is waited for."""
+        waiting_since: float | None = None
+        told, beaten = False, 0.0
+        while not self._closed.wait(_LOOK_EVERY_SECONDS):
+            try:
+                if time.monotonic() - beaten > self._lease.seconds_between_beats:
+                    if not self._lease.beat():
+                        self._fail_all()
+                    beaten = time.monotonic()
+                idle = self._look_once()
+                waiting_since = (waiting_since or time.monotonic()) if idle else None
+                if waiting_since and time.monotonic() - waiting_since > _PATIENCE_SECONDS:
+                    self._say_why_nothing_happens()
+                    waiting_since = time.monotonic() + 60
+            except FleetUnavailable as lost:
+                if not told:
+                    self._parts.emit(Warned(f"{lost.message}; the run waits for it"))
+                told = True
+            else:
+                if told:
+                    self._parts.emit(Noted("the fleet's database is back"))
+                told = False
+
+    def _fail_all(self) -> None:
+        """Give all steps up: this run was silent for so long that its jobs were cancelled."""
+        with self._lock:
+            asked = dict(self._asked)
+            self._asked.clear()
+        for each in asked.values():
+            error = CommandFailed(
+                "this process stood still for longer than its lease, and the fleet gave it up",
+                "the same command again goes on from there",
+            )
+            with contextlib.suppress(InvalidStateError):
+                each.future.set_exception(error)
+
+    def _look_once(self) -> bool:
+        """Return whether jobs wait and none runs."""
+        with self._lock:
+            asked = dict(self._asked)
+        standing = self._queue.look(list(asked))
+        for job, commits in announced(self._database, list(asked)).items():
+            for commit in commits:
+                if commit not in asked[job].told:
+                    asked[job].told.add(commit)
+                    asked[job].step.announce(commit)
+        for job, each in standing.items():
+            if each.state in (JobState.DONE, JobState.CANCELLED):
+                self._conclude(job, each)
+        states = {each.state for each in standing.values()}
+        return bool(states) and states == {JobState.WAITING}
+
+    def _conclude(self, job: str, standing: Standing) -> None:
+        with self._lock:
+            asked = self._asked.pop(job, None)
+            self._done.append(job)
+        if asked is None:
+            return  # it was dropped
+        try:
+            if standing.state is JobState.CANCELLED:
+                making = self._outcomes.of_cancelled(job, asked.step)
+            else:
+                making = self._outcomes.of(asked.step, standing.answer)
+        except BaseException as error:
+            with contextlib.suppress(InvalidStateError):
+                asked.future.set_exception(error)
+        else:
+            _settle(asked.future, making)
+
+    def _say_why_nothing_happens(self) -> None:
+        alive = [each for each in workers_seen(self._database) if each.lives and each.slots]
+        able = [each for each in alive if each.protocol == PROTOCOL]
+        if not alive:
+            text = "no worker of the fleet is alive: the run waits for one (`llmch worker`)"
+        elif not able:
+            text = f"no worker speaks this llmch's protocol {PROTOCOL}: {_named(alive)}"
+        else:
+            text = "all workers of the fleet are at work for other plans: the run waits"
+        self._parts.emit(Warned(text))
+
+    def _bring_transcript(self) -> None:
+        """Append the calls that workers made to the run's own transcript."""
+        path = self._parts.folder.path / "transcript.jsonl"
+        lines = transcript_lines(self._database, self._replies)
+        if path.exists() and lines:
+            with path.open("ab") as file:
+                file.write(b"".join(lines))
+
+
+@contextlib.contextmanager
+def fleet_worker(
+    session: Session, settings: FleetSettings, url: DatabaseUrl
+) -> Iterator[FleetWorker]:
+    """Open a worker that is a whole fleet, and clear up after the run."""
+    worker = FleetWorker(session, settings, url)
+    try:
+        worker.open()
+        yield worker
+    finally:
+        worker.close()
+
+
+def _absolute(remote: str, tree: Path) -> str:
+    """Return a remote that is a path as workers on this machine find it."""
+    path = tree / remote
+    return str(path.resolve()) if "://" not in remote and path.exists() else remote
+
+
+def _settle(future: Future[Making], making: Making) -> None:
+    with contextlib.suppress(InvalidStateError):  # it was dropped at the same moment
+        future.set_result(making)
+
+
+def _named(workers: list[WorkerSeen]) -> str:
+    return ", ".join(f"{each.id} speaks {each.protocol} (llmch {each.version})" for each in workers)

@@ -1,0 +1,214 @@
+"""Runs one worker: claims jobs, performs them, says that it lives, and helps where others died."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from factory.fleet.database import Database
+from factory.fleet.engine.claiming import Claiming
+from factory.fleet.engine.queue import Queue
+from factory.fleet.jobs import (
+    Answer,
+    Job,
+    JobMisread,
+    JobState,
+    Kind,
+    Refusal,
+    answer_to_json,
+    parse_job,
+)
+from factory.fleet.leases import Lease
+from factory.fleet.rescue import Rescued, rescue
+from factory.fleet.schema import check_schema
+from shared.errors import ExitCode, FleetUnavailable, LlmchError
+from shared.events.event import Emit
+from shared.events.messages import Noted, Warned
+from shared.settings.values.database import DatabaseUrl
+
+Handler = Callable[[Job, threading.Event], Answer]
+"""Performs a job. The event says that the result is no longer wanted, or that the worker ends."""
+
+# How often the process looks whether it was frozen.
+_WATCH_SECONDS = 0.25
+# How long the jobs of a worker that ends may take to notice.
+_PATIENCE_SECONDS = 10.0
+
+
+class HandedOn(BaseException):
+    """Say that a job ends without an outcome, which the engine takes for no error either."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Say as whom and how wide a worker works."""
+
+    worker: str
+    slots: int
+    lease_seconds: float
+    plans: int = 8
+    """How many plans it coordinates at a time; coordinating is mostly waiting."""
+
+
+@dataclass(slots=True)
+class Service:
+    """Hold one worker while it works."""
+
+    url: DatabaseUrl
+    terms: Terms
+    handlers: Mapping[Kind, Handler]
+    emit: Emit
+    end_commands: Callable[[], None] = lambda: None
+    """Kills the commands that this process runs."""
+    _running: dict[str, threading.Event] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _ending: threading.Event = field(default_factory=threading.Event)
+
+    def run(self, ended: threading.Event) -> None:
+        """Work until `ended` is set; then hand on what is not done.
+
+        Raises `FleetUnavailable` and `InvalidInput` before the worker has begun. A worker that was
+        declared dead, or was frozen for a lease, ends its process at once.
+        """
+        database = Database(self.url, f"worker {self.terms.worker}")
+        check_schema(database)
+        lease = Lease(database, self.terms.worker, self.terms.lease_seconds)
+        queue = Queue(self.url)  # first, because it takes a while to load
+        lease.begin(self.terms.slots)
+        for work in (self._watch, self._beat):
+            threading.Thread(target=work, name=work.__name__, daemon=True).start()
+        terms = self.terms
+        claiming = Claiming(
+            self.url,
+            terms.worker,
+            terms.slots,
+            terms.plans,
+            self._perform,
+            lambda text: self.emit(Warned(text)),
+        )
+        self.emit(Noted(f"worker {self.terms.worker} takes jobs of {self.url}"))
+        try:
+            self._keep_in_step(lease, database, queue, ended)
+        finally:
+            claiming.stop()
+            self._leave(lease, database, queue)
+            claiming.close()
+            queue.close()
+            database.close()
+
+    def _perform(self, job_id: str, document: object) -> Mapping[str, Any]:
+        dropped = threading.Event()
+        with self._lock:
+            if self._ending.is_set():
+                dropped.set()
+            self._running[job_id] = dropped
+        try:
+            answer = self._answer(job_id, document, dropped)
+        finally:
+            with self._lock:
+                del self._running[job_id]
+        if self._ending.is_set():
+            # The job was told to stop, and is still this worker's: its answer would be stored.
+            raise HandedOn
+        return answer_to_json(answer)
+
+    def _answer(self, job_id: str, document: object, dropped: threading.Event) -> Answer:
+        try:
+            job = parse_job(job_id, document)
+            self.emit(Noted(f"{job.kind} {job.id}"))
+            return self.handlers[job.kind](job, dropped)
+        except JobMisread as misread:
+            return Refusal(ExitCode.FLEET, f"worker {self.terms.worker}: {misread}")
+        except LlmchError as error:
+            return Refusal(error.exit_code, error.message, error.hint)
+        except Exception as error:
+            self.emit(Warned(f"{job_id} failed:\n{traceback.format_exc()}"))
+            said = f"{type(error).__name__}: {error}"
+            return Refusal(ExitCode.INTERNAL, f"worker {self.terms.worker}, {job_id}: {said}")
+
+    def _keep_in_step(
+        self, lease: Lease, database: Database, queue: Queue, ended: threading.Event
+    ) -> None:
+        steady_since: float | None = None
+        told = False
+        while not ended.wait(lease.seconds_between_beats):
+            try:
+                self._renew(lease)
+                steady_since = steady_since or time.monotonic()
+                self._drop_what_moved_on(queue)
+                # After an outage of the database all seem silent: each gets a lease's time first.
+                if time.monotonic() - steady_since > lease.seconds:
+                    self._report(rescue(database, queue))
+            except FleetUnavailable as lost:
+                steady_since = None
+                if not told:
+                    self.emit(Warned(f"{lost.message}; results are kept, and tried again"))
+                told = True
+            else:
+                if told:
+                    self.emit(Noted("the fleet's database is back"))
+                told = False
+
+    def _drop_what_moved_on(self, queue: Queue) -> None:
+        with self._lock:
+            running = dict(self._running)
+        standing = queue.look(list(running))
+        for job, dropped in running.items():
+            now = standing.get(job)
+            ours = now and (now.state, now.worker) == (JobState.RUNNING, self.terms.worker)
+            if not ours and (now is None or now.state is not JobState.DONE):
+                dropped.set()
+
+    def _report(self, rescued: Sequence[Rescued]) -> None:
+        for each in rescued:
+            what = "is given up" if each.cancelled else "goes to another worker"
+            self.emit(Warned(f"{each.job} of worker {each.worker}, which died, {what}"))
+
+    def _leave(self, lease: Lease, database: Database, queue: Queue) -> None:
+        """Stop what runs, and hand it on."""
+        with self._lock:
+            self._ending.set()
+            for dropped in self._running.values():
+                dropped.set()
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while self._running and time.monotonic() < until:
+            self.end_commands()
+            time.sleep(_WATCH_SECONDS)
+        with contextlib.suppress(FleetUnavailable):  # then others find the lease run out
+            lease.leave()
+            rescue(database, queue, declare=False)
+
+    def _beat(self) -> None:
+        """Say that this worker lives, whatever else it is busy with."""
+        with contextlib.closing(Database(self.url, f"lease of {self.terms.worker}")) as database:
+            lease = Lease(database, self.terms.worker, self.terms.lease_seconds)
+            while not self._ending.wait(lease.seconds_between_beats):
+                with contextlib.suppress(FleetUnavailable):  # the main thread says so
+                    self._renew(lease)
+
+    def _renew(self, lease: Lease) -> None:
+        if not lease.beat() and not self._ending.is_set():
+            self._fence("it was declared dead")
+
+    def _watch(self) -> None:
+        """End this process where it was frozen for longer than its lease: others have its jobs."""
+        before = time.monotonic()
+        while True:
+            time.sleep(_WATCH_SECONDS)
+            now = time.monotonic()
+            if now - before > self.terms.lease_seconds:
+                self._fence(f"it stood still for {now - before:.0f} s")
+            before = now
+
+    def _fence(self, why: str) -> None:
+        with contextlib.suppress(Exception):
+            self.emit(Warned(f"worker {self.terms.worker} ends: {why}, and its jobs are others'"))
+        with contextlib.suppress(Exception):
+            self.end_commands()
+        os._exit(ExitCode.FLEET)

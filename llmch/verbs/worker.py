@@ -1,0 +1,126 @@
+"""Implements `llmch worker`: takes steps of orders for a fleet, until it is told to end."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llmch.console import Console
+from llmch.console.document import Block, Outcome, Remark
+from llmch.entry.arguments import add_record_arguments
+from shared.settings.declaration import FlagGroup
+from shared.settings.flags import add_setting_flags
+
+if TYPE_CHECKING:
+    from factory.fleet.machine import Machine
+    from shared.settings.settings import Settings
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_MOST_SLOTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerDocument:
+    """Represent the answer of `worker`, once it has ended."""
+
+    worker: str
+
+    def to_json(self) -> object:
+        """Return the worker's id."""
+        return {"worker": self.worker}
+
+    def blocks(self) -> Iterator[Block]:
+        """Return that the worker has ended."""
+        yield Remark((f"worker {self.worker} has ended; what it had begun goes to others",))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `worker`."""
+    parser.add_argument(
+        "--slots", type=_slots, default=1, metavar="N", help="take up to N steps at a time (1)"
+    )
+    parser.add_argument(
+        "--id", type=_id, metavar="ID",
+        help="a name that no worker of the fleet ever had (default: the host's name and a ULID)",
+    )  # fmt: skip
+    add_setting_flags(parser.add_argument_group("commands"), FlagGroup.SANDBOX)
+    add_record_arguments(parser)
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Take jobs until Ctrl-C or SIGTERM; the exit code is then 0.
+
+    It is 9 where the database cannot be used, and 6 where no sandbox works.
+    """
+    from factory.fleet.jobs import Kind
+    from factory.fleet.service import Service, Terms
+    from factory.sandbox import end_all, require_backend
+    from llmch.entry.fleet_argument import fleet_of
+    from llmch.entry.wiring import settings_for
+    from shared.run_record import new_run_id
+
+    settings = settings_for(args, console)
+    url = fleet_of(settings)
+    require_backend(settings.sandbox.backend)
+    worker = args.id or f"{socket.gethostname()}-{new_run_id()}"
+    machine = _machine(worker, settings, console)
+    handlers = dict.fromkeys((Kind.PROPOSE, Kind.JUDGE), machine.take)
+    terms = Terms(worker, args.slots, settings.fleet.lease_seconds, plans=0)
+    service = Service(url, terms, handlers, console, end_all)
+    try:
+        service.run(threading.Event())
+    except KeyboardInterrupt:
+        pass  # the way to end a worker
+    finally:
+        machine.close()
+    return Outcome(WorkerDocument(worker))
+
+
+def _machine(worker: str, settings: Settings, console: Console) -> Machine:
+    from factory.cli import model_choice
+    from factory.dependencies.own_environment import choose_python
+    from factory.fleet.clones import clones_of
+    from factory.fleet.database import Database
+    from factory.fleet.machine import Machine
+    from factory.fleet.open_plan import Means
+    from factory.orders.options import RunOptions
+    from llmch.entry.fleet_argument import fleet_of
+    from llmch.entry.wiring import live_source
+    from shared.secrets.redaction import secret_values
+
+    chosen = choose_python(settings.python, None)
+    options = RunOptions(
+        repo=Path(),
+        settings=settings,
+        models=model_choice(settings),
+        python=chosen.python,
+        python_why=chosen.why,
+    )
+    means = Means(
+        worker,
+        Database(fleet_of(settings), f"worker {worker}"),
+        options,
+        live_source(settings, settings.factory),
+        console,
+        secret_values(os.environ),
+    )
+    return Machine(means, clones_of(worker))
+
+
+def _slots(text: str) -> int:
+    if text.isascii() and text.isdigit() and 1 <= int(text[:4]) <= _MOST_SLOTS:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {_MOST_SLOTS}")
+
+
+def _id(text: str) -> str:
+    if _ID.fullmatch(text):
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} has other characters than letters, digits, . _ -")

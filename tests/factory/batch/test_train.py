@@ -1,0 +1,281 @@
+"""The train, driven by a worker that ends its steps in any sequence: what lands, and on what."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from factory.attempt.state import Attempt, first_state
+from factory.batch.driving import Driving
+from factory.batch.order_graph import OrderGraph
+from factory.batch.schedule import Schedule
+from factory.batch.train import Train
+from factory.orders.documents import FailureBrief, FileWrite, WriteProposal
+from factory.orders.order_state import OrderState
+from factory.orders.stages import Stage
+from factory.orders.task import OrderResult, OrderTask
+from factory.orders.verdict import Errored, Failed, Passed
+from factory.run.session import error_of
+from factory.run.steps import Making, Step
+from shared.errors import CommandFailed
+from shared.work_order.hashing import EMPTY_SHA256
+from tests.factory.batch.test_schedule import START, failures, graphs, turns, widths
+
+ATTEMPTS = 2
+PROPOSAL = WriteProposal(
+    summary="", writes=(FileWrite(path="a", base_sha256=EMPTY_SHA256, content=""),)
+)
+BRIEF = FailureBrief(stage=Stage.VERIFY_FAILED, primary_error_excerpt="")
+
+
+@dataclass(frozen=True)
+class Fate:
+    """Which orders fail each time, and what else goes wrong at first, here and there.
+
+    What comes of an attempt depends on nothing but the order, its base, the attempt and the parent.
+    """
+
+    failing: frozenset[int]
+    moods: int
+
+    def proposes(self, position: int, base: str) -> bool:
+        return not self._happens("refused", 5, position, base)
+
+    def fits(self, position: int, base: str, parent: str) -> bool:
+        return parent == base or not self._happens("unfit", 5, position, base, parent)
+
+    def errs(self, position: int, attempt: int, parent: str) -> bool:
+        return self._happens("error", 4, position, attempt, parent)
+
+    def passes(self, position: int, attempt: int, parent: str) -> bool:
+        if position in self.failing:
+            return False
+        return attempt == ATTEMPTS or not self._happens("wrong", 2, position, attempt, parent)
+
+    def _happens(self, what: str, one_in: int, *where: object) -> bool:
+        said = hashlib.sha256(f"{self.moods} {what} {where}".encode()).digest()
+        return self.moods != 0 and said[0] % one_in == 0
+
+
+def commit_of(position: int, attempt: int, parent: str) -> str:
+    return hashlib.sha256(f"{position} {attempt} {parent}".encode()).hexdigest()[:8]
+
+
+@dataclass
+class PickyWorker:
+    """Takes no step by itself: `step_once` ends one of those that were submitted."""
+
+    fate: Fate
+    running: list[tuple[Step, Future[Making]]] = field(default_factory=list)
+    announced: set[Step] = field(default_factory=set)
+    judged: list[tuple[int, int, str]] = field(default_factory=list)
+    most_at_once: int = 0
+
+    def submit(self, step: Step) -> Future[Making]:
+        assert position_of(step) not in [position_of(each) for each, _ in self.running]
+        future: Future[Making] = Future()
+        self.running.append((step, future))
+        self.most_at_once = max(self.most_at_once, len(self.running))
+        return future
+
+    def drop(self, step: Step) -> None:
+        step.drop()
+
+    def cancel(self) -> None:
+        self.running.clear()
+
+    def step_once(self, pick: int) -> None:
+        """Announce the commit of a step, or end the step where that was done."""
+        step, future = self.running[pick % len(self.running)]
+        state = step.making.state if step.making else first_state()
+        attempt, fate, base = state["attempt"], self.fate, step.task.base
+        if not step.parent and not fate.proposes(position_of(step), base):
+            self._end(step, future, Making(state, OrderResult(Failed(BRIEF), ())))
+            return
+        if not step.parent:
+            state = {**state, "attempt": replace(attempt, proposal=PROPOSAL)}
+            self._end(step, future, Making(state))
+            return
+        position, commit = (
+            position_of(step),
+            commit_of(position_of(step), attempt.number, step.parent),
+        )
+        if not fate.fits(position, base, step.parent):
+            self._end(step, future, Making(state, unfit="files have changed"))
+        elif step not in self.announced:
+            self.announced.add(step)
+            self.judged.append((position, attempt.number, step.parent))
+            step.announce(commit)
+        elif fate.errs(position, attempt.number, step.parent):
+            error = CommandFailed("the disk is full")
+            self._end(step, future, Making(state, OrderResult(Errored("", error), ())))
+        elif fate.passes(position, attempt.number, step.parent):
+            self._end(step, future, Making(state, OrderResult(Passed(commit, "", (), ""), ())))
+        elif attempt.number == ATTEMPTS:
+            self._end(step, future, Making(state, OrderResult(Failed(BRIEF), ())))
+        else:
+            self._end(step, future, Making({**state, "attempt": Attempt(attempt.number + 1)}))
+
+    def _end(self, step: Step, future: Future[Making], making: Making) -> None:
+        self.running = [each for each in self.running if each[0] is not step]
+        future.set_result(making)
+
+
+def position_of(step: Step) -> int:
+    return int(step.task.folder.name)
+
+
+@dataclass
+class Run:
+    """A run without a repo: what lands is a list of commits."""
+
+    graph: OrderGraph
+    fate: Fate
+    keep_going: bool
+    jobs: int
+    landed: dict[int, str] = field(default_factory=dict)
+    dropped_orders: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.schedule = Schedule.of(self.graph, self.keep_going, START, {}, ())
+        self.train = Train(self.schedule, START)
+        self.worker = PickyWorker(self.fate)
+        self.driving = Driving(self.schedule, self.train, self.worker, self.jobs, self)
+
+    def begin(self, position: int) -> OrderTask:
+        base = self.schedule.base_of(position)
+        nothing = cast(OrderTask, None)
+        return OrderTask(nothing, False, base, nothing, Path(str(position)))  # type: ignore[arg-type]
+
+    def stays_failed(self, position: int, making: Making) -> bool:
+        on_its_base = self.driving.tasks[position].base == self.train.tip
+        return bool(self.train.judged_on(position)) or on_its_base
+
+    def coupled(self, position: int, commit: str, parent: str, ahead: Sequence[int]) -> None:
+        possible = [commit_of(position, each + 1, parent) for each in range(ATTEMPTS)]
+        assert commit in possible
+        assert all(each < position for each in ahead)
+        assert all(each in self.driving.tasks for each in ahead)
+
+    def dropped(self, position: int, because: int) -> None:
+        assert because < position
+        self.dropped_orders.append(position)
+
+    def to_the_end(self, picks: Sequence[int]) -> Run:
+        turns = iter(picks)
+        while not self.schedule.over:
+            self.driving.start_steps()
+            if self.worker.running:
+                self.worker.step_once(next(turns, 0))
+            self.driving.hear()
+            while (position := self.schedule.next_to_land()) is not None:
+                self._settle(position)
+        return self
+
+    def _settle(self, position: int) -> None:
+        making, task = self.driving.makings[position], self.driving.tasks[position]
+        result = making.result
+        if making.unfit or (not self.train.judged_on(position) and task.base != self.train.tip):
+            again = replace(task, base=self.train.tip)
+            self.driving.make_again(position, again)
+            return
+        assert result is not None
+        if isinstance(result.verdict, Passed):
+            assert self.train.judged_on(position) == self.train.tip
+            self.landed[position] = result.verdict.commit
+            self.schedule.land(position, result.verdict.commit)
+            self.train.land(position, result.verdict.commit)
+        else:
+            self.schedule.fail(position)
+            self.train.drop(position)
+        if error_of(result):
+            self.schedule.stop()
+        self.driving.release(position)
+
+
+fates = st.builds(Fate, failures, st.integers(0, 10_000))
+
+
+@settings(max_examples=300, deadline=None)
+@given(graphs(), fates, st.integers(0, 2**32), widths, st.booleans())
+def test_what_lands_is_what_lands_with_one_job(
+    graph: OrderGraph, fate: Fate, seed: int, jobs: int, keep_going: bool
+) -> None:
+    picks = random.Random(seed).choices(range(8), k=200)  # a list of hypothesis is mostly short
+    alone = Run(graph, fate, keep_going, 1).to_the_end(())
+    together = Run(graph, fate, keep_going, jobs).to_the_end(picks)
+    assert together.landed == alone.landed
+    assert together.schedule.states == alone.schedule.states
+    assert together.worker.most_at_once <= jobs
+    assert together.driving.makings.keys() <= together.driving.tasks.keys()
+    assert alone.dropped_orders == []
+
+
+@settings(max_examples=200, deadline=None)
+@given(graphs(), turns, widths)
+def test_where_nothing_fails_each_order_is_judged_once_and_where_it_lands(
+    graph: OrderGraph, picks: list[int], jobs: int
+) -> None:
+    run = Run(graph, Fate(frozenset(), 0), False, jobs).to_the_end(picks)
+    parents = [START, *run.landed.values()]
+    assert sorted(run.worker.judged) == [(n, 1, parents[n]) for n in range(len(graph.ids))]
+    assert run.dropped_orders == []
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 8), st.integers(0, 7), turns, widths)
+def test_a_failure_has_only_those_behind_it_judged_again(
+    count: int, failing: int, picks: list[int], jobs: int
+) -> None:
+    failing %= count
+    graph = OrderGraph(
+        tuple(f"WO-{n}" for n in range(count)), ("",) * count, (frozenset[int](),) * count
+    )
+    run = Run(graph, Fate(frozenset({failing}), 0), True, jobs).to_the_end(picks)
+    times = [sum(each[0] == n for each in run.worker.judged) for n in range(count)]
+    assert times[: failing + 1] == [1] * failing + [ATTEMPTS]
+    # Each attempt that fails takes along what was coupled to it.
+    assert all(each <= 1 + ATTEMPTS for each in times[failing + 1 :])
+    assert [run.schedule.states[n] for n in range(count)].count(OrderState.FAILED) == 1
+
+
+def independent(count: int) -> OrderGraph:
+    ids = tuple(f"WO-{n}" for n in range(count))
+    return OrderGraph(ids, ids, (frozenset[int](),) * count)
+
+
+@dataclass(frozen=True)
+class WrongAtFirst(Fate):
+    """The first order is right at its second attempt; on its first one, the second order errs."""
+
+    failing: frozenset[int] = frozenset()
+    moods: int = 0
+
+    def passes(self, position: int, attempt: int, parent: str) -> bool:
+        return (position, attempt) != (0, 1)
+
+    def errs(self, position: int, attempt: int, parent: str) -> bool:
+        return position == 1 and parent == commit_of(0, 1, START)
+
+
+def test_an_error_behind_a_candidate_that_fails_does_not_end_the_run() -> None:
+    proposed, second = [0, 0], 1
+    picks = [*proposed, 0, second, second]
+    run = Run(independent(2), WrongAtFirst(), False, 2).to_the_end(picks)
+    assert (1, 1, commit_of(0, 1, START)) in run.worker.judged
+    assert run.dropped_orders == [1]
+    assert run.schedule.states == [OrderState.LANDED, OrderState.LANDED]
+
+
+def test_what_is_over_is_not_kept() -> None:
+    run = Run(independent(20), Fate(frozenset(), 0), False, 4).to_the_end(())
+    assert run.driving.tasks == {}
+    assert run.driving.makings == {}

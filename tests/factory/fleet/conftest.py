@@ -1,0 +1,46 @@
+"""A PostgreSQL for the tests of the fleet, and a fleet's database for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from shared.settings.values.database import DatabaseUrl
+from tests.factory.fleet import cluster as postgres
+from tests.factory.fleet.cluster import Cluster
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A server for all tests of this process; without PostgreSQL they are skipped."""
+    if (programs := postgres.programs()) is None:
+        pytest.skip("PostgreSQL is not installed: apt install postgresql")
+    with postgres.running_cluster(programs) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def template(cluster: Cluster) -> str:
+    """A fleet's database that was set up once: those of the tests are copies."""
+    from factory.fleet.initialise import initialise
+
+    name = cluster.new_database()
+    roles = initialise(cluster.url(name)).roles
+    cluster.execute(f"CREATE ROLE ada LOGIN PASSWORD '{postgres.PASSWORD}'")
+    cluster.execute(f"GRANT {roles.member} TO ada")
+    return name
+
+
+@pytest.fixture
+def database(cluster: Cluster, template: str) -> Iterator[str]:
+    """A fleet's database of the test's own."""
+    name = cluster.new_database(template)
+    yield name
+    cluster.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def url(cluster: Cluster, database: str) -> DatabaseUrl:
+    """The URL of the test's database, as one who may do no more than any worker."""
+    return cluster.url(database, "ada")

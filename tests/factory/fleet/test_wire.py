@@ -1,0 +1,108 @@
+"""Steps and outcomes as they go through the queue: all that is in them comes out again."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from factory.attempt.state import first_state
+from factory.fleet.jobs import (
+    Answer,
+    Job,
+    JobMisread,
+    Kind,
+    Refusal,
+    answer_to_json,
+    job_to_json,
+    parse_answer,
+    parse_job,
+)
+from factory.fleet.wire import (
+    OutcomeDocument,
+    StateDocument,
+    UsageDocument,
+    error_of,
+    making_of,
+    parse,
+    refusal_of,
+    render,
+    result_document,
+    state_document,
+)
+from factory.orders.documents import FailureBrief
+from factory.orders.stages import Stage
+from factory.orders.task import OrderResult
+from factory.orders.verdict import Errored, Failed, Verdict
+from shared.errors import BudgetReached, CommandFailed, FleetUnavailable, SandboxUnavailable
+
+BRIEF = FailureBrief(
+    stage=Stage.VERIFY_FAILED, command="make test", exit_code=2, primary_error_excerpt="\0 é \u2028"
+)
+
+
+def outcome(verdict: Verdict) -> OutcomeDocument:
+    state = state_document({**first_state(), "verdict": verdict})
+    result = result_document(OrderResult(verdict, ()))
+    return OutcomeDocument(
+        state, result, "", {"a/b": ""}, ({"event": "x"},), ("{}",), UsageDocument()
+    )
+
+
+def test_any_text_goes_through_as_ascii() -> None:
+    text = render(outcome(Failed(BRIEF)))
+    assert text.isascii()
+    made = making_of(parse(OutcomeDocument, text))
+    assert made.result is not None
+    assert made.result.verdict == Failed(BRIEF)
+    assert made.state["verdict"] == Failed(BRIEF)
+
+
+@pytest.mark.parametrize(
+    "kind", [BudgetReached, SandboxUnavailable, FleetUnavailable, CommandFailed]
+)
+def test_an_error_keeps_its_words_and_its_exit_code(kind: type[CommandFailed]) -> None:
+    error = kind("what is wrong", "what to do")
+    made = making_of(parse(OutcomeDocument, render(outcome(Errored("ended", error)))))
+    assert made.result is not None
+    verdict = made.result.verdict
+    assert isinstance(verdict, Errored)
+    assert verdict.error is not None
+    came = (verdict.error.exit_code, verdict.error.message, verdict.error.hint)
+    assert came == (error.exit_code, error.message, error.hint)
+
+
+def test_an_error_that_ends_no_run_stays_one() -> None:
+    made = making_of(parse(OutcomeDocument, render(outcome(Errored("ended")))))
+    assert made.result is not None
+    assert made.result.verdict == Errored("ended")
+    assert error_of(refusal_of(CommandFailed("x"))).exit_code == CommandFailed.exit_code
+
+
+@pytest.mark.parametrize("text", [None, 7, "", "{", "[]", '{"attempt": 1}', "[" * 100_000])
+def test_what_is_no_document_is_refused_in_words(text: object) -> None:
+    with pytest.raises(JobMisread, match="StateDocument"):
+        parse(StateDocument, text)
+
+
+def test_jobs_and_answers_come_out_as_they_went_in() -> None:
+    job = Job("run-WO-01-1", Kind.JUDGE, "run", {"step": "x"})
+    assert parse_job(job.id, json.loads(json.dumps(job_to_json(job)))) == job
+    answers: list[Answer] = [{"outcome": "x"}, Refusal(3, "no key", "set one")]
+    for answer in answers:
+        assert parse_answer(json.loads(json.dumps(answer_to_json(answer)))) == answer
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({}, "not one of llmch's"),
+        (None, "not one of llmch's"),
+        ({"protocol": 2, "llmch": "9.9"}, "speaks protocol 2 (llmch 9.9)"),
+        ({"protocol": 1, "llmch": "0", "kind": "x", "plan": "", "document": {}}, "unknown kind"),
+    ],
+)
+def test_a_job_that_is_none_is_refused_in_words(value: object, words: str) -> None:
+    with pytest.raises(JobMisread) as misread:
+        parse_job("1", value)
+    assert words in str(misread.value)
