@@ -34,6 +34,10 @@ def add_batch_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--jobs", type=_count, default=1, metavar="N", help="work on up to N orders at a time (1)"
     )
+    _add_plan_arguments(group)
+
+
+def _add_plan_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--keep-going", action="store_true",
         help="after a failure, continue with the orders that do not need the failed order",
@@ -42,6 +46,42 @@ def add_batch_arguments(parser: argparse.ArgumentParser) -> None:
         "--allow-lost", action="store_true",
         help="make orders again whose commits the branch once had and then lost",
     )  # fmt: skip
+
+
+def add_submission_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say how a plan is carried out wherever its workers are."""
+    branch = parser.add_argument_group("branch")
+    branch.add_argument("--branch", metavar="B", help="where commits go (default: factory/...)")
+    branch.add_argument(
+        "--base", metavar="B",
+        help="the remote's branch from which a new branch starts (default: the one that the clone "
+        "has checked out, or the remote's default branch)",
+    )  # fmt: skip
+    _add_allow_changed(branch)
+    plan = parser.add_argument_group("plan")
+    _add_plan_arguments(plan)
+    _add_attempt_arguments(parser.add_argument_group("attempts"))
+    commands = parser.add_argument_group("commands")
+    add_setting_flags(commands, FlagGroup.COMMANDS)
+    _add_command_arguments(commands)
+
+
+def submission_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
+    """Return the options that a plan is submitted with; each worker adds those of its machine."""
+    return RunOptions(
+        repo=Path(),
+        settings=settings,
+        models=model_choice(settings, _forced(args)),
+        python=Path(),
+        branch=args.branch,
+        retry_flaky=args.retry_flaky,
+        install_dependencies=args.deps == "auto",
+        keep_going=args.keep_going,
+        allow_verify_exempt=args.allow_verify_exempt,
+        allow_red=args.allow_red,
+        allow_changed=args.allow_changed,
+        allow_lost=args.allow_lost,
+    )
 
 
 def add_judging_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,12 +113,11 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
 
     Raises `InvalidInput` if the interpreter for commands does not exist.
     """
-    forced = None if args.reply_format == _AUTO else ReplyFormat(args.reply_format)
     chosen = choose_python(settings.python, args.repo)
     return RunOptions(
         repo=args.repo,
         settings=settings,
-        models=model_choice(settings, forced),
+        models=model_choice(settings, _forced(args)),
         python=chosen.python,
         python_why=chosen.why,
         branch=args.branch,
@@ -109,15 +148,19 @@ def _add_branch_arguments(group: argparse._ArgumentGroup) -> None:
         "--allow-dirty", action="store_true",
         help="work from HEAD although tracked files have uncommitted changes",
     )  # fmt: skip
-    group.add_argument(
-        "--allow-changed", action="store_true",
-        help="go on although files that the plan was made for have changed since",
-    )  # fmt: skip
+    _add_allow_changed(group)
     group.add_argument(
         "--push", action=argparse.BooleanOptionalAction, default=False,
         help="push the branch to origin at the end (default: no)",
     )  # fmt: skip
     group.add_argument("--out", type=Path, metavar="DIR", help="also write the summary here")
+
+
+def _add_allow_changed(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--allow-changed", action="store_true",
+        help="go on although files that the plan was made for have changed since",
+    )  # fmt: skip
 
 
 def _add_attempt_arguments(group: argparse._ArgumentGroup) -> None:
@@ -145,6 +188,15 @@ def _add_exemptions(group: argparse.ArgumentParser | argparse._ArgumentGroup) ->
 
 def _add_sandbox_arguments(group: argparse._ArgumentGroup) -> None:
     add_setting_flags(group, FlagGroup.COMMANDS)
+    _add_command_arguments(group)
+    add_setting_flags(group, FlagGroup.SANDBOX)
+    group.add_argument(
+        "--allow-repo-filters", action="store_true",
+        help="run filters (filter.*) that only the repo's own git config defines",
+    )  # fmt: skip
+
+
+def _add_command_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--retry-flaky", type=_whole, default=0, metavar="N",
         help="run a failing command up to N more times on the same tree (0)",
@@ -154,11 +206,10 @@ def _add_sandbox_arguments(group: argparse._ArgumentGroup) -> None:
         help="auto: install what the target's manifests and locks declare, without running any of "
         "its code, in a cached folder (off)",
     )  # fmt: skip
-    add_setting_flags(group, FlagGroup.SANDBOX)
-    group.add_argument(
-        "--allow-repo-filters", action="store_true",
-        help="run filters (filter.*) that only the repo's own git config defines",
-    )  # fmt: skip
+
+
+def _forced(args: argparse.Namespace) -> ReplyFormat | None:
+    return None if args.reply_format == _AUTO else ReplyFormat(args.reply_format)
 
 
 def _policy(args: argparse.Namespace) -> BranchPolicy:

@@ -6,7 +6,8 @@ import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,8 +16,6 @@ from typing import Final
 from factory.attempt.state import first_state
 from factory.fleet.candidates import announced
 from factory.fleet.clearing import forget_run, sweep_dead_runs
-from factory.fleet.database import Database
-from factory.fleet.engine.queue import Queue
 from factory.fleet.jobs import PROTOCOL, Job, JobState, Kind, Standing
 from factory.fleet.leases import (
     Lease,
@@ -24,14 +23,15 @@ from factory.fleet.leases import (
     runner_of,
     workers_seen,
 )
+from factory.fleet.link import Link
+from factory.fleet.live_events import events_after
 from factory.fleet.outcomes import Outcomes
 from factory.fleet.refs import RunRefs
 from factory.fleet.replies import transcript_lines
-from factory.fleet.schema import check_schema
+from factory.fleet.shared_options import shared_options
 from factory.fleet.wire import (
     StepDocument,
     render,
-    shared_options,
     state_document,
 )
 from factory.record.dropped_judgements import set_aside
@@ -39,14 +39,18 @@ from factory.run.parts import RunParts
 from factory.run.session import Session
 from factory.run.steps import Making, Step
 from shared.errors import CommandFailed, FleetUnavailable, InvalidInput
+from shared.events.from_json import event_from_json
 from shared.events.messages import Noted, Warned
 from shared.git import remote_refs
 from shared.settings.fleet import FleetSettings
-from shared.settings.values.database import DatabaseUrl
 
 _LOOK_EVERY_SECONDS: Final = 0.2
+_SHOW_EVERY_SECONDS: Final = 0.5
 # How long jobs may wait before the person is told that nobody takes them.
 _PATIENCE_SECONDS: Final = 10.0
+
+_STOOD_STILL: Final = "this process stood still for longer than its lease, and the fleet gave it up"
+_DROPPED: Final = "the plan was cancelled, or given to another worker"
 
 
 @dataclass(slots=True)
@@ -56,26 +60,33 @@ class _Asked:
     step: Step
     future: Future[Making]
     told: set[str] = field(default_factory=set)
+    last_event: int = 0
+    shown: Counter[str] = field(default_factory=Counter)
+    """How many of its events were passed on while it ran, by the worker that they came from."""
 
 
 class FleetWorker:
     """Put steps into a fleet's queue, and bring back what came of them."""
 
-    def __init__(self, session: Session, settings: FleetSettings, url: DatabaseUrl) -> None:
-        """Raises `FleetUnavailable`, and `InvalidInput` where the repo has no such remote."""
+    def __init__(
+        self, session: Session, settings: FleetSettings, link: Link, submission: str = ""
+    ) -> None:
+        """Take the steps of `session`'s run, for a submitted plan if one is named.
+
+        Raises `FleetUnavailable`, and `InvalidInput` where the repo has no such remote.
+        """
         self._session = session
         self._parts: RunParts = session.parts
         self._run = self._parts.folder.run_id
-        self._database = Database(url, f"run {self._run}")
-        check_schema(self._database)
-        self._queue = Queue(url)
+        self._submission = submission
+        self._database, self._queue = link.database, link.queue
         remote = remote_refs.url_of(self._parts.repo.git, settings.remote)
         if not remote:
             raise InvalidInput(
                 f"the repo has no remote {settings.remote!r}, which the fleet needs",
                 "add one that all workers reach, or name it in the setting `fleet.remote`",
             )
-        self._remote = _absolute(remote, self._parts.repo.tree)
+        self._remote = remote_refs.absolute(remote, self._parts.repo.tree)
         self._refs = RunRefs(self._parts.repo.git, self._remote, self._run)
         self._outcomes = Outcomes(session, self._refs, self._database)
         self._lease = Lease(self._database, runner_of(self._run), settings.lease_seconds)
@@ -84,7 +95,10 @@ class FleetWorker:
         self._done: list[str] = []
         self._replies = ""
         self._lock = threading.Lock()
+        self._events_shown = 0.0
         self._closed = threading.Event()
+        self._dropped = threading.Event()
+        self._given_up: CommandFailed | None = None
         self._looking = threading.Thread(target=self._look, name="fleet", daemon=True)
 
     def open(self) -> None:
@@ -93,6 +107,10 @@ class FleetWorker:
         self._lease.begin(slots=0)
         sweep_dead_runs(self._database, self._queue, self._parts.repo.git, self._remote)
         self._looking.start()
+
+    def end_when(self, dropped: threading.Event) -> None:
+        """Give all steps up as soon as `dropped` is set, because another process has the run."""
+        self._dropped = dropped
 
     def submit(self, step: Step) -> Future[Making]:
         """Queue a step. The future fails where the fleet cannot be reached or gives the job up."""
@@ -105,10 +123,14 @@ class FleetWorker:
         job = f"{self._run}-{step.task.name}-{number}"
         asked = _Asked(step, Future())
         with self._lock:
+            if self._given_up:
+                asked.future.set_exception(self._given_up)
+                return asked.future
             self._asked[job] = asked
         # What is judged first ends first, so that the train goes on.
         priority = number if kind is Kind.JUDGE else number + 1_000_000
-        self._put(Job(job, kind, self._run, {"step": render(self._document(step))}, priority))
+        document = {"step": render(self._document(step))}
+        self._put(Job(job, kind, self._run, document, priority, submission=self._submission))
         return asked.future
 
     def _put(self, job: Job) -> None:
@@ -158,8 +180,6 @@ class FleetWorker:
             sweep_dead_runs(self._database, self._queue, self._parts.repo.git, self._remote)
         except (CommandFailed, FleetUnavailable) as failed:
             emit(Warned(f"refs/llmch/ on the remote is not cleared up: {failed.message}"))
-        self._queue.close()
-        self._database.close()
 
     def _document(self, step: Step) -> StepDocument:
         return StepDocument(
@@ -188,8 +208,10 @@ class FleetWorker:
             try:
                 if time.monotonic() - beaten > self._lease.seconds_between_beats:
                     if not self._lease.beat():
-                        self._fail_all()
+                        self._give_up(_STOOD_STILL)
                     beaten = time.monotonic()
+                if self._dropped.is_set():
+                    self._give_up(_DROPPED)
                 idle = self._look_once()
                 waiting_since = (waiting_since or time.monotonic()) if idle else None
                 if waiting_since and time.monotonic() - waiting_since > _PATIENCE_SECONDS:
@@ -204,16 +226,14 @@ class FleetWorker:
                     self._parts.emit(Noted("the fleet's database is back"))
                 told = False
 
-    def _fail_all(self) -> None:
-        """Give all steps up: this run was silent for so long that its jobs were cancelled."""
+    def _give_up(self, why: str) -> None:
+        """Have all steps fail, those that are still to be queued too."""
+        error = CommandFailed(why, "the same command again goes on from there")
         with self._lock:
-            asked = dict(self._asked)
-            self._asked.clear()
+            self._given_up = error
+            asked, self._asked = self._asked, {}
+            self._done += asked
         for each in asked.values():
-            error = CommandFailed(
-                "this process stood still for longer than its lease, and the fleet gave it up",
-                "the same command again goes on from there",
-            )
             with contextlib.suppress(InvalidStateError):
                 each.future.set_exception(error)
 
@@ -227,11 +247,24 @@ class FleetWorker:
                 if commit not in asked[job].told:
                     asked[job].told.add(commit)
                     asked[job].step.announce(commit)
+        self._show_events(asked)
         for job, each in standing.items():
             if each.state in (JobState.DONE, JobState.CANCELLED):
                 self._conclude(job, each)
         states = {each.state for each in standing.values()}
         return bool(states) and states == {JobState.WAITING}
+
+    def _show_events(self, asked: Mapping[str, _Asked]) -> None:
+        """Pass on what happened since, while the steps are taken."""
+        if time.monotonic() - self._events_shown < _SHOW_EVERY_SECONDS:
+            return
+        self._events_shown = time.monotonic()
+        last = {job: each.last_event for job, each in asked.items()}
+        for seen in events_after(self._database, last):
+            asked[seen.job].last_event = seen.id
+            asked[seen.job].shown[seen.worker] += 1
+            if event := event_from_json(seen.document):
+                self._parts.emit(event)
 
     def _conclude(self, job: str, standing: Standing) -> None:
         with self._lock:
@@ -243,7 +276,8 @@ class FleetWorker:
             if standing.state is JobState.CANCELLED:
                 making = self._outcomes.of_cancelled(job, asked.step)
             else:
-                making = self._outcomes.of(asked.step, standing.answer)
+                shown = asked.shown[standing.worker]
+                making = self._outcomes.of(asked.step, standing.answer, shown)
         except BaseException as error:
             with contextlib.suppress(InvalidStateError):
                 asked.future.set_exception(error)
@@ -272,21 +306,15 @@ class FleetWorker:
 
 @contextlib.contextmanager
 def fleet_worker(
-    session: Session, settings: FleetSettings, url: DatabaseUrl
+    session: Session, settings: FleetSettings, link: Link, submission: str = ""
 ) -> Iterator[FleetWorker]:
     """Open a worker that is a whole fleet, and clear up after the run."""
-    worker = FleetWorker(session, settings, url)
+    worker = FleetWorker(session, settings, link, submission)
     try:
         worker.open()
         yield worker
     finally:
         worker.close()
-
-
-def _absolute(remote: str, tree: Path) -> str:
-    """Return a remote that is a path as workers on this machine find it."""
-    path = tree / remote
-    return str(path.resolve()) if "://" not in remote and path.exists() else remote
 
 
 def _settle(future: Future[Making], making: Making) -> None:

@@ -37,6 +37,8 @@ class Job:
 
     An id that ended stays ended, so `id` contains the run's. Workers go round the `turn`s, and take
     of each the job with the lowest `priority`, from 1 on; without one, a plan's jobs share a turn.
+    `submission` names the submitted plan that the job is done for, if it is done for one. `about`
+    says in a few words what the job is, for those who look at the queue.
     """
 
     id: str
@@ -45,6 +47,8 @@ class Job:
     document: Mapping[str, Any]
     priority: int = 1
     turn: str = ""
+    submission: str = ""
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,8 @@ class Standing:
     kind: str
     state: JobState
     worker: str = ""
+    submission: str = ""
+    about: str = ""
     answer: Answer | None = field(default=None, repr=False)
 
 

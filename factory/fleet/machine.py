@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import hashlib
 import shutil
@@ -13,7 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from factory.fleet import candidates
+from factory.fleet.carried_files import pack
 from factory.fleet.jobs import Answer, Job
+from factory.fleet.live_events import LiveEvents
 from factory.fleet.open_plan import Means, OpenPlan
 from factory.fleet.usage import usage_between
 from factory.fleet.wire import (
@@ -35,8 +36,6 @@ from shared.git.client import Git
 # A plan that has had no job for a while gives its workbenches back when others come.
 _MOST_PLANS: Final = 4
 _END_AGAIN_SECONDS: Final = 0.05
-# A log of more than this stays on the worker: the database is no place for it.
-_MOST_BYTES_OF_A_FILE: Final = 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -78,7 +77,7 @@ class Machine:
             plan = self._plans.pop(document.run, None)
             if plan is None:
                 self._make_room()
-                plan = OpenPlan(document, self.clone_of(document), self.means)
+                plan = OpenPlan(document, self.clone_of(document), self.means, self.folder)
             self._plans[document.run] = plan
             plan.users += 1
         try:
@@ -109,7 +108,12 @@ class Machine:
 
         making = Making(state_of(document.state)) if document.state else None
         step = Step(task, making, document.parent, announce, dropped=dropped)
-        with plan.account_of(task.name) as account, _ending_when_dropped(plan.execution, step):
+        means = self.means
+        with (
+            LiveEvents(means.database, job.id, means.worker, means.secrets) as live,
+            plan.account_of(task.name, live) as account,
+            _ending_when_dropped(plan.execution, step),
+        ):
             before = plan.tally(task.name)
             made = plan.execution.run(step)
             usage = usage_between(before, plan.tally(task.name))
@@ -117,7 +121,7 @@ class Machine:
             state_document(made.state),
             result_document(made.result),
             made.unfit,
-            dict(_files_in(folder)),
+            pack(folder),
             tuple(account.events),
             tuple(account.entries),
             usage,
@@ -143,11 +147,3 @@ def _ending_when_dropped(execution: Execution, step: Step) -> Iterator[None]:
     finally:
         over.set()
         watching.join()
-
-
-def _files_in(folder: Path) -> Iterator[tuple[str, str]]:
-    for path in sorted(folder.rglob("*")):
-        plain = path.is_file() and not path.is_symlink()
-        if plain and path.stat().st_size <= _MOST_BYTES_OF_A_FILE:
-            content = base64.b64encode(path.read_bytes()).decode("ascii")
-            yield str(path.relative_to(folder)), content

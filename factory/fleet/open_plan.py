@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from factory.fleet.candidates import FleetKnownCommits
 from factory.fleet.database import Database
 from factory.fleet.refs import RunRefs
 from factory.fleet.replies import FleetReplies
+from factory.fleet.shared_options import with_shared
 from factory.fleet.spending import FleetBudget
-from factory.fleet.wire import SharedOptions, StepDocument, parse, render
+from factory.fleet.wire import StepDocument, parse, render
 from factory.judging.known_commits import KnownCommit
 from factory.judging.warm_checker import warm_tools
 from factory.orders.options import RunOptions
@@ -26,6 +29,7 @@ from factory.run.parts import RunParts
 from factory.workbench.pool import WorkbenchPool
 from factory.workbench.side_workspaces import registered
 from shared.events.event import Emit, Event, event_to_json
+from shared.events.model_calls import ModelTextArrived
 from shared.llm.cost.bounds import Budget
 from shared.llm.cost.usage import Tally
 from shared.llm.stack import ModelSource, open_model
@@ -49,18 +53,22 @@ class Means:
 
 @dataclass(slots=True)
 class Account:
-    """Hold what one step announces and records, until its answer goes back."""
+    """Hold what one step announces and records, until its answer goes back.
 
+    `live` passes events on at once.
+    """
+
+    live: Emit
     events: list[dict[str, Any]] = field(default_factory=list)
     entries: list[str] = field(default_factory=list)
 
 
 class OpenPlan:
-    """Hold what the steps of one plan share on this worker."""
+    """Hold what the steps of one plan share on this worker; records are below `records`."""
 
-    def __init__(self, document: StepDocument, repo: Repo, means: Means) -> None:
+    def __init__(self, document: StepDocument, repo: Repo, means: Means, records: Path) -> None:
         self.users = 0
-        self.folder = new_run_folder(means.options.settings.artifacts_dir, "fleet", new_run_id())
+        self.folder = new_run_folder(records, "fleet", new_run_id())
         self._opened = contextlib.ExitStack()
         self._accounts: dict[str, Account] = {}
         self._turns: dict[str, threading.Lock] = {}
@@ -75,7 +83,7 @@ class OpenPlan:
         register = self._opened.enter_context(registered(repo.common_dir))
         self.refs = RunRefs(repo.git, document.remote, document.run)
         self.refs.bring(document.task.base)
-        options = _with_shared(means.options, document.options)
+        options = with_shared(means.options, document.options)
         replies = FleetReplies(
             means.database, document.replies, means.worker, means.emit, means.secrets
         )
@@ -103,47 +111,29 @@ class OpenPlan:
         return self.execution.parts.model.meter.of_order(order)
 
     @contextlib.contextmanager
-    def account_of(self, order: str) -> Iterator[Account]:
+    def account_of(self, order: str, live: Emit) -> Iterator[Account]:
         """Collect what is announced of an order while the block runs.
 
         An order has one step at a time: one that was dropped may still be on its way to its end.
         """
         with self._turns.setdefault(order, threading.Lock()):
-            account = self._accounts[order] = Account()
+            account = self._accounts[order] = Account(live)
             try:
                 yield account
             finally:
                 del self._accounts[order]
 
     def close(self) -> None:
-        """Remove the workbenches and close the model."""
+        """Remove the workbenches and the records, and close the model."""
         self._opened.close()
+        shutil.rmtree(self.folder.path, ignore_errors=True)
 
     def _emit(self, event: Event) -> None:
-        if account := self._accounts.get(getattr(event, "order", "")):
+        account = self._accounts.get(getattr(event, "order", ""))
+        if account and not isinstance(event, ModelTextArrived):
             account.events.append(event_to_json(event))
+            account.live(event)
 
     def _note(self, entry: Entry) -> None:
         if account := self._accounts.get(getattr(entry, "order", "")):
             account.entries.append(render_entry(entry))
-
-
-def _with_shared(options: RunOptions, shared: SharedOptions) -> RunOptions:
-    """Return this machine's options with what must be the same on all machines."""
-    settings = replace(
-        options.settings,
-        timeout_seconds=shared.timeout_seconds,
-        strict_acceptance=shared.strict_acceptance,
-        verify=shared.verify,
-        dependencies=shared.dependencies,
-        factory_attempts=shared.attempts,
-    )
-    return replace(
-        options,
-        settings=settings,
-        models=shared.models,
-        retry_flaky=shared.retry_flaky,
-        install_dependencies=shared.install_dependencies,
-        allow_red=shared.allow_red,
-        patience_seconds=shared.patience_seconds,
-    )

@@ -29,9 +29,10 @@ class Outcomes:
     refs: RunRefs
     database: Database
 
-    def of(self, step: Step, answer: Answer | None) -> Making:
+    def of(self, step: Step, answer: Answer | None, shown: int = 0) -> Making:
         """Return how far a step brought its order, and record what a local step would have.
 
+        `shown` of the step's events were passed on before.
         Raises `CommandFailed` if the answer cannot be read, or its commit is not what the order
         makes of its tree.
         """
@@ -40,7 +41,8 @@ class Outcomes:
             return Making(_state_before(step), OrderResult(Errored(error.message, error), ()))
         try:
             outcome = _outcome_in(answer, step)
-            replay(outcome, step.task.folder, self.session.parts.journal, self.session.parts.emit)
+            left = replace(outcome, events=outcome.events[shown:])
+            replay(left, step.task.folder, self.session.parts.journal, self.session.parts.emit)
         except ValueError as misread:
             raise CommandFailed(
                 f"a worker of the fleet sent an outcome that cannot be read: {misread}",

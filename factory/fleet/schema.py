@@ -8,7 +8,7 @@ from factory.fleet.database import Cursor, Database
 from shared.errors import FleetUnavailable
 from shared.version import VERSION
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 ENGINE_SCHEMA = "llmch_engine"
 
 # Each statement can be run again: `fleet init` runs them all, on a new database and on an old one.
@@ -72,6 +72,14 @@ CREATE TABLE IF NOT EXISTS llmch.spending (
     settled boolean NOT NULL DEFAULT false
 );
 CREATE INDEX IF NOT EXISTS spending_of_run ON llmch.spending (run);
+CREATE TABLE IF NOT EXISTS llmch.events (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    job text NOT NULL,
+    worker text NOT NULL,
+    number integer NOT NULL,
+    event text NOT NULL,
+    UNIQUE (job, worker, number)
+);
 CREATE OR REPLACE FUNCTION llmch.stay_dead() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF OLD.dead IS NOT NULL AND NEW.dead IS DISTINCT FROM OLD.dead THEN
@@ -112,6 +120,7 @@ GRANT INSERT, UPDATE ON llmch.workers TO {member};
 GRANT INSERT, DELETE ON llmch.takeovers TO {member};
 GRANT SELECT, INSERT, UPDATE, DELETE ON llmch.intents, llmch.candidates, llmch.spending TO {member};
 GRANT SELECT, INSERT ON llmch.replies TO {member};
+GRANT SELECT, INSERT, DELETE ON llmch.events TO {member};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {engine} TO {member};
 REVOKE INSERT, UPDATE, DELETE ON {engine}.dbos_migrations, {engine}.queues FROM {member};
 GRANT SELECT ON {engine}.workflow_status TO {reader};

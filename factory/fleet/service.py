@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import threading
 import time
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from factory.fleet.clearing import forget_old_ends
 from factory.fleet.database import Database
 from factory.fleet.engine.claiming import Claiming
 from factory.fleet.engine.queue import Queue
@@ -39,6 +41,7 @@ Handler = Callable[[Job, threading.Event], Answer]
 _WATCH_SECONDS = 0.25
 # How long the jobs of a worker that ends may take to notice.
 _PATIENCE_SECONDS = 10.0
+_TIDY_EVERY_SECONDS = 3600.0
 
 
 class HandedOn(BaseException):
@@ -52,7 +55,7 @@ class Terms:
     worker: str
     slots: int
     lease_seconds: float
-    plans: int = 8
+    plans: int = 4
     """How many plans it coordinates at a time; coordinating is mostly waiting."""
 
 
@@ -136,7 +139,7 @@ class Service:
         self, lease: Lease, database: Database, queue: Queue, ended: threading.Event
     ) -> None:
         steady_since: float | None = None
-        told = False
+        told, tidied = False, -math.inf
         while not ended.wait(lease.seconds_between_beats):
             try:
                 self._renew(lease)
@@ -145,6 +148,9 @@ class Service:
                 # After an outage of the database all seem silent: each gets a lease's time first.
                 if time.monotonic() - steady_since > lease.seconds:
                     self._report(rescue(database, queue))
+                if time.monotonic() - tidied > _TIDY_EVERY_SECONDS:
+                    forget_old_ends(database, queue)
+                    tidied = time.monotonic()
             except FleetUnavailable as lost:
                 steady_since = None
                 if not told:

@@ -8,16 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, TypeVar
 
 from factory.attempt.state import Attempt, FactoryState
 from factory.fleet.jobs import JobMisread, Refusal
+from factory.fleet.shared_options import SharedOptions
 from factory.judging.evidence import Evidence
 from factory.judging.known_commits import KnownCommit
 from factory.orders.documents import AttemptRecord, CommandFlag
-from factory.orders.model_choice import ModelChoice
-from factory.orders.options import RunOptions
 from factory.orders.past_attempt import PastAttempt
 from factory.orders.task import OrderResult, OrderTask
 from factory.orders.verdict import Errored, Failed, Passed
@@ -27,24 +25,6 @@ from shared import errors
 from shared.errors import LlmchError
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class SharedOptions:
-    """Hold the options that decide what is asked and how it is judged, on any machine."""
-
-    models: ModelChoice
-    timeout_seconds: float
-    strict_acceptance: bool
-    verify: tuple[str, ...]
-    dependencies: tuple[str, ...]
-    attempts: int
-    retry_flaky: int
-    install_dependencies: bool
-    allow_red: bool
-    patience_seconds: float
-    max_tokens: int | None
-    max_cost: Decimal | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,25 +132,6 @@ def _adapter(kind: type) -> Any:
     if kind not in _ADAPTERS:
         _ADAPTERS[kind] = TypeAdapter(kind)
     return _ADAPTERS[kind]
-
-
-def shared_options(options: RunOptions) -> SharedOptions:
-    """Return the options of a run that hold on all machines."""
-    settings = options.settings
-    return SharedOptions(
-        options.models,
-        settings.timeout_seconds,
-        settings.strict_acceptance,
-        settings.verify,
-        settings.dependencies,
-        settings.factory_attempts,
-        options.retry_flaky,
-        options.install_dependencies,
-        options.allow_red,
-        options.patience_seconds,
-        settings.max_tokens,
-        settings.max_cost,
-    )
 
 
 def state_document(state: FactoryState) -> StateDocument:

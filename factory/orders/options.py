@@ -41,4 +41,6 @@ class RunOptions:
     The default is about the time that a model takes itself; a replay must not wait longer."""
     allow_repo_filters: bool = False
     push: bool = False
+    date: str = ""
+    """The date of all commits, in git's form; the time at which the run begins where it is ""."""
     out: Path | None = None

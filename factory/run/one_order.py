@@ -231,7 +231,9 @@ def _terms(commission: Commission, held: HeldRepo, target: TargetBranch) -> Comm
     before = held.cut_off
     if before and (before.branch, before.orders) != (target.branch, commission.listed):
         before = None  # this run does other work
-    return commit_terms(held.repo.git, commission.options.settings.commit, before)
+    options = commission.options
+    terms = commit_terms(held.repo.git, options.settings.commit, before)
+    return replace(terms, date=options.date) if options.date else terms
 
 
 def prepare_export(repo: Repo, folder: Path | None, flag: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from factory.landing.land import Landing
+from factory.landing.on_remote import LandingOnRemote
 from factory.orders.commit_message import CommitTerms
 from factory.orders.commit_note import render_note
 from factory.orders.documents import CommandFlag, RunSummary
@@ -51,7 +52,7 @@ class Session:
 
     parts: RunParts
     baseline: Baseline
-    landing: Landing
+    landing: Landing | LandingOnRemote
     execution: Execution
     terms: CommitTerms
     tip: str

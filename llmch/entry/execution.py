@@ -43,7 +43,7 @@ def run_one_with_consent(
     from llmch.entry.consent import with_consent
 
     summary = with_consent(run, options, console)
-    return Outcome(OrderDocument(summary), _exit_code(summary))
+    return Outcome(OrderDocument(summary), exit_code_of(summary))
 
 
 def run_all_with_consent(
@@ -53,10 +53,11 @@ def run_all_with_consent(
     from llmch.entry.consent import with_consent
 
     summary = with_consent(run, options, console)
-    return Outcome(BatchDocument(summary), _exit_code(*summary.orders))
+    return Outcome(BatchDocument(summary), exit_code_of(*summary.orders))
 
 
-def _exit_code(*orders: RunSummary) -> ExitCode:
+def exit_code_of(*orders: RunSummary) -> ExitCode:
+    """Return the exit code of a command that ran these orders."""
     if any(each.failure and each.failure.stage == Stage.ENVIRONMENT for each in orders):
         return ExitCode.PREFLIGHT
     return ExitCode.OK if all(each.verdict == "PASS" for each in orders) else ExitCode.FAILED

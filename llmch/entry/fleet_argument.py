@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 
-from llmch.entry.wiring import settings_for
 from shared.errors import FleetUnavailable
-from shared.events.event import Emit
 from shared.settings.settings import KEYS, Settings
 from shared.settings.values.database import DatabaseUrl
-
-
-def fleet_database(args: argparse.Namespace, emit: Emit) -> DatabaseUrl:
-    """Return the URL of the fleet's database. Raises `FleetUnavailable` where none is set."""
-    return fleet_of(settings_for(args, emit))
 
 
 def fleet_of(settings: Settings) -> DatabaseUrl:

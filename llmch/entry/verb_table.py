@@ -29,7 +29,8 @@ _GROUPS = {
         "doctor": "report what works on this machine, and how to fix the rest",
     },
     "Several machines": {
-        "fleet": "set up a fleet's database, show what the fleet does, or cancel a plan",
+        "submit": "give a plan to a fleet, which runs it and lands it on a remote",
+        "fleet": "set up a fleet's database, show what the fleet does, wait for a plan, cancel one",
         "worker": "take steps of orders for a fleet, until it is told to end",
     },
     "Try it": {
@@ -57,6 +58,7 @@ EXAMPLES = {
     "skip": 'llmch skip WO-02 --reason "done in another repo"',
     "reset": "llmch reset",
     "doctor": "llmch doctor",
+    "submit": "llmch submit --repo . --workdir ../plan --wait",
     "fleet": "llmch fleet status",
     "worker": "llmch worker --slots 2",
     "demo": "llmch demo hello",

@@ -32,12 +32,16 @@ def settings_for(
     *,
     repo: Path | None = None,
     spec: Path | None = None,
+    fetched: bool = False,
 ) -> Settings:
     """Return the settings in force, and emit a warning for each one that was ignored or changed.
 
+    `fetched` says that `repo` was fetched for its settings alone.
     Raises `InvalidInput`, which names the source, for a setting that cannot be used.
     """
-    loaded = load_settings(cwd=Path.cwd(), repo=repo, spec=spec, flags=flags_given(args))
+    loaded = load_settings(
+        cwd=Path.cwd(), repo=repo, spec=spec, fetched=fetched, flags=flags_given(args)
+    )
     for warning in loaded.warnings:
         emit(Warned(warning))
     return loaded.settings

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +17,9 @@ from llmch.entry.execution import options_and_source, run_all_with_consent
 
 if TYPE_CHECKING:
     from factory.batch.coordinator import OpenWorker
+    from factory.batch.worker import Worker
     from factory.orders.options import RunOptions
+    from factory.run.session import Session
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,9 +55,16 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 def _on_fleet(options: RunOptions) -> tuple[RunOptions, OpenWorker]:
     """Return the options with the width of the fleet's train, and what opens the fleet."""
     from factory.fleet.fleet_worker import fleet_worker
+    from factory.fleet.link import linked
     from llmch.entry.fleet_argument import fleet_of
 
     fleet = options.settings.fleet
     url = fleet_of(options.settings)
-    options = replace(options, jobs=fleet.train)
-    return options, lambda session: fleet_worker(session, fleet, url)
+
+    @contextlib.contextmanager
+    def opened(session: Session) -> Iterator[Worker]:
+        run = session.parts.folder.run_id
+        with linked(url, f"run {run}") as link, fleet_worker(session, fleet, link) as worker:
+            yield worker
+
+    return replace(options, jobs=fleet.train), opened

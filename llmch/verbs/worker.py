@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Remark
-from llmch.entry.arguments import add_record_arguments
 from shared.settings.declaration import FlagGroup
 from shared.settings.flags import add_setting_flags
 
@@ -47,11 +46,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--slots", type=_slots, default=1, metavar="N", help="take up to N steps at a time (1)"
     )
     parser.add_argument(
+        "--plans", type=_plans, default=4, metavar="N",
+        help="run up to N submitted plans at a time, which is mostly waiting (4)",
+    )  # fmt: skip
+    parser.add_argument(
         "--id", type=_id, metavar="ID",
         help="a name that no worker of the fleet ever had (default: the host's name and a ULID)",
     )  # fmt: skip
     add_setting_flags(parser.add_argument_group("commands"), FlagGroup.SANDBOX)
-    add_record_arguments(parser)
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
@@ -59,7 +61,9 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     It is 9 where the database cannot be used, and 6 where no sandbox works.
     """
+    from factory.fleet.coordinating import Coordinator
     from factory.fleet.jobs import Kind
+    from factory.fleet.link import linked
     from factory.fleet.service import Service, Terms
     from factory.sandbox import end_all, require_backend
     from llmch.entry.fleet_argument import fleet_of
@@ -71,11 +75,13 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     require_backend(settings.sandbox.backend)
     worker = args.id or f"{socket.gethostname()}-{new_run_id()}"
     machine = _machine(worker, settings, console)
-    handlers = dict.fromkeys((Kind.PROPOSE, Kind.JUDGE), machine.take)
-    terms = Terms(worker, args.slots, settings.fleet.lease_seconds, plans=0)
-    service = Service(url, terms, handlers, console, end_all)
+    terms = Terms(worker, args.slots, settings.fleet.lease_seconds, args.plans)
     try:
-        service.run(threading.Event())
+        with linked(url, f"plans of {worker}") as link:
+            coordinator = Coordinator(machine.means, link, machine.folder)
+            handlers = dict.fromkeys((Kind.PROPOSE, Kind.JUDGE), machine.take)
+            handlers[Kind.COORDINATE] = coordinator.take
+            Service(url, terms, handlers, console, end_all).run(threading.Event())
     except KeyboardInterrupt:
         pass  # the way to end a worker
     finally:
@@ -118,6 +124,10 @@ def _slots(text: str) -> int:
     if text.isascii() and text.isdigit() and 1 <= int(text[:4]) <= _MOST_SLOTS:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {_MOST_SLOTS}")
+
+
+def _plans(text: str) -> int:
+    return 0 if text == "0" else _slots(text)
 
 
 def _id(text: str) -> str:

@@ -89,7 +89,8 @@ class BatchStarted(Event):
 class BatchEnded(Event):
     """Report that the execution of a manifest's orders is over.
 
-    `next_step` says what to do where not all orders are on the branch.
+    `next_step` says what to do where not all orders are on the branch, which is in `repo` or, where
+    no clone of the person has it, on `remote`.
     """
 
     kind: ClassVar[str] = "batch_ended"
@@ -100,5 +101,6 @@ class BatchEnded(Event):
     orders: int
     seconds: float
     repo: str = ""
+    remote: str = ""
     run_dir: str = ""
     next_step: str = ""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from shared.git import trees
 from shared.git.client import Git, text_of
 from shared.git.config import SYNCED
+from shared.git.identity import Identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,12 @@ def add_note(git: Git, ref: str, commit: str, text: str, facts: CommitFacts) -> 
 def remove_note(git: Git, ref: str, commit: str, facts: CommitFacts) -> None:
     """Remove the note that `commit` has under the notes ref, if it has one."""
     git.run("notes", f"--ref={ref}", "remove", "--ignore-missing", commit, environment=_as(facts))
+
+
+def merge_notes(git: Git, ref: str, theirs: str, author: Identity) -> None:
+    """Add the notes under the ref `theirs` to those under `ref`, which stay as they are."""
+    facts = CommitFacts("", author.name, author.email, "")
+    git.run("notes", f"--ref={ref}", "merge", "-q", "-s", "ours", theirs, environment=_as(facts))
 
 
 def _as(facts: CommitFacts) -> dict[str, str]:

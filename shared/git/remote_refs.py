@@ -1,22 +1,40 @@
-"""Exchanges commits with a remote by refs of our own, which no branch and no tag is."""
+"""Exchanges commits with a remote, and moves its refs only from where they are known to stand."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from shared.errors import CommandFailed
 from shared.git.client import Git, text_of
 from shared.git.config import PROTOCOLS
 
 _CREDENTIALS = re.compile(r"://[^/@\s]*@")
+_OVER_HTTP = re.compile(r"^(https?://)[^/@\s]*@", re.IGNORECASE)
+_PASSWORD = re.compile(r"^([a-z+]+://[^/@:\s]*):[^/@\s]*@", re.IGNORECASE)
+_BRANCHES = "refs/heads/"
 
 
 def url_of(git: Git, remote: str) -> str:
     """Return the URL that a remote is pushed to, without credentials; "" where there is none."""
     done = git.try_run("remote", "get-url", "--push", "--", remote)
-    return "" if done.exit_code else _CREDENTIALS.sub("://", text_of(done.stdout).strip())
+    return "" if done.exit_code else without_credentials(text_of(done.stdout).strip())
+
+
+def without_credentials(url: str) -> str:
+    """Return a URL without a password. The user stays where it names an account of the host.
+
+    Over HTTP the user may be a token itself.
+    """
+    return _OVER_HTTP.sub(r"\1", _PASSWORD.sub(r"\1@", url))
+
+
+def absolute(remote: str, tree: Path) -> str:
+    """Return a remote that is a path as other processes on this machine find it."""
+    path = tree / remote
+    return str(path.resolve()) if "://" not in remote and path.exists() else remote
 
 
 def push_refs(git: Git, remote: str, refs: Mapping[str, str]) -> None:
@@ -29,9 +47,37 @@ def push_refs(git: Git, remote: str, refs: Mapping[str, str]) -> None:
         _run(git, remote, "push", "--quiet", "--no-verify", "--", remote, *specs)
 
 
-def fetch_refs(git: Git, remote: str, refs: Sequence[str]) -> None:
-    """Bring the commits that refs of a remote stand for; no ref of this repo moves."""
-    options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+def move_ref(git: Git, remote: str, ref: str, new: str, old: str) -> None:
+    """Have a ref of a remote stand for `new` instead of `old`; "" means that it does not exist.
+
+    Raises `CommandFailed` where the ref stands elsewhere, or the remote refuses.
+    """
+    lease = f"--force-with-lease={ref}:{old}"
+    _run(git, remote, "push", "--quiet", "--no-verify", lease, "--", remote, f"{new}:{ref}")
+
+
+def default_branch(git: Git, remote: str) -> str:
+    """Return the branch that a remote's HEAD is on; "" where there is none."""
+    said = _run(git, remote, "ls-remote", "--quiet", "--symref", "--", remote, "HEAD")
+    first = said.partition("\n")[0]
+    name = first.removeprefix("ref: ").partition("\t")[0]
+    return name.removeprefix(_BRANCHES) if name.startswith(_BRANCHES) else ""
+
+
+def branch_tips(git: Git, remote: str) -> Mapping[str, str]:
+    """Return the branches of a remote by name, each with its last commit."""
+    found = list_refs(git, remote, _BRANCHES)
+    return {ref.removeprefix(_BRANCHES): commit for ref, commit in found.items()}
+
+
+def fetch_refs(git: Git, remote: str, refs: Sequence[str], *, history: bool = True) -> None:
+    """Bring the commits that refs of a remote stand for; without their `history`, those alone.
+
+    No ref of this repo moves, unless a refspec `+THERE:HERE` names one.
+    """
+    options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
+    if not history:
+        options.append("--depth=1")
     if refs:
         _run(git, remote, "fetch", *options, "--", remote, *refs)
 

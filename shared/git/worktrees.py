@@ -63,6 +63,12 @@ def forget(git: Git, path: Path) -> None:
     git.try_run("worktree", "remove", "--force", "--force", "--", str(path))
 
 
+def begin_on(git: Git, branch: str, commit: str) -> None:
+    """Have an empty tree stand on a branch, which then stands for `commit`."""
+    git.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    git.run("reset", "--hard", "--quiet", commit)
+
+
 def reset(git: Git, commit: str) -> None:
     """Make HEAD, index and tracked files exactly `commit`; untracked files in the way go."""
     git.run("reset", "--hard", "--quiet", commit)

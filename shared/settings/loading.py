@@ -38,6 +38,8 @@ from shared.settings.values.numbers import Clamped
 
 USER_FILE = "llmch.toml"
 PROJECT_FILE = "pyproject.toml"
+PROJECT_FILES = (PROJECT_FILE, USER_FILE)
+"""The files at the root of a target repo that may hold settings."""
 PROJECT_TABLE = ("tool", "llmch")
 CONFIG_VARIABLE = "LLMCH_CONFIG"
 # These variables are not settings: other code reads them. Tests have a prefix of their own.
@@ -59,10 +61,14 @@ def load_settings(
     cwd: Path,
     repo: Path | None = None,
     spec: Path | None = None,
+    fetched: bool = False,
     environ: Mapping[str, str] = os.environ,
     flags: Mapping[str, object] | None = None,
 ) -> LoadedSettings:
     """Return the settings for a command run in `cwd` on `repo` with `spec`.
+
+    `fetched` says that `repo` was fetched for its settings alone: it does not show whether the
+    person's own file came with a clone.
 
     `flags` holds values by key, as in `{"max_cost": "2.50", "sandbox.backend": "off"}`. Numbers
     may be text, and `None` stands for a flag that was not used. Raises `InvalidInput`, which names
@@ -73,7 +79,7 @@ def load_settings(
     warnings: list[str] = []
     files: list[Path] = []
     layers: list[Layer] = []
-    for path, table, trusted in _config_files(cwd, repo, spec, environ):
+    for path, table, trusted in _config_files(cwd, repo, spec, environ, fetched):
         layer = file_layer(path, table, KEYS)
         if not trusted:
             layer, refused = guard(layer, KEYS)
@@ -90,7 +96,7 @@ def load_settings(
 
 
 def _config_files(
-    cwd: Path, repo: Path | None, spec: Path | None, environ: Mapping[str, str]
+    cwd: Path, repo: Path | None, spec: Path | None, environ: Mapping[str, str], fetched: bool
 ) -> Iterator[tuple[Path, tuple[str, ...], bool]]:
     """Yield each existing file, the table to read in it, and whether it may set everything."""
     root = (_working_tree(cwd / repo) or cwd / repo) if repo else None
@@ -103,7 +109,7 @@ def _config_files(
     if named:
         yield own, (), True
     elif _is_there(own):
-        target = root or _working_tree(own.parent)
+        target = (None if fetched else root) or _working_tree(own.parent)
         yield own, (), target is None or not _is_within(own, target)
 
 

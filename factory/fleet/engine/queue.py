@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from factory.fleet.engine.guard import errors_in_words, open_client, text_of, version_of
@@ -100,7 +102,12 @@ class Queue:
                     "priority": job.priority,
                     "queue_partition_key": job.turn or job.plan,
                     "serialization_type": WorkflowSerializationFormat.PORTABLE,
-                    "attributes": {"kind": job.kind.value, "plan": job.plan},
+                    "attributes": {
+                        "kind": job.kind.value,
+                        "plan": job.plan,
+                        "submission": job.submission,
+                        "about": job.about,
+                    },
                 },
                 job_to_json(job),
             )
@@ -128,6 +135,23 @@ class Queue:
         with errors_in_words(self._url):
             found = self._client.list_workflows(
                 attributes={"plan": plan}, load_input=False, load_output=False
+            )
+        return [each.workflow_id for each in found]
+
+    def submitted(self) -> Sequence[Standing]:
+        """Return the plans that were submitted, oldest first, also those that are over."""
+        with errors_in_words(self._url):
+            found = self._client.list_workflows(
+                queue_name=PLANS, load_input=False, load_output=False
+            )
+        return [replace(_standing(each), answer=None) for each in found]
+
+    def over_for_long(self, seconds: float) -> Sequence[str]:
+        """Return the ids of the jobs that have been over for so long."""
+        before = datetime.now(UTC) - timedelta(seconds=seconds)
+        with errors_in_words(self._url):
+            found = self._client.list_workflows(
+                completed_before=before.isoformat(), load_input=False, load_output=False
             )
         return [each.workflow_id for each in found]
 
@@ -170,6 +194,8 @@ def _standing(status: WorkflowStatus) -> Standing:
         str(about.get("kind", "")),
         state,
         status.executor_id or "",
+        str(about.get("submission", "")),
+        str(about.get("about", "")),
         answer,
     )
 

@@ -42,6 +42,12 @@ def look_lines(branch: str, repo: str, cwd: str) -> Iterator[Line]:
     yield Line(Mark.COPY, f"{git} switch {shlex.quote(branch)}")
 
 
+def fetch_lines(branch: str, remote: str) -> Iterator[Line]:
+    """Yield the commands that show what landed on a branch of a remote, fit to be copied."""
+    yield Line(Mark.COPY, f"git fetch {shlex.quote(remote)} {shlex.quote(branch)}")
+    yield Line(Mark.COPY, "git log --oneline FETCH_HEAD")
+
+
 def usage_text(event: UsageCounted) -> str:
     """Return a text that says what the calls took."""
     parts = []

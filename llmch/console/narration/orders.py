@@ -187,7 +187,9 @@ class OrderNarrator:
         if event.run_dir:
             yield Line(Mark.ITEM, f"records: {event.run_dir}")
         landed = event.commit if isinstance(event, OrderEnded) else event.landed
-        if landed:
+        if landed and isinstance(event, BatchEnded) and event.remote:
+            yield from fetch_lines(event.branch, event.remote)
+        elif landed:
             yield from look_lines(event.branch, event.repo, self._cwd)
 
     def _attempt_of(self, order: str, attempt: int) -> str:

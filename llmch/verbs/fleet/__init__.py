@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from llmch.console import Console
 from llmch.console.document import Outcome, Remark
+from llmch.entry.arguments import add_record_arguments
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
 _ACTIONS = {
     "init": "set up the fleet's database, as its administrator",
     "status": "show the workers, the queue and the plans",
+    "wait": "show what happens to the submitted PLAN until it has ended, and bring its records",
     "cancel": "cancel what is queued and running of PLAN",
 }
+_OF_A_PLAN = ("wait", "cancel")
 _LOOK_EVERY_SECONDS = 1.0
 
 
@@ -25,25 +28,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `fleet`."""
     meanings = "; ".join(f"{name}: {meaning}" for name, meaning in _ACTIONS.items())
     parser.add_argument("action", choices=tuple(_ACTIONS), metavar="ACTION", help=meanings)
-    parser.add_argument("plan", nargs="?", metavar="PLAN", help="the plan that `cancel` means")
+    parser.add_argument("plan", nargs="?", metavar="PLAN", help="the plan that is meant")
     parser.add_argument("--watch", action="store_true", help="show the status again as it changes")
+    add_record_arguments(parser)
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Do what the action says. The exit code is 9 where the database cannot be used."""
-    from llmch.entry.fleet_argument import fleet_database
+    from factory.fleet.link import linked
+    from llmch.entry.awaiting import await_plan
+    from llmch.entry.fleet_argument import fleet_of
+    from llmch.entry.wiring import settings_for
 
-    if (args.plan is None) == (args.action == "cancel"):
+    if (args.plan is None) == (args.action in _OF_A_PLAN):
         raise InvalidInput(
-            "`llmch fleet cancel` needs a PLAN, and nothing else takes one",
+            "`llmch fleet wait` and `cancel` need a PLAN, and nothing else takes one",
             "`llmch fleet status` lists the plans",
         )
     if args.watch and args.action != "status":
         raise InvalidInput("--watch belongs to `llmch fleet status`", "leave it out")
-    url = fleet_database(args, console)
+    settings = settings_for(args, console)
+    url = fleet_of(settings)
     match args.action:
         case "init":
             return _init(url)
+        case "wait":
+            with linked(url, "fleet wait") as link:
+                return await_plan(link, args.plan, settings, console)
         case "cancel":
             return _cancel(url, args.plan)
         case _:

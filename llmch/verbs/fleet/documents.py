@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from factory.fleet.initialise import Initialised
 from factory.fleet.jobs import JobState
 from factory.fleet.leases import WorkerSeen
-from factory.fleet.status import FleetStatus, state_of
+from factory.fleet.status import FleetStatus, PlanState, state_of
 from llmch.console.document import Block, Paragraph, Remark, Rows
 
 
@@ -75,7 +75,7 @@ class FleetDocument:
     def shown(self) -> object:
         """Return what `--watch` shows again where it has changed."""
         states = [(each.id, state_of(each)) for each in self.status.workers]
-        return states, self.status.queue
+        return states, self.status.queue, self.status.plans
 
     def to_json(self) -> object:
         """Return workers, queue and plans as plain values."""
@@ -95,6 +95,8 @@ class FleetDocument:
             "plans": [
                 {
                     "plan": each.plan,
+                    "state": each.state.value,
+                    "about": each.about or None,
                     "coordinator": each.coordinator or None,
                     "waiting": each.waiting,
                     "running": each.running,
@@ -114,14 +116,22 @@ class FleetDocument:
             yield Paragraph(("no worker is alive",))
         if gone:
             yield Remark((f"{len(gone)} more have left or died; --json lists them",))
-        if self.idle:
+        plans = self.status.plans
+        if plans:
+            yield Rows(
+                tuple(
+                    (
+                        each.plan, each.state, str(each.waiting), str(each.running),
+                        each.coordinator, each.about,
+                    )
+                    for each in plans
+                ),
+                ("plan", "state", "waiting", "running", "coordinator", "for"),
+            )  # fmt: skip
+        else:
             yield Remark(("nothing is queued",))
-            return
-        plans = tuple(
-            (each.plan, str(each.waiting), str(each.running), each.coordinator)
-            for each in self.status.plans
-        )
-        yield Rows(plans, ("plan", "waiting", "running", "coordinator"))
+        if any(each.state is PlanState.ENDED for each in plans):
+            yield Remark(("`llmch fleet wait PLAN` reads how a plan ended",))
 
     def _row(self, worker: WorkerSeen) -> tuple[str, ...]:
         at_work = sum(

@@ -40,10 +40,10 @@ class AnsweringServer(ScriptedServer):
         return write_reply({f"{found[1]}.txt": f"{found[1]}\n"})
 
 
-def order(number: int, **changes: object) -> Json:
-    """Return an order that writes a file of its own."""
-    intent = f"Write file number {number}."
-    return writing(f"{number}.txt", number, intent=intent, **changes)
+def order(number: int, file: int = 0, **changes: object) -> Json:
+    """Return an order that writes a file of its own, by default the one of its number."""
+    file = file or number
+    return writing(f"{file}.txt", number, intent=f"Write file number {file}.", **changes)
 
 
 @dataclass
@@ -61,7 +61,10 @@ class SmallFleet:
         return self.folder / "remote.git"
 
     def plan(self, *orders: Json) -> Path:
-        return write_plan(self.folder / "plan", manifest(list(orders)))
+        return self.plan_in("plan", *orders)
+
+    def plan_in(self, folder: str, *orders: Json) -> Path:
+        return write_plan(self.folder / folder, manifest(list(orders)))
 
     def copy_of_repo(self) -> Path:
         """Return another clone, for a run without the fleet."""
@@ -107,7 +110,15 @@ def small_fleet(url: DatabaseUrl, folder: Path, repo: Path) -> Iterator[SmallFle
     server = AnsweringServer(())
     server.start()
     fleet = SmallFleet(url, folder, repo, server)
-    git(folder, "init", "--quiet", "--bare", "--template=", str(fleet.remote))
+    git(
+        folder,
+        "init",
+        "--quiet",
+        "--bare",
+        "--template=",
+        "--initial-branch=main",
+        str(fleet.remote),
+    )
     git(repo, "remote", "add", "origin", str(fleet.remote))
     git(repo, "push", "--quiet", "origin", "main")
     try:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from factory.fleet.leases import Lease
+from factory.fleet.schema import SCHEMA_VERSION
 from shared.errors import ExitCode
 from shared.settings.values.database import DatabaseUrl
 from tests.factory.fleet.cluster import PASSWORD, Cluster
@@ -39,7 +40,7 @@ def test_init_says_what_it_made_and_then_that_nothing_was_missing(
     name = cluster.new_database()
     on(cluster.url(name), tmp_path)
     first = say("fleet", "init", "--json").document
-    assert first["schema_version"] == 1
+    assert first["schema_version"] == SCHEMA_VERSION
     assert first["roles"] == {"member": f"{name}_member", "reader": f"{name}_reader"}
     assert f"made the role {name}_member" in first["done"]
     again = say("fleet", "init")
@@ -81,8 +82,8 @@ def test_databases_that_cannot_be_used_are_told_apart(
 
 
 def test_wrong_arguments_are_refused_before_the_database_is_asked(say: Say) -> None:
-    assert "needs a PLAN" in words(say("fleet", "cancel"), ExitCode.INVALID)
-    assert "needs a PLAN" in words(say("fleet", "status", "plan"), ExitCode.INVALID)
+    assert "need a PLAN" in words(say("fleet", "cancel"), ExitCode.INVALID)
+    assert "need a PLAN" in words(say("fleet", "status", "plan"), ExitCode.INVALID)
     assert "--watch belongs to" in words(say("fleet", "init", "--watch"), ExitCode.INVALID)
     assert say("fleet", "frobnicate").code == ExitCode.INVALID
 
@@ -107,9 +108,10 @@ def _check(fleet: FleetOfProcesses, say: Say) -> None:
         "idle": "alive",
         "late": "late",
     }
+    by_hand = {"state": "running", "about": None, "coordinator": None}
     assert document["plans"] == [
-        {"plan": "one", "coordinator": None, "waiting": 1, "running": 0},
-        {"plan": "two", "coordinator": None, "waiting": 2, "running": 0},
+        {"plan": "one", **by_hand, "waiting": 1, "running": 0},
+        {"plan": "two", **by_hand, "waiting": 2, "running": 0},
     ]
     assert {(each["id"], each["kind"], each["state"]) for each in document["queue"]} == {
         ("one-1", "propose", "waiting"),

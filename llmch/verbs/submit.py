@@ -1,0 +1,72 @@
+"""Implements `llmch submit`: gives a plan to a fleet, and can wait for its end."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from factory.cli import add_submission_arguments
+from llmch.console import Console
+from llmch.console.document import Block, Outcome, Paragraph, Remark
+from llmch.entry.arguments import add_record_arguments
+from shared.settings.declaration import FlagGroup
+from shared.settings.flags import add_setting_flags
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedDocument:
+    """Represent the answer of `submit` where it does not wait."""
+
+    plan: str
+    branch: str
+
+    def to_json(self) -> object:
+        """Return the plan's id and its branch."""
+        return {"plan": self.plan, "branch": self.branch}
+
+    def blocks(self) -> Iterator[Block]:
+        """Return the plan's id, and how to hear of its end."""
+        yield Paragraph((f"submitted plan {self.plan} for {self.branch}",))
+        yield Remark((f"`llmch fleet wait {self.plan}` shows how it goes and how it ends",))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `submit`."""
+    parser.add_argument(
+        "--workdir", type=Path, required=True, metavar="DIR", help="the folder of the plan"
+    )
+    parser.add_argument(
+        "--repo", required=True, metavar="URL",
+        help="the git remote to land on, as all workers reach it; or a clone that has it as a "
+        "remote",
+    )  # fmt: skip
+    parser.add_argument(
+        "--wait", action="store_true", help="show what happens until the plan has ended"
+    )
+    add_submission_arguments(parser)
+    add_setting_flags(parser.add_argument_group("model"), FlagGroup.BUDGET)
+    add_record_arguments(parser)
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Queue the plan. With `--wait` the exit code is that of `run-all`, else 0."""
+    from factory.cli import submission_options
+    from factory.fleet.link import linked
+    from factory.fleet.submission import submit_plan
+    from factory.orders.read import read_workdir
+    from llmch.entry.awaiting import await_plan
+    from llmch.entry.fleet_argument import fleet_of
+    from llmch.entry.submission_target import target_of
+
+    orders = read_workdir(args.workdir)
+    where = target_of(args, console)
+    options = submission_options(args, where.settings)
+    with linked(fleet_of(where.settings), "submit") as link:
+        submitted = submit_plan(link, args.workdir, orders, where.target, options)
+        document = SubmittedDocument(submitted.plan, submitted.branch)
+        if not args.wait:
+            return Outcome(document)
+        console.say(*document.blocks())
+        return await_plan(link, submitted.plan, where.settings, console)
