@@ -17,7 +17,7 @@ def await_plan(link: Link, plan: str, settings: Settings, console: Console) -> O
 
     Raises the error that ended the run.
     """
-    from factory.fleet.awaiting import Awaited
+    from factory.fleet.plans.awaiting import Awaited
     from llmch.answers.orders import BatchDocument
     from llmch.entry.execution import exit_code_of
 

@@ -14,7 +14,7 @@ from shared.events.event import Emit
 from shared.settings.settings import Settings
 
 if TYPE_CHECKING:
-    from factory.fleet.submission import Target
+    from factory.fleet.plans.submission import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def target_of(args: argparse.Namespace, emit: Emit) -> Submitting:
 
 
 def _of_url(args: argparse.Namespace, url: str, emit: Emit) -> Submitting:
-    from factory.fleet.submission import fetch_project, find_target
+    from factory.fleet.plans.submission import fetch_project, find_target
     from shared.git.client import Git
 
     with tempfile.TemporaryDirectory(prefix="llmch-") as folder:
@@ -57,7 +57,7 @@ def _of_url(args: argparse.Namespace, url: str, emit: Emit) -> Submitting:
 
 
 def _of_clone(args: argparse.Namespace, tree: Path, emit: Emit) -> Submitting:
-    from factory.fleet.submission import find_target
+    from factory.fleet.plans.submission import find_target
     from shared.git import remote_refs, worktrees
     from shared.git.client import Git
 

@@ -54,7 +54,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Queue the plan. With `--wait` the exit code is that of `run-all`, else 0."""
     from factory.cli import submission_options
     from factory.fleet.link import linked
-    from factory.fleet.submission import submit_plan
+    from factory.fleet.plans.submission import submit_plan
     from factory.orders.read import read_workdir
     from llmch.entry.awaiting import await_plan
     from llmch.entry.fleet_argument import fleet_of

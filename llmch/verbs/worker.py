@@ -61,9 +61,9 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     It is 9 where the database cannot be used, and 6 where no sandbox works.
     """
-    from factory.fleet.coordinating import Coordinator
     from factory.fleet.jobs import Kind
     from factory.fleet.link import linked
+    from factory.fleet.plans.coordinator import Coordinator
     from factory.fleet.service import Service, Terms
     from factory.sandbox import end_all, require_backend
     from llmch.entry.fleet_argument import fleet_of

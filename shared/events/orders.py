@@ -101,6 +101,6 @@ class BatchEnded(Event):
     orders: int
     seconds: float
     repo: str = ""
-    remote: str = ""
     run_dir: str = ""
     next_step: str = ""
+    remote: str = ""

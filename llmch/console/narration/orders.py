@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from llmch.console.clean import shorten
 from llmch.console.figures import count, duration, short
 from llmch.console.line import Line, Mark, Weight
-from llmch.console.narration.details import excerpt_lines, look_lines
+from llmch.console.narration.details import excerpt_lines, fetch_lines, look_lines
 from llmch.console.narration.measure import MAX_REPEATED, Measure, attempt_text
 from llmch.console.narration.whole import BATCH, Whole
 from shared.events.attempts import (

@@ -224,6 +224,13 @@ GOLDEN: list[tuple[Event, str]] = [
         "    $ git -C '/my repo' switch factory/X\n",
     ),
     (
+        replace(batch_ended("PASS", 3), repo="", remote="git@host:a b"),
+        "✓ run-all  PASS      3 of 3 orders on factory/X at a1b2c3d4e5  (3.2s)\n"
+        "      records: /runs/X\n"
+        "    $ git fetch 'git@host:a b' factory/X\n"
+        "    $ git log --oneline FETCH_HEAD\n",
+    ),
+    (
         batch_ended("FAIL", 0),
         "✗ run-all  FAIL      0 of 3 orders on factory/X  (3.2s)\n"
         "    → the same command again goes on\n"

@@ -13,7 +13,7 @@ from factory.fleet.jobs import Answer, JobMisread, JobState, Kind, Refusal
 from factory.fleet.leases import workers_seen
 from factory.fleet.link import Link
 from factory.fleet.live_events import events_after, forget_events
-from factory.fleet.plan_wire import PlanOutcome
+from factory.fleet.plans.documents import PlanOutcome
 from factory.fleet.rescue import died_with, forget_takeovers
 from factory.fleet.wire import error_of, parse
 from factory.orders.documents import BatchSummary

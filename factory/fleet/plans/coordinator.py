@@ -18,8 +18,8 @@ from factory.fleet.jobs import Answer, Job, JobMisread
 from factory.fleet.link import Link
 from factory.fleet.live_events import LiveEvents
 from factory.fleet.open_plan import Means
-from factory.fleet.plan_clone import clone_for
-from factory.fleet.plan_wire import PlanDocument, PlanOutcome
+from factory.fleet.plans.clone import clone_for
+from factory.fleet.plans.documents import PlanDocument, PlanOutcome
 from factory.fleet.shared_options import with_shared
 from factory.fleet.wire import parse, refusal_of, render
 from factory.landing.land import Landing

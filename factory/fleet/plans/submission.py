@@ -8,7 +8,7 @@ from pathlib import Path
 
 from factory.fleet.jobs import Job, Kind
 from factory.fleet.link import Link
-from factory.fleet.plan_wire import PlanDocument
+from factory.fleet.plans.documents import PlanDocument
 from factory.fleet.shared_options import shared_options
 from factory.fleet.wire import render
 from factory.orders.branch_name import default_branch

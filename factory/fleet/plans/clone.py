@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from factory.fleet.plan_wire import PlanDocument
+from factory.fleet.plans.documents import PlanDocument
 from factory.orders.identity import NOTES_REF
 from shared.errors import CommandFailed
 from shared.files.atomic_io import make_folder

@@ -1,0 +1,1 @@
+"""Submitted plans: queued with all that they need, run by a worker, awaited by a person."""
