@@ -72,6 +72,12 @@ CREATE TABLE IF NOT EXISTS llmch.spending (
     settled boolean NOT NULL DEFAULT false
 );
 CREATE INDEX IF NOT EXISTS spending_of_run ON llmch.spending (run);
+CREATE TABLE IF NOT EXISTS llmch.pauses (
+    server text NOT NULL,
+    model text NOT NULL,
+    until timestamptz NOT NULL,
+    PRIMARY KEY (server, model)
+);
 CREATE TABLE IF NOT EXISTS llmch.events (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     job text NOT NULL,
@@ -118,7 +124,8 @@ GRANT USAGE ON SCHEMA llmch, {engine} TO {member}, {reader};
 GRANT SELECT ON llmch.fleet, llmch.workers, llmch.takeovers TO {member}, {reader};
 GRANT INSERT, UPDATE ON llmch.workers TO {member};
 GRANT INSERT, DELETE ON llmch.takeovers TO {member};
-GRANT SELECT, INSERT, UPDATE, DELETE ON llmch.intents, llmch.candidates, llmch.spending TO {member};
+GRANT SELECT, INSERT, UPDATE, DELETE ON llmch.intents, llmch.candidates, llmch.spending,
+    llmch.pauses TO {member};
 GRANT SELECT, INSERT ON llmch.replies TO {member};
 GRANT SELECT, INSERT, DELETE ON llmch.events TO {member};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {engine} TO {member};

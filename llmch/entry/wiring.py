@@ -20,6 +20,7 @@ from shared.llm.record.transcript import Transcript
 from shared.llm.role_client import ByRoleClient
 from shared.llm.stack import Mode, ModelSource
 from shared.llm.wire.access import check_access
+from shared.llm.wire.pace import Pace
 from shared.settings.flags import flags_given
 from shared.settings.loading import load_settings
 from shared.settings.roles import RoleSettings
@@ -120,15 +121,22 @@ def planning_source(args: argparse.Namespace, settings: Settings, *, review: boo
 
 
 def live_source(
-    settings: Settings, role: RoleSettings, transcript: Path | None = None
+    settings: Settings,
+    role: RoleSettings,
+    transcript: Path | None = None,
+    pace_at: Callable[[str], Pace] | None = None,
 ) -> ModelSource:
-    """Return a source that asks a model. Raises `ModelUnavailable` where there is no key for it."""
+    """Return a source that asks a model. Raises `ModelUnavailable` where there is no key for it.
+
+    `pace_at` gives the pace that others share who ask the server at a URL; without it, only the
+    calls of one client share theirs.
+    """
     access = check_access(os.environ, role.base_url)
 
     def open_live(emit: Emit) -> LlmClient:
         from shared.llm.wire.live_client import LiveClient  # not needed to replay
 
-        return LiveClient(access, emit)
+        return LiveClient(access, emit, pace=pace_at(access.display_url) if pace_at else None)
 
     return ModelSource(
         Mode.LIVE,

@@ -96,6 +96,7 @@ def _machine(worker: str, settings: Settings, console: Console) -> Machine:
     from factory.fleet.database import Database
     from factory.fleet.machine import Machine
     from factory.fleet.open_plan import Means
+    from factory.fleet.pace import FleetPace
     from factory.orders.options import RunOptions
     from llmch.entry.fleet_argument import fleet_of
     from llmch.entry.wiring import live_source
@@ -109,11 +110,12 @@ def _machine(worker: str, settings: Settings, console: Console) -> Machine:
         python=chosen.python,
         python_why=chosen.why,
     )
+    database = Database(fleet_of(settings), f"worker {worker}")
     means = Means(
         worker,
-        Database(fleet_of(settings), f"worker {worker}"),
+        database,
         options,
-        live_source(settings, settings.factory),
+        live_source(settings, settings.factory, pace_at=lambda url: FleetPace(database, url)),
         console,
         secret_values(os.environ),
     )

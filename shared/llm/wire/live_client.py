@@ -19,6 +19,7 @@ from shared.events.model_calls import Channel, ModelTextArrived
 from shared.llm.client import Api, Completion, ReplyBroken, ReplyFailed, Request
 from shared.llm.wire.access import ModelAccess
 from shared.llm.wire.chat import chat_body, read_chat
+from shared.llm.wire.pace import OwnPace, Pace
 from shared.llm.wire.polling import cancel, recover_response
 from shared.llm.wire.quirks import Quirks, adjusted, initial_quirks
 from shared.llm.wire.refusals import Refused, Unreachable, final_error
@@ -45,7 +46,8 @@ class LiveClient:
 
     The client sends nothing and loads nothing before a call; close it after use. It emits arriving
     text, waits and changes of form to `emit`. Where `emit` is not `ignore`, chat replies are
-    streamed.
+    streamed. A server that has had too many calls for a model gets no other one before it wants it,
+    also none of others who share `pace`.
     """
 
     def __init__(
@@ -55,12 +57,14 @@ class LiveClient:
         *,
         policy: RetryPolicy | None = None,
         clock: Clock | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self._access = access
         self._emit = emit
         self._watched = emit is not ignore
         clock = clock or SystemClock()
-        self._patience = RetryContext(policy or RetryPolicy(), clock, emit)
+        pace = pace or OwnPace(clock.now)
+        self._patience = RetryContext(policy or RetryPolicy(), clock, emit, pace=pace)
         self._transport = Transport(access, clock)
         self._lock = threading.Lock()
         self._learned: dict[tuple[str, Api], _Learned] = {}
@@ -164,7 +168,7 @@ class LiveClient:
         return stream.final
 
     def _patience_for(self, request: Request) -> RetryContext:
-        return self._patience.of(request.place.order)
+        return self._patience.of(request.place.order, request.model)
 
     def _watcher(self, request: Request) -> Watch:
         order = request.place.order

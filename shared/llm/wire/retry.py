@@ -13,9 +13,12 @@ from typing import Protocol, TypeVar
 from shared.errors import ModelUnavailable
 from shared.events.event import Emit, ignore
 from shared.events.model_calls import ModelRetryScheduled
+from shared.llm.wire.pace import Pace
 from shared.llm.wire.refusals import Refused, Unreachable
 
 T = TypeVar("T")
+
+_TOO_MANY_REQUESTS = 429
 
 
 class Clock(Protocol):
@@ -71,16 +74,37 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class RetryContext:
-    """Hold what a wait needs: the policy, the clock, and the sink and order of its event."""
+    """Hold what a wait needs: the policy, the clock, and the sink and order of its event.
+
+    `pace` is shared with other calls for the same `model`; without one, no call waits for another.
+    """
 
     policy: RetryPolicy
     clock: Clock
     emit: Emit = ignore
     order: str | None = None
+    pace: Pace | None = None
+    model: str = ""
 
-    def of(self, order: str | None) -> RetryContext:
-        """Return a copy whose events name `order`."""
-        return replace(self, order=order)
+    def of(self, order: str | None, model: str = "") -> RetryContext:
+        """Return a copy whose events name `order`, for calls for `model`."""
+        return replace(self, order=order, model=model)
+
+    def keep_pace(self, deadline: float) -> None:
+        """Wait while the server wants no call for the model, but not past `deadline`.
+
+        Calls that waited together go on one after the other, within a tenth of their wait.
+        """
+        while self.pace and (left := self.pace.seconds_left(self.model)) > 0:
+            seconds = left * (1 + 0.1 * self.policy.jitter())
+            if self.clock.now() + seconds > deadline:
+                return  # the call itself says what the server wants
+            self.wait("the server asked another call to wait", 0, seconds)
+
+    def hold_others(self, seconds: float) -> None:
+        """Have other calls for the model wait, too."""
+        if self.pace:
+            self.pace.hold(self.model, seconds)
 
     def wait(self, reason: str, retry: int, seconds: float) -> None:
         """Emit an event about the wait, and sleep for `seconds`."""
@@ -96,6 +120,8 @@ def with_retries(call: Callable[[], T], patience: RetryContext, deadline: float)
     """
     retry = 0
     while True:
+        patience.keep_pace(deadline)
+        too_many = False
         try:
             return call()
         except Unreachable as fault:
@@ -104,8 +130,11 @@ def with_retries(call: Callable[[], T], patience: RetryContext, deadline: float)
             if not fault.may_pass:
                 raise
             reason, asked_for = fault.message, fault.retry_after
+            too_many = fault.status == _TOO_MANY_REQUESTS
         retry += 1
         seconds = patience.policy.backoff(retry) if asked_for is None else asked_for
+        if too_many:
+            patience.hold_others(seconds)
         _check_patience(patience, retry, seconds, deadline, reason)
         patience.wait(reason, retry, seconds)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from shared.events.event import Event
+from shared.events.event import Event, ignore
 from shared.events.model_calls import ModelRetryScheduled, ModelTextArrived
 from shared.llm.client import Api, CallPlace, Completion, ReplySchema, Request, Role
 from shared.llm.wire.access import ModelAccess
@@ -99,8 +99,8 @@ def edge(
     events: list[Event] = []
     with scripted_server(*script) as server:
         access = ModelAccess(server.base_url, "sk-test", stall_seconds, deadline_seconds)
-        sinks = {"emit": events.append} if stream else {}
-        with LiveClient(access, policy=POLICY, clock=clock, **sinks) as client:
+        emit = events.append if stream else ignore
+        with LiveClient(access, emit, policy=POLICY, clock=clock) as client:
             yield Edge(server, client, clock, events)
 
 

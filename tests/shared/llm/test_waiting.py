@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from shared.errors import ModelUnavailable
 from shared.events.event import Event
 from shared.events.model_calls import ModelRetryScheduled
+from shared.llm.wire.pace import OwnPace
 from shared.llm.wire.refusals import ErrorBody, Refused, Unreachable, parse_error_body
 from shared.llm.wire.retry import RetryContext, RetryPolicy, parse_retry_after, with_retries
 from tests.shared.llm.edge import FakeClock
@@ -78,6 +79,51 @@ def test_waits_are_announced_with_their_reason() -> None:
         ModelRetryScheduled("no connection", 1.0, 1),
         ModelRetryScheduled("HTTP 429: slow down", 5.0, 2),
     ]
+
+
+def paced(clock: FakeClock, pace: OwnPace, events: list[Event]) -> RetryContext:
+    policy = RetryPolicy(jitter=lambda: 0.5)
+    return RetryContext(policy, clock, events.append, pace=pace)
+
+
+def test_a_server_that_had_too_many_calls_gets_none_of_the_others_either() -> None:
+    clock, events = FakeClock(), list[Event]()
+    pace = OwnPace(clock.now)
+    begun: list[float] = []
+
+    def refuse_first() -> str:
+        begun.append(clock.now())
+        if len(begun) == 1:
+            raise Refused(429, ErrorBody("slow down"), retry_after=20.0)
+        return "reply"
+
+    start = clock.now()
+    one = paced(clock, pace, events).of("WO-01", "small-1")
+    pace.hold("small-1", 5)
+    assert with_retries(refuse_first, one, start + 1000) == "reply"
+    waits = [each for each in events if isinstance(each, ModelRetryScheduled)]
+    assert [each.order for each in waits] == ["WO-01", "WO-01"]
+    assert begun[0] - start >= 5
+    assert begun[1] - begun[0] >= 20
+
+    pace.hold("small-1", 30)
+    other = paced(clock, pace, events).of("WO-02", "large-1")
+    before = clock.now()
+    with_retries(lambda: "reply", other, before + 1000)
+    assert clock.now() == before
+    # A call that could not wait so long is made all the same: the server itself says no.
+    with_retries(lambda: "reply", one, before + 10)
+    assert clock.now() == before
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=5))
+def test_the_longest_wait_that_was_asked_for_counts(seconds: list[float]) -> None:
+    clock = FakeClock()
+    pace = OwnPace(clock.now)
+    for each in seconds:
+        pace.hold("m", each)
+    assert pace.seconds_left("m") == pytest.approx(max(seconds), abs=1e-6)
+    assert pace.seconds_left("another") == 0
 
 
 def test_the_deadline_bounds_all_waiting_together() -> None:
