@@ -38,7 +38,7 @@ from factory.record.dropped_judgements import set_aside
 from factory.run.parts import RunParts
 from factory.run.session import Session
 from factory.run.steps import Making, Step
-from shared.errors import CommandFailed, FleetUnavailable, InvalidInput
+from shared.errors import CommandFailed, FleetUnavailable, InvalidInput, LlmchError
 from shared.events.from_json import event_from_json
 from shared.events.messages import Noted, Warned
 from shared.git import remote_refs
@@ -50,6 +50,7 @@ _SHOW_EVERY_SECONDS: Final = 0.5
 _PATIENCE_SECONDS: Final = 10.0
 
 _STOOD_STILL: Final = "this process stood still for longer than its lease, and the fleet gave it up"
+_GOES_ON: Final = "the same command again goes on from there"
 _DROPPED: Final = "the plan was cancelled, or given to another worker"
 
 
@@ -69,16 +70,24 @@ class FleetWorker:
     """Put steps into a fleet's queue, and bring back what came of them."""
 
     def __init__(
-        self, session: Session, settings: FleetSettings, link: Link, submission: str = ""
+        self,
+        session: Session,
+        settings: FleetSettings,
+        link: Link,
+        submission: str = "",
+        *,
+        waits: bool = True,
     ) -> None:
         """Take the steps of `session`'s run, for a submitted plan if one is named.
 
+        Where no worker is alive, the run `waits` for one, or ends with `FleetUnavailable`.
         Raises `FleetUnavailable`, and `InvalidInput` where the repo has no such remote.
         """
         self._session = session
         self._parts: RunParts = session.parts
         self._run = self._parts.folder.run_id
         self._submission = submission
+        self._waits = waits
         self._database, self._queue = link.database, link.queue
         remote = remote_refs.url_of(self._parts.repo.git, settings.remote)
         if not remote:
@@ -98,7 +107,7 @@ class FleetWorker:
         self._events_shown = 0.0
         self._closed = threading.Event()
         self._dropped = threading.Event()
-        self._given_up: CommandFailed | None = None
+        self._given_up: LlmchError | None = None
         self._looking = threading.Thread(target=self._look, name="fleet", daemon=True)
 
     def open(self) -> None:
@@ -208,10 +217,10 @@ class FleetWorker:
             try:
                 if time.monotonic() - beaten > self._lease.seconds_between_beats:
                     if not self._lease.beat():
-                        self._give_up(_STOOD_STILL)
+                        self._give_up(CommandFailed(_STOOD_STILL, _GOES_ON))
                     beaten = time.monotonic()
                 if self._dropped.is_set():
-                    self._give_up(_DROPPED)
+                    self._give_up(CommandFailed(_DROPPED, _GOES_ON))
                 idle = self._look_once()
                 waiting_since = (waiting_since or time.monotonic()) if idle else None
                 if waiting_since and time.monotonic() - waiting_since > _PATIENCE_SECONDS:
@@ -226,9 +235,8 @@ class FleetWorker:
                     self._parts.emit(Noted("the fleet's database is back"))
                 told = False
 
-    def _give_up(self, why: str) -> None:
+    def _give_up(self, error: LlmchError) -> None:
         """Have all steps fail, those that are still to be queued too."""
-        error = CommandFailed(why, "the same command again goes on from there")
         with self._lock:
             self._given_up = error
             asked, self._asked = self._asked, {}
@@ -287,6 +295,12 @@ class FleetWorker:
     def _say_why_nothing_happens(self) -> None:
         alive = [each for each in workers_seen(self._database) if each.lives and each.slots]
         able = [each for each in alive if each.protocol == PROTOCOL]
+        if not alive and not self._waits:
+            error = FleetUnavailable(
+                "no worker of the fleet is alive", f"start one by `llmch worker`; {_GOES_ON}"
+            )
+            self._give_up(error)
+            return
         if not alive:
             text = "no worker of the fleet is alive: the run waits for one (`llmch worker`)"
         elif not able:
@@ -306,10 +320,15 @@ class FleetWorker:
 
 @contextlib.contextmanager
 def fleet_worker(
-    session: Session, settings: FleetSettings, link: Link, submission: str = ""
+    session: Session,
+    settings: FleetSettings,
+    link: Link,
+    submission: str = "",
+    *,
+    waits: bool = True,
 ) -> Iterator[FleetWorker]:
-    """Open a worker that is a whole fleet, and clear up after the run."""
-    worker = FleetWorker(session, settings, link, submission)
+    """Open a worker that is a whole fleet, as `FleetWorker` says; clear up after the run."""
+    worker = FleetWorker(session, settings, link, submission, waits=waits)
     try:
         worker.open()
         yield worker

@@ -14,6 +14,7 @@ from llmch.console import Console
 from llmch.console.document import Outcome
 from llmch.entry.arguments import add_model_arguments, add_record_arguments
 from llmch.entry.execution import options_and_source, run_all_with_consent
+from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
     from factory.batch.coordinator import OpenWorker
@@ -31,6 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--on", choices=("here", "fleet"), default="here",
         help="make the orders on this machine, or have the workers of a fleet make them (here)",
     )  # fmt: skip
+    parser.add_argument(
+        "--no-wait", action="store_true",
+        help="with --on fleet: end where no worker is alive, instead of waiting for one",
+    )  # fmt: skip
     add_batch_arguments(parser)
     add_run_arguments(parser)
     add_record_arguments(parser)
@@ -46,13 +51,15 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     options, source = options_and_source(args, console, lambda: read_workdir(folder))
     open_worker: OpenWorker = local_worker
     if args.on == "fleet":
-        options, open_worker = _on_fleet(options)
+        options, open_worker = _on_fleet(options, waits=not args.no_wait)
+    elif args.no_wait:
+        raise InvalidInput("--no-wait belongs to --on fleet", "leave it out")
     return run_all_with_consent(
         lambda each: run_all(folder, each, source, console, open_worker), options, console
     )
 
 
-def _on_fleet(options: RunOptions) -> tuple[RunOptions, OpenWorker]:
+def _on_fleet(options: RunOptions, *, waits: bool) -> tuple[RunOptions, OpenWorker]:
     """Return the options with the width of the fleet's train, and what opens the fleet."""
     from factory.fleet.fleet_worker import fleet_worker
     from factory.fleet.link import linked
@@ -64,7 +71,10 @@ def _on_fleet(options: RunOptions) -> tuple[RunOptions, OpenWorker]:
     @contextlib.contextmanager
     def opened(session: Session) -> Iterator[Worker]:
         run = session.parts.folder.run_id
-        with linked(url, f"run {run}") as link, fleet_worker(session, fleet, link) as worker:
+        with (
+            linked(url, f"run {run}") as link,
+            fleet_worker(session, fleet, link, waits=waits) as worker,
+        ):
             yield worker
 
     return replace(options, jobs=fleet.train), opened

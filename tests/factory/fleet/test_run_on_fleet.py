@@ -242,6 +242,18 @@ def _has_secret(path: Path) -> bool:
 
 
 @large
+def test_a_run_that_is_not_to_wait_ends_where_no_worker_is_alive(fleet: SmallFleet) -> None:
+    plan = fleet.plan(order(1))
+    said = run_all(fleet, fleet.repo, plan, "--on", "fleet", "--no-wait")
+    assert said.code == 9
+    assert said.error["message"] == "no worker of the fleet is alive"
+    assert read_fleet(fleet.url).queue == ()
+    assert fleet.refs_left() == ""
+    alone = run_all(fleet, fleet.repo, plan, "--no-wait")
+    assert alone.code == 2
+
+
+@large
 def test_a_run_without_workers_says_so_and_goes_on_when_one_comes(fleet: SmallFleet) -> None:
     plan = fleet.plan(order(1))
     with start_run_all(fleet, plan) as running:
