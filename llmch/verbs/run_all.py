@@ -61,7 +61,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 def _on_fleet(options: RunOptions, *, waits: bool) -> tuple[RunOptions, OpenWorker]:
     """Return the options with the width of the fleet's train, and what opens the fleet."""
-    from factory.fleet.fleet_worker import fleet_worker
+    from factory.fleet.fleet_worker import RunTerms, fleet_worker
     from factory.fleet.link import linked
     from llmch.entry.fleet_argument import fleet_of
 
@@ -73,7 +73,7 @@ def _on_fleet(options: RunOptions, *, waits: bool) -> tuple[RunOptions, OpenWork
         run = session.parts.folder.run_id
         with (
             linked(url, f"run {run}") as link,
-            fleet_worker(session, fleet, link, waits=waits) as worker,
+            fleet_worker(session, fleet, link, RunTerms(waits=waits)) as worker,
         ):
             yield worker
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from factory.batch.coordinator import OpenWorker, run_all
 from factory.fleet.carried_files import pack
-from factory.fleet.fleet_worker import FleetWorker, fleet_worker
+from factory.fleet.fleet_worker import FleetWorker, RunTerms, fleet_worker
 from factory.fleet.jobs import Answer, Job, JobMisread
 from factory.fleet.link import Link
 from factory.fleet.live_events import LiveEvents
@@ -111,8 +111,9 @@ class Coordinator:
             session.landing = landing
             settings = self.means.options.settings.fleet
             try:
-                with fleet_worker(session, settings, self.link, job.id) as worker:
-                    worker.end_when(dropped)
+                with fleet_worker(
+                    session, settings, self.link, RunTerms(job.id, dropped)
+                ) as worker:
                     yield worker
             finally:
                 _publish_notes(landing, session)
