@@ -44,20 +44,59 @@ _TONES: Final = {
 _MARKS: Final = {"good": "✓", "bad": "✗", "warn": "!", "busy": "◐", "idle": "·"}
 
 _GUARANTEES: Final = {
-    "files": "Nothing outside the workspace and a private /tmp is written.",
-    "metadata": "Modes, owners and times of other files do not change.",
-    "secrets": "Files that are not on the allow-list cannot be read.",
-    "git_dir": "The git folder stays as it is.",
-    "git_credentials": "Credentials in the git folder cannot be read.",
-    "network": "There is no network but the command's own loopback.",
-    "unix_sockets": "No socket of the host can be reached.",
-    "processes": "No other process can be read, traced or signalled.",
-    "process_limit": "The limit on the number of processes is enforced.",
-    "limits": "Limits on memory, CPU time, file size and output are enforced.",
-    "namespaces": "A command cannot make namespaces of its own.",
-    "survivors": "No process is left when the command has ended.",
-    "loopback": "A server on the command's own loopback works.",
-    "multiprocessing": "Semaphores and shared memory work.",
+    "files": (
+        "Nothing outside the workspace and a private /tmp is written.",
+        "Files outside the workspace can be written.",
+    ),
+    "metadata": (
+        "Modes, owners and times of other files do not change.",
+        "Modes, owners and times of other files can be changed.",
+    ),
+    "secrets": (
+        "Files that are not on the allow-list cannot be read.",
+        "Any file that the user can read can be read.",
+    ),
+    "git_dir": ("The git folder stays as it is.", "The git folder can be changed."),
+    "git_credentials": (
+        "Credentials in the git folder cannot be read.",
+        "Credentials in the git folder can be read.",
+    ),
+    "network": (
+        "There is no network but the command's own loopback.",
+        "The network can be reached.",
+    ),
+    "unix_sockets": (
+        "No socket of the host can be reached.",
+        "Sockets of the host can be reached.",
+    ),
+    "processes": (
+        "No other process can be read, traced or signalled.",
+        "Other processes can be seen and signalled.",
+    ),
+    "process_limit": (
+        "The limit on the number of processes is enforced.",
+        "The limit on the number of processes is not enforced.",
+    ),
+    "limits": (
+        "Limits on memory, CPU time, file size and output are enforced.",
+        "Limits on memory, CPU time, file size and output are not enforced.",
+    ),
+    "namespaces": (
+        "A command cannot make namespaces of its own.",
+        "A command can make namespaces of its own.",
+    ),
+    "survivors": (
+        "No process is left when the command has ended.",
+        "A process may be left when the command has ended.",
+    ),
+    "loopback": (
+        "A server on the command's own loopback works.",
+        "A server on the command's own loopback does not work.",
+    ),
+    "multiprocessing": (
+        "Semaphores and shared memory work.",
+        "Semaphores and shared memory do not work.",
+    ),
 }
 
 _CODE: Final = Markup("<code>{}</code>")
@@ -132,9 +171,11 @@ def stage_words(stage: str) -> str:
     return stage.replace("_", " ")
 
 
-def guarantee_sentence(name: str) -> str:
-    """Return what a guarantee of a sandbox says."""
-    return _GUARANTEES.get(name, name.replace("_", " "))
+def guarantee_sentence(name: str, *, holds: bool) -> str:
+    """Return what a guarantee of a sandbox says, or what is so because it does not hold."""
+    if name in _GUARANTEES:
+        return _GUARANTEES[name][0 if holds else 1]
+    return f"{name.replace('_', ' ')}: {'held' if holds else 'not held'}"
 
 
 def limit_words(name: str, value: int) -> str:

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factory.sandbox.guarantees import Guarantee
 from llmch.page.page import render_page
-from llmch.page.words import STANDINGS
+from llmch.page.words import STANDINGS, guarantee_sentence
 from llmch.run_view.model import Change, Judged, OrderView, RunView, Standing
 from llmch.run_view.reading import read_report
 from tests.harness import Factory
@@ -203,3 +204,9 @@ def test_a_page_is_the_same_each_time() -> None:
 def test_an_order_that_never_began_is_listed() -> None:
     run = replace(drawn_run(1), orders=(OrderView("WO-01", "", "waiting"),))
     assert "not begun" in check_structure(render_page(run)).text
+
+
+def test_every_guarantee_of_a_sandbox_has_its_words() -> None:
+    for each in Guarantee:
+        held, missing = (guarantee_sentence(each, holds=holds) for holds in (True, False))
+        assert held != missing and held.endswith(".") and missing.endswith(".")
