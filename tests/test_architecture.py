@@ -135,6 +135,7 @@ HEAVY = (
     *("openai", "langgraph", "langchain_core", "rich", "mypy", "httpx", "ulid", "yaml"),
     *("tree_sitter", *GRAMMARS),
     *("dbos", "psycopg", "sqlalchemy"),
+    *("jinja2", "pygments"),
 )
 
 

@@ -1,4 +1,4 @@
-"""Finds runs, orders and attempts by the records that runs leave in the artifacts folder.
+"""Finds attempts by the records that runs leave in the artifacts folder.
 
 Anything may have happened to these files since they were written, and a clone may have brought
 some of them along. So they are read with bounds, and never believed further than a person who
@@ -7,9 +7,8 @@ looks at them would believe them.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from factory.orders.documents import FailureBrief, WriteProposal
 from factory.record.journal import journal_path, read_understood
 from factory.record.journal_entries import CandidateCoupled, OrderBegun, RunBegun
+from factory.record.runs_on_record import RunOnRecord, choose_run, read_object, runs_on_record
 from factory.repo.path_names import name_paths
 from shared.errors import InvalidInput
 from shared.files.strict_json import MAX_DOCUMENT_BYTES
@@ -30,35 +30,9 @@ PLACED_FILES = "placed_files.json"
 WRITE_RESULT = "write_result.json"
 REMOVED_FILES = "removed_files"
 """The key in the record of what was written that lists the files the order removes, if any."""
-LATEST = "latest"
-_RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
-_ATTEMPT = re.compile("attempt_([1-9][0-9]{0,3})")
-_REMADE = "on_the_tip"  # the folder of an order that was made again on a newer commit
 _MOST_PATCH_BYTES = 64 * 1024 * 1024
 
 M = TypeVar("M", bound=BaseModel)
-
-
-@dataclass(frozen=True, slots=True)
-class RunOnRecord:
-    """Name a run and its folder; `head` is its `run.json`, empty where that cannot be read."""
-
-    run_id: str
-    folder: Path
-    head: Mapping[str, Any]
-
-    def orders(self) -> tuple[str, ...]:
-        """Return the orders that the run was asked for."""
-        listed = self.head.get("orders")
-        rows = listed if isinstance(listed, list) else []
-        ids = (each.get("id") for each in rows if isinstance(each, dict))
-        return tuple(each for each in ids if isinstance(each, str))
-
-    def folder_of(self, order: str) -> Path:
-        """Return the folder of an order's attempts, where there may be none."""
-        folder = self.folder if self.head.get("command") == "run" else self.folder / order
-        remade = folder / _REMADE
-        return remade if remade.is_dir() else folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,68 +81,39 @@ def find_attempt(
     order counts. `number` is the last attempt where it is `None`. Raises `InvalidInput`, which
     names what there is instead, where there is no such run, order or attempt.
     """
-    runs = tuple(_runs(artifacts, common_dir, tree))
+    runs = tuple(runs_on_record(artifacts, common_dir, tree))
     if not runs:
         raise InvalidInput(
             f"there is no run of this repo in {artifacts / 'factory'}",
             "name the folder of the records with --artifacts-dir, or the repo with --repo",
         )
     if run is None:
-        made = [each for each in runs if order in each.orders() and _numbers(each.folder_of(order))]
+        made = [each for each in runs if order in each.orders() and each.attempts_of(order)]
         if not made:
             raise _no_order(order, runs)
         return _attempt(made[0], order, number, common_dir)
-    return _attempt(_choose(runs, run), order, number, common_dir)
+    return _attempt(choose_run(runs, run), order, number, common_dir)
+
+
+def attempts_of_order(
+    run: RunOnRecord, order: str, common_dir: Path
+) -> tuple[AttemptOnRecord, ...]:
+    """Return all attempts of a run at an order, in their sequence; there may be none."""
+    numbers = run.attempts_of(order)
+    return tuple(_read_attempt(run, order, each, numbers[-1], common_dir) for each in numbers)
 
 
 def bases_on_record(artifacts: Path, common_dir: Path, tree: Path, branch: str) -> frozenset[str]:
     """Return the commits that the runs on a branch began from, as far as their records say."""
-    heads = (each.head for each in _runs(artifacts, common_dir, tree))
+    heads = (each.head for each in runs_on_record(artifacts, common_dir, tree))
     bases = (_object_id(each.get("base")) for each in heads if each.get("branch") == branch)
     return frozenset(filter(None, bases))
-
-
-def _runs(artifacts: Path, common_dir: Path, tree: Path) -> Iterator[RunOnRecord]:
-    """Yield the runs of a repo, newest first: ids of runs sort by the time they were made."""
-    begun = (
-        each for each in read_understood(journal_path(common_dir)) if isinstance(each, RunBegun)
-    )
-    # The run of the journal may have had another artifacts folder.
-    places = [artifacts / "factory", *(each.folder.parent for each in begun)]
-    found = {
-        folder.name: folder
-        for place in places
-        for folder in (place.iterdir() if place.is_dir() else ())
-        if _RUN_ID.fullmatch(folder.name) and folder.is_dir()
-    }
-    for run_id, folder in sorted(found.items(), reverse=True):
-        head = _read_object(folder / "run.json")
-        repo = head.get("repo")
-        if head.get("command") == "accept":
-            continue  # it judged a person's commit, and made no attempt
-        if not isinstance(repo, str) or Path(repo).is_relative_to(tree):
-            yield RunOnRecord(run_id, folder, head)
-
-
-def _choose(runs: tuple[RunOnRecord, ...], wanted: str) -> RunOnRecord:
-    if wanted == LATEST:
-        return runs[0]
-    found = [each for each in runs if each.run_id.startswith(wanted.upper())]
-    if wanted and len(found) == 1:
-        return found[0]
-    ids = [each.run_id for each in found or runs]
-    if wanted and not found:
-        raise InvalidInput(
-            f"there is no run {wanted!r} of this repo", f"the runs on record: {name_paths(ids)}"
-        )
-    raise InvalidInput(f"{wanted!r} begins the ids of several runs", f"they are {name_paths(ids)}")
 
 
 def _attempt(run: RunOnRecord, order: str, number: int | None, common_dir: Path) -> AttemptOnRecord:
     if order not in run.orders():
         raise _no_order(order, (run,))
-    folder = run.folder_of(order)
-    numbers = _numbers(folder)
+    numbers = run.attempts_of(order)
     if not numbers:
         raise InvalidInput(
             f"run {run.run_id} made no attempt at {order}",
@@ -189,7 +134,7 @@ def _read_attempt(
     folder = run.folder_of(order) / f"attempt_{number}"
     summary = _summary_of(run, order)
     brief = _read_model(folder / "failure_brief.json", FailureBrief)
-    result = _read_object(folder / WRITE_RESULT)
+    result = read_object(folder / WRITE_RESULT)
     return AttemptOnRecord(
         run=run,
         order=order,
@@ -212,9 +157,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _summary_of(run: RunOnRecord, order: str) -> Mapping[str, Any]:
-    folder = run.folder_of(order)
-    place = folder.parent if folder.name == _REMADE else folder
-    return _read_object(place / "run_summary.json")
+    return read_object(run.summary_folder_of(order) / "run_summary.json")
 
 
 def _baseline(summary: Mapping[str, Any], number: int) -> str:
@@ -248,11 +191,6 @@ def _object_id(value: object) -> str:
     return text if re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", text) else ""
 
 
-def _numbers(folder: Path) -> list[int]:
-    found = (_ATTEMPT.fullmatch(each.name) for each in folder.iterdir()) if folder.is_dir() else ()
-    return sorted(int(each[1]) for each in found if each)
-
-
 def _no_order(order: str, runs: tuple[RunOnRecord, ...]) -> InvalidInput:
     known = sorted({each for run in runs for each in run.orders()})
     where = f"run {runs[0].run_id} has" if len(runs) == 1 else "the runs of this repo have"
@@ -260,16 +198,6 @@ def _no_order(order: str, runs: tuple[RunOnRecord, ...]) -> InvalidInput:
         f"{where} no attempt at an order {order!r}",
         f"the orders on record: {name_paths(known)}" if known else "no order is on record",
     )
-
-
-def _read_object(path: Path) -> Mapping[str, Any]:
-    """Return a JSON object; empty where there is no readable one."""
-    try:
-        start = read_regular_file(path, "record", MAX_DOCUMENT_BYTES + 1)
-        value = json.loads(start.data)
-    except (InvalidInput, ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _read_model(path: Path, model: type[M]) -> M | None:

@@ -41,8 +41,10 @@ def run_one_with_consent(
 ) -> Outcome:
     """Run one order. The exit code is 0 where it landed, else 1, or 5 for the environment."""
     from llmch.entry.consent import with_consent
+    from llmch.entry.step_summary import step_summary
 
-    summary = with_consent(run, options, console)
+    with step_summary(options, console):
+        summary = with_consent(run, options, console)
     return Outcome(OrderDocument(summary), exit_code_of(summary))
 
 
@@ -51,8 +53,10 @@ def run_all_with_consent(
 ) -> Outcome:
     """Run a plan. The exit code is 0 where all orders landed, else 1, or 5 for the environment."""
     from llmch.entry.consent import with_consent
+    from llmch.entry.step_summary import step_summary
 
-    summary = with_consent(run, options, console)
+    with step_summary(options, console):
+        summary = with_consent(run, options, console)
     return Outcome(BatchDocument(summary), exit_code_of(*summary.orders))
 
 

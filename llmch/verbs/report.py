@@ -1,8 +1,9 @@
-"""Implements `llmch report`: shows what carries out each requirement of the specification."""
+"""Implements `llmch report`: shows a run as a page or in short, or what covers requirements."""
 
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,12 @@ from typing import TYPE_CHECKING
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Paragraph, Remark
 from llmch.console.figures import count
+from llmch.entry.arguments import add_record_arguments
 from llmch.entry.repo_argument import add_optional_repo, repo_meant
+from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from llmch.run_view.model import RunView
     from shared.work_order.coverage import CoveredRequirement
 
 _NONE = (
@@ -49,14 +53,60 @@ class CoverageDocument:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `report`."""
     parser.add_argument(
-        "--coverage", type=Path, required=True, metavar="DIR",
-        help="the folder of a plan, or a git repo: requirement, orders, commands, commits",
+        "run", nargs="?", metavar="RUN|BRANCH",
+        help="the run, by id, the beginning of one, or the folder of its records; or a branch, "
+        "for the newest run on it (default: the latest run)",
     )  # fmt: skip
-    add_optional_repo(parser, "with a plan: the repo where its orders landed")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write a page that shows all of the run"
+    )
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    parser.add_argument(
+        "--coverage", type=Path, metavar="DIR",
+        help="instead, for the folder of a plan, or a git repo: requirement, orders, commands, "
+        "commits",
+    )  # fmt: skip
+    add_optional_repo(parser, "the repo of the run; with --coverage, where the orders landed")
+    add_record_arguments(parser)
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Print the report. The exit code is 0, even where requirements are not covered."""
+    """Print the report. The exit code is 0, however the run ended and whatever is not covered."""
+    if args.coverage is not None:
+        if args.run or args.html or args.open:
+            raise InvalidInput(
+                "--coverage reports on a plan or a repo, not on a run",
+                "leave out RUN, --html and --open, or --coverage",
+            )
+        return _coverage(args, console)
+    return _run_report(args, console)
+
+
+def _run_report(args: argparse.Namespace, console: Console) -> Outcome:
+    from llmch.answers.run_report import RunReportDocument
+    from llmch.entry.wiring import settings_for
+    from llmch.page.file import open_page, place_for, write_page
+    from llmch.run_view.reading import read_report
+
+    if args.open and args.html is None:
+        raise InvalidInput(
+            "--open opens the page that --html writes", "name a file: --html report.html --open"
+        )
+    target = place_for(args.html) if args.html is not None else None
+    settings = settings_for(args, console)
+    repo = None if args.no_repo else args.repo or Path()
+    run: RunView = read_report(args.run, repo, settings.artifacts_dir)
+    if target is None:
+        how = f"llmch report {shlex.quote(args.run)} " if args.run else "llmch report "
+        console.remark(f"`{how}--html report.html` writes a page with changes and output")
+    else:
+        write_page(target, run)
+        if args.open:
+            open_page(target, console)
+    return Outcome(RunReportDocument(run, target))
+
+
+def _coverage(args: argparse.Namespace, console: Console) -> Outcome:
     from factory.record.requirement_commits import coverage_of_repo, landed_commits, with_proofs_of
     from planner.judging.requirement_coverage import coverage_of_folder, no_commits
     from planner.repo.tracked import open_repo

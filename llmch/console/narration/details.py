@@ -48,6 +48,12 @@ def fetch_lines(branch: str, remote: str) -> Iterator[Line]:
     yield Line(Mark.COPY, "git log --oneline FETCH_HEAD")
 
 
+def report_line(repo: str, cwd: str) -> Line:
+    """Return the command that writes a page of the run, fit to be copied."""
+    place = "" if repo in ("", cwd) else f" --repo {shlex.quote(repo)}"
+    return Line(Mark.COPY, f"llmch report --html report.html{place}")
+
+
 def usage_text(event: UsageCounted) -> str:
     """Return a text that says what the calls took."""
     parts = []

@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from llmch.console.clean import shorten
 from llmch.console.figures import count, duration, short
 from llmch.console.line import Line, Mark, Weight
-from llmch.console.narration.details import excerpt_lines, fetch_lines, look_lines
+from llmch.console.narration.details import (
+    excerpt_lines,
+    fetch_lines,
+    look_lines,
+    report_line,
+)
 from llmch.console.narration.measure import MAX_REPEATED, Measure, attempt_text
 from llmch.console.narration.whole import BATCH, Whole
 from shared.events.attempts import (
@@ -186,6 +191,8 @@ class OrderNarrator:
     def _where_to_look(self, event: OrderEnded | BatchEnded) -> Iterator[Line]:
         if event.run_dir:
             yield Line(Mark.ITEM, f"records: {event.run_dir}")
+        if event.run_dir and isinstance(event, BatchEnded) and not event.remote:
+            yield report_line(event.repo, self._cwd)
         landed = event.commit if isinstance(event, OrderEnded) else event.landed
         if landed and isinstance(event, BatchEnded) and event.remote:
             yield from fetch_lines(event.branch, event.remote)

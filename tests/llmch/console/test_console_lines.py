@@ -220,6 +220,7 @@ GOLDEN: list[tuple[Event, str]] = [
         batch_ended("PASS", 3),
         "✓ run-all  PASS      3 of 3 orders on factory/X at a1b2c3d4e5  (3.2s)\n"
         "      records: /runs/X\n"
+        "    $ llmch report --html report.html --repo '/my repo'\n"
         "    $ git -C '/my repo' log --oneline factory/X\n"
         "    $ git -C '/my repo' switch factory/X\n",
     ),
@@ -234,7 +235,8 @@ GOLDEN: list[tuple[Event, str]] = [
         batch_ended("FAIL", 0),
         "✗ run-all  FAIL      0 of 3 orders on factory/X  (3.2s)\n"
         "    → the same command again goes on\n"
-        "      records: /runs/X\n",
+        "      records: /runs/X\n"
+        "    $ llmch report --html report.html --repo '/my repo'\n",
     ),
 ]
 

@@ -1,0 +1,142 @@
+"""Runs as values, of any size, for tests of what is drawn."""
+
+from __future__ import annotations
+
+from llmch.run_view.model import (
+    Activity,
+    AttemptView,
+    BriefView,
+    Change,
+    CommandView,
+    Flag,
+    Judged,
+    OrderView,
+    Output,
+    RoleUsage,
+    RunView,
+    SandboxView,
+    Span,
+    Standing,
+    Track,
+    UsageView,
+)
+from shared.work_order.coverage import Asserted, CoveredRequirement, CoveringOrder
+
+PATCH = """\
+diff --git a/src/one.py b/src/one.py
+index 1111111..2222222 100644
+--- a/src/one.py
++++ b/src/one.py
+@@ -1,3 +1,4 @@ class One:
+ import os
+-value = 'old'
++value = 'new'
++other = 1
+ # the end
+"""
+COMMIT = "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678"
+SANDBOX = SandboxView(
+    "bwrap", "0.8.0", ("files", "network"), ("process_limit",), (("memory_bytes", 4 << 30),)
+)
+
+
+def command(text: str, exit_code: int = 0) -> CommandView:
+    return CommandView(
+        "acceptance", f"python -c '{text}'", exit_code, 0.4, Output(text, "logs/a.log", 9_000),
+        Output(text), "3 passed", sandbox=SANDBOX,
+    )  # fmt: skip
+
+
+def order_view(number: int, judged: Judged = Judged.PASSED, text: str = "words") -> OrderView:
+    """Return an order whose last attempt ended so; `text` is in all that a record quotes."""
+    name = f"WO-{number:02d}"
+    brief = BriefView("acceptance_failed", text, 1, text, (text, "`f()` returned 1"), text)
+    attempts = [AttemptView(1, Judged.FAILED, "small", text, 1.0, 2.0, brief, Change(PATCH),
+                            (command(text, 1),), (text,), (text,))]  # fmt: skip
+    if judged is Judged.PASSED:
+        attempts.append(AttemptView(2, judged, "large", text, 2.0, 4.0, commands=(command(text),)))
+    landed = judged is Judged.PASSED
+    return OrderView(
+        id=name,
+        title=f"{text} {number}",
+        state="landed" if landed else "failed",
+        intent=text,
+        notes=text,
+        allowed_files=(text, "src/one.py"),
+        acceptance_commands=(text,),
+        acceptance_files=(text,),
+        covers=(f"FR-{number}",),
+        needs=tuple(f"WO-{each:02d}" for each in {number // 2, number - 3} if 0 < each < number),
+        commit=COMMIT if landed else "",
+        parent=COMMIT[::-1] if landed else "",
+        proof=text,
+        change=Change(PATCH, command="git diff a b") if landed else Change(),
+        attempts=tuple(attempts),
+        trials=(command(text, 1),),
+        failure=None if landed else brief,
+        warnings=(text,),
+        flags=(Flag("W252", text, text),),
+        usage=UsageView(2, 0, 200, 0, 20, 0, 0.01),
+    )
+
+
+def track(number: int) -> Track:
+    start = number * 3.0
+    return Track(
+        f"WO-{number:02d}",
+        f"words {number}",
+        (
+            Span(Activity.ATTEMPT, start, start + 2, "attempt 1", Judged.FAILED, 1),
+            Span(Activity.MODEL, start, start + 1, "model call: small", Judged.PASSED),
+            Span(Activity.COMMAND, start + 1, start + 2, "accept: x", Judged.FAILED),
+            Span(Activity.ATTEMPT, start + 2, start + 7, "attempt 2", Judged.PASSED, 2),
+            Span(Activity.TRIAL, start + 2, start + 3, "tried before the work", Judged.FAILED),
+            Span(Activity.WAIT, start + 3, start + 5, "waits for its turn", Judged.OPEN),
+        ),
+    )
+
+
+def drawn_run(orders: int) -> RunView:
+    """Return a run of so many orders, the last of which failed where there are several."""
+    numbers = range(1, orders + 1)
+    failed = orders > 1
+    views = tuple(
+        order_view(each, Judged.FAILED if failed and each == orders else Judged.PASSED)
+        for each in numbers
+    )
+    return RunView(
+        run_id="01M83JFEHMMDQ4H7A08FWFA1MX",
+        title="A shop with prices",
+        standing=Standing.FAILED if failed else Standing.PASSED,
+        branch="factory/a-shop",
+        base=COMMIT[::-1],
+        tip=COMMIT,
+        command="run-all",
+        started="2024-01-01T10:00:00.000+00:00",
+        ended="2024-01-01T10:01:00.000+00:00",
+        seconds=60.0,
+        version="0.1.0",
+        overview=("The shop has `prices`.",),
+        orders=views,
+        tracks=tuple(map(track, numbers)),
+        usage=UsageView(2 * orders, 1, 200 * orders, 10, 20 * orders, 5, 0.01 * orders),
+        roles=(RoleUsage("factory", "small", UsageView(2 * orders, 1, 200, 10, 20, 5, 0.1), 9.0),),
+        requirements=tuple(
+            CoveredRequirement(
+                f"FR-{each.id[3:]}",
+                "prices are whole cents",
+                None,
+                (
+                    CoveringOrder(
+                        each.id, each.title, (), (each.commit,) if each.commit else (),
+                        ("verified",), Asserted.TEST,
+                    ),
+                ),
+            )
+            for each in views[:20]
+        ),
+        sandboxes=(SANDBOX,),
+        settings=(("models", "small, large"), ("repository", "/somewhere")),
+        messages=("sandbox bwrap",),
+        gaps=("`notes` are missing",),
+    )  # fmt: skip

@@ -1,0 +1,212 @@
+"""The page of a run: what it shows, that hostile text stays text, and that its size is bounded."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factory.sandbox.guarantees import Guarantee
+from llmch.page.page import render_page
+from llmch.page.words import STANDINGS, guarantee_sentence
+from llmch.run_view.model import Change, Judged, OrderView, RunView, Standing
+from llmch.run_view.reading import read_report
+from tests.harness import Factory
+from tests.llmch.page.runs import PATCH, drawn_run, order_view
+from tests.llmch.run_view.test_read_run import run_two
+
+_VOID = {"meta", "link", "input", "br"}
+_LOADING = {"src", "srcset", "data", "action", "formaction", "background", "poster"}
+
+
+class Page(HTMLParser):
+    """The elements of a page, its visible text, and what is wrong with its structure."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.faults: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+        self.faults += [f"{each} is not closed" for each in self.open]
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            self.attributes.append((tag, name, value or ""))
+            if name == "id":
+                self.ids.append(value or "")
+            if tag == "a" and name == "href":
+                self.links.append(value or "")
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in _VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"{tag} closes nothing")
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] not in (["script"], ["style"]):
+            self.texts.append(data)
+
+
+def check_structure(text: str) -> Page:
+    """Assert that a page is well formed, needs nothing else, and leads nowhere else."""
+    page = Page(text)
+    assert page.faults == []
+    assert len(page.ids) == len(set(page.ids))
+    assert all(each.startswith("#") for each in page.links)
+    assert {each[1:] for each in page.links} <= set(page.ids)
+    assert not [each for each in page.attributes if each[1].startswith("on")]
+    assert not [each for each in page.attributes if each[1] in _LOADING | {"style"}]
+    return page
+
+
+def test_the_page_of_a_real_run_shows_what_happened(factory: Factory) -> None:
+    run_two(factory)
+    text = render_page(read_report(None, factory.repo, factory.artifacts))
+    page = check_structure(text)
+    for words in (
+        "2 of 2 orders on the branch. 1 attempt of 3 was rejected.",
+        "Count to two",
+        "Acceptance failed",
+        "TWO = 'two'",
+        "TWO = 2",
+        "FR-2",
+        factory.tip()[:10],
+        "before the work",
+    ):
+        assert words in page.text
+    sections = {"summary", "time", "graph", "requirements", "orders", "usage", "sandbox", "run"}
+    assert sections <= set(page.ids)
+
+
+def test_what_the_policy_allows_is_what_the_page_brings() -> None:
+    text = render_page(drawn_run(2))
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', text)
+    assert policy is not None
+    rules = policy[1].replace("&#39;", "'")
+    assert "default-src 'none'" in rules and "unsafe" not in rules
+    for tag in ("style", "script"):
+        content = re.search(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        assert content is not None
+        digest = base64.b64encode(hashlib.sha256(content[1].encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in rules
+
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'; alert(1)//",
+    "</style></script></textarea><h1>forged</h1>",
+    "{{ 7 * 7 }}{% include 'x' %}",
+    "\x1b[31mred\x1b[0m\x1b]0;title\x07",
+    "abc\u202egpj.exe\u2066",
+    "zero\u200bwidth\ufeff",
+    "nul\0and\x7f",
+    "lone \ud800 surrogate",
+    "javascript:alert(1)",
+    "&lt;b&gt;",
+)
+_ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800]")
+
+
+def with_text(text: str) -> RunView:
+    """Return a run that has `text` wherever a record can hold text."""
+    order = order_view(1, Judged.FAILED, text)
+    patch = PATCH.replace("one.py", text.replace("\n", " ")).replace("value", text)
+    order = replace(
+        order, change=Change(patch, missing=text, command=text), commit=text, covers=(text,)
+    )
+    run = drawn_run(1)
+    return replace(
+        run,
+        orders=(order, order_view(2, Judged.PASSED, text)),
+        title=text,
+        branch=text,
+        error=text,
+        gaps=(text,),
+        messages=(text,),
+        overview=(text,),
+        settings=((text, text),),
+    )
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_shown_as_text(text: str) -> None:
+    page = render_page(with_text(text))
+    shown = check_structure(page)
+    assert not _ACTING.search(page)
+    assert page.count("<script") == 1
+    plain = _ACTING.split(text)[0]
+    assert plain in shown.text
+
+
+@given(text=st.text(max_size=60))
+def test_no_text_breaks_the_page(text: str) -> None:
+    page = render_page(with_text(text))
+    check_structure(page)
+    assert page.count("<script") == 1
+    assert not _ACTING.search(page)
+    page.encode()
+
+
+def test_fifty_orders_with_long_changes_and_output_fit_into_two_megabytes() -> None:
+    long = "".join(
+        f"+line {number} of a very long change = {number} * 2\n" for number in range(4000)
+    )
+    patch = f"{PATCH.partition('@@')[0]}@@ -0,0 +1,4000 @@\n{long}"
+    orders = tuple(
+        replace(order_view(number, Judged.PASSED, "a line of output\n" * 400), change=Change(patch))
+        for number in range(1, 51)
+    )
+    page = render_page(replace(drawn_run(1), orders=orders))
+    assert len(page.encode()) < 2_000_000
+    assert "more lines are not shown" in page
+    assert "characters left out" in page
+    check_structure(page)
+
+
+@pytest.mark.parametrize("standing", [*Standing])
+def test_each_standing_has_a_page(standing: Standing) -> None:
+    page = check_structure(render_page(replace(drawn_run(3), standing=standing)))
+    assert STANDINGS[standing] in page.text
+
+
+def test_an_empty_record_has_a_page_that_says_so() -> None:
+    run = RunView(run_id="01X", title="", standing=Standing.CUT_OFF, gaps=("run.json is gone",))
+    page = check_structure(render_page(run))
+    assert "run.json is gone" in page.text and "No order is on record." in page.text
+
+
+def test_a_page_is_the_same_each_time() -> None:
+    assert render_page(drawn_run(7)) == render_page(drawn_run(7))
+
+
+def test_an_order_that_never_began_is_listed() -> None:
+    run = replace(drawn_run(1), orders=(OrderView("WO-01", "", "waiting"),))
+    assert "not begun" in check_structure(render_page(run)).text
+
+
+def test_every_guarantee_of_a_sandbox_has_its_words() -> None:
+    for each in Guarantee:
+        held, missing = (guarantee_sentence(each, holds=holds) for holds in (True, False))
+        assert held != missing and held.endswith(".") and missing.endswith(".")
