@@ -9,12 +9,14 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from shared.settings.values.database import DatabaseUrl
 from tests.factory.fleet.fleet_of_processes import LEASE_SECONDS
 from tests.harness import Json, git, manifest, write_plan, writing
+from tests.llmch.command_line import Said, Words, write_reply
+from tests.llmch.command_line import run as run_command
 from tests.llmch.command_line import start as start_command
-from tests.llmch.command_line import write_reply
 from tests.shared.llm.scripted_server import Act, Received, ScriptedServer
 
 DATE = {"SOURCE_DATE_EPOCH": "1700000000"}
@@ -78,21 +80,43 @@ class SmallFleet:
             f'[fleet]\ndb = "{self.url.text}"\nlease_seconds = {LEASE_SECONDS}\n'
         )
 
-    def start_worker(self, name: str, *flags: str, **variables: str) -> subprocess.Popen[str]:
-        home = self.folder / name
-        home.mkdir()
+    def start_worker(
+        self, name: str, *flags: str, machine: str = "", **variables: str
+    ) -> subprocess.Popen[str]:
+        """Start a worker with a home of its own, or with that of a `machine`."""
+        home = self.folder / (machine or name)
+        home.mkdir(exist_ok=True)
         self.configure(home)
-        workspaces = str(home / "cache" / "workspaces")
-        process = start_command(
-            *("worker", "--id", name, "--sandbox", "off", *flags),
-            cwd=home,
-            HOME=str(home),
-            LLMCH_WORKSPACES=workspaces,
-            OPENAI_BASE_URL=self.model.base_url,
-            **variables,
-        )
+        own = {
+            "HOME": str(home),
+            "LLMCH_WORKSPACES": str(home / "cache" / "workspaces"),
+            "OPENAI_BASE_URL": self.model.base_url,
+        }
+        with self.log_of(name).open("w") as log:
+            process = start_command(
+                *("worker", "--id", name, "--sandbox", "off", *flags),
+                cwd=home,
+                stdout=log,
+                stderr=log,
+                **{**own, **variables},
+            )
         self.workers[name] = process
         return process
+
+    def log_of(self, worker: str) -> Path:
+        """Return the file that has what a worker said."""
+        return self.folder / f"{worker}.log"
+
+    def said_by(self, worker: str) -> str:
+        """Return what a worker has said so far."""
+        return self.log_of(worker).read_text()
+
+    def person(self) -> Path:
+        """Return the folder in which the person calls commands."""
+        home = self.folder / "person"
+        home.mkdir(exist_ok=True)
+        self.configure(home)
+        return home
 
     def refs_left(self) -> str:
         return git(self.repo, "ls-remote", str(self.remote), "refs/llmch/*")
@@ -104,10 +128,37 @@ class SmallFleet:
             process.communicate()
 
 
+def run_all(fleet: SmallFleet, repo: Path, plan: Path, *flags: str, branch: str = "work") -> Said:
+    """Run a plan to its end, on this machine unless the flags say otherwise."""
+    words = _words(repo, plan, branch, *flags)
+    return run_command(*words, cwd=fleet.person(), **_surroundings(fleet))
+
+
+def start_run_all(
+    fleet: SmallFleet, plan: Path, *flags: str, branch: str = "work", **options: Any
+) -> subprocess.Popen[str]:
+    """Start `run-all --on fleet`, whose arguments and surroundings are those of `run_all`."""
+    words = _words(fleet.repo, plan, branch, "--on", "fleet", *flags)
+    return start_command(*words, cwd=fleet.person(), **options, **_surroundings(fleet))
+
+
+def _words(repo: Path, plan: Path, branch: str, *flags: str) -> Words:
+    return [
+        *("run-all", "--repo", repo, "--workdir", plan, "--branch", branch, "--json"),
+        *("--sandbox", "off", "--reply-format", "json", *flags),
+    ]
+
+
+def _surroundings(fleet: SmallFleet) -> dict[str, str]:
+    return {"OPENAI_BASE_URL": fleet.model.base_url, **DATE}
+
+
 @contextlib.contextmanager
-def small_fleet(url: DatabaseUrl, folder: Path, repo: Path) -> Iterator[SmallFleet]:
+def small_fleet(
+    url: DatabaseUrl, folder: Path, repo: Path, server: AnsweringServer | None = None
+) -> Iterator[SmallFleet]:
     """Give the repo a bare remote, and a model that answers; workers are started by the test."""
-    server = AnsweringServer(())
+    server = server or AnsweringServer(())
     server.start()
     fleet = SmallFleet(url, folder, repo, server)
     git(

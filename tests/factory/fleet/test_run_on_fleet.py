@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,9 +15,15 @@ from factory.sandbox import Backend, find_backends
 from shared.settings.values.database import DatabaseUrl
 from tests.factory.fleet.cluster import PASSWORD, Cluster
 from tests.factory.fleet.fleet_of_processes import until
-from tests.factory.fleet.small_fleet import DATE, SmallFleet, order, small_fleet
+from tests.factory.fleet.small_fleet import (
+    SmallFleet,
+    order,
+    run_all,
+    small_fleet,
+    start_run_all,
+)
 from tests.harness import git
-from tests.llmch.command_line import Said, Words, run, start
+from tests.llmch.command_line import run
 
 large = pytest.mark.skipif(
     os.environ.get("LLMCH_TEST_FLEET") != "full", reason="a large test: make test-fleet runs it"
@@ -29,32 +34,6 @@ large = pytest.mark.skipif(
 def fleet(url: DatabaseUrl, tmp_path: Path, repo: Path) -> Iterator[SmallFleet]:
     with small_fleet(url, tmp_path, repo) as opened:
         yield opened
-
-
-def run_all(fleet: SmallFleet, repo: Path, plan: Path, *flags: str) -> Said:
-    home = fleet.folder / "person"
-    home.mkdir(exist_ok=True)
-    fleet.configure(home)
-    return run(*_words(repo, plan, *flags), cwd=home, **_surroundings(fleet))
-
-
-def _words(repo: Path, plan: Path, *flags: str) -> Words:
-    return [
-        *("run-all", "--repo", repo, "--workdir", plan, "--branch", "work", "--json"),
-        *("--sandbox", "off", "--reply-format", "json", *flags),
-    ]
-
-
-def _surroundings(fleet: SmallFleet) -> dict[str, str]:
-    return {"OPENAI_BASE_URL": fleet.model.base_url, **DATE}
-
-
-def start_run_all(fleet: SmallFleet, plan: Path) -> subprocess.Popen[str]:
-    """Start `run-all --on fleet`, whose arguments and surroundings are those of `run_all`."""
-    home = fleet.folder / "person"
-    home.mkdir(exist_ok=True)
-    fleet.configure(home)
-    return start(*_words(fleet.repo, plan, "--on", "fleet"), cwd=home, **_surroundings(fleet))
 
 
 def test_three_orders_on_two_workers_make_the_commits_of_one_machine(fleet: SmallFleet) -> None:
