@@ -30,8 +30,9 @@ $(NODE_TOOLS)/.installed: tests/node/package-lock.json tests/node/package.json
 test-kill: $(READY)
 	LLMCH_TEST_KILL=full $(BIN)/python -m pytest tests/kill -n $(JOBS)
 
-# Kills, freezes and misleads the workers of a fleet, and takes their database away. Needs PostgreSQL's
-# programs (apt install postgresql); without them all is skipped by name.
+# Kills workers and runs of a fleet 100 times at random moments, freezes and misleads them, and takes
+# their database, remote and disk away. Needs PostgreSQL's programs (apt install postgresql); without
+# them all is skipped by name. Takes about a quarter of an hour on two cores.
 test-fleet: $(READY)
 	LLMCH_TEST_FLEET=full $(BIN)/python -m pytest tests/factory/fleet -n $(JOBS) -rs
 

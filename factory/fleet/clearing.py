@@ -8,7 +8,7 @@ from typing import Final
 from factory.fleet.candidates import forget_candidates
 from factory.fleet.database import Database
 from factory.fleet.engine.queue import Queue
-from factory.fleet.leases import LEFT, mark_cleared, run_of, workers_seen
+from factory.fleet.leases import mark_cleared, run_of, workers_seen
 from factory.fleet.live_events import forget_events
 from factory.fleet.refs import ALL_REFS, RunRefs, run_of_ref
 from factory.fleet.rescue import forget_takeovers
@@ -29,14 +29,16 @@ def forget_run(database: Database, queue: Queue, run: str, jobs: Sequence[str]) 
 
 
 def sweep_dead_runs(database: Database, queue: Queue, git: Git, remote: str) -> None:
-    """Remove what runs of a remote left that were killed; the refs of other fleets stay.
+    """Remove what runs of a remote left that were killed, or that the remote refused to sweep.
+
+    The refs of other fleets stay.
 
     Raises `CommandFailed` where the remote refuses, and `FleetUnavailable`.
     """
     there = {run_of_ref(each) for each in remote_refs.list_refs(git, remote, ALL_REFS)}
     for each in workers_seen(database):
         run = run_of(each.id)
-        if run in there and each.dead not in ("", LEFT):
+        if run in there and each.dead:
             jobs = queue.all_of(run)
             queue.cancel(jobs)
             forget_run(database, queue, run, jobs)

@@ -26,6 +26,8 @@ from factory.fleet.wire import (
     state_document,
     state_of,
 )
+from factory.orders.task import OrderResult
+from factory.orders.verdict import Errored
 from factory.repo.preflight import Repo, find_repo
 from factory.run.execution import Execution
 from factory.run.steps import Making, Step
@@ -119,7 +121,7 @@ class Machine:
             usage = usage_between(before, plan.tally(task.name))
         outcome = OutcomeDocument(
             state_document(made.state),
-            result_document(made.result),
+            result_document(_said_by(self.means.worker, made.result, folder)),
             made.unfit,
             pack(folder),
             tuple(account.events),
@@ -128,6 +130,18 @@ class Machine:
         )
         shutil.rmtree(folder, ignore_errors=True)
         return {"outcome": render(outcome), "folder": str(folder)}
+
+
+def _said_by(worker: str, result: OrderResult | None, folder: Path) -> OrderResult | None:
+    """Have an error name the machine where it happened, and no path that only this one has."""
+    if result is None or not isinstance(verdict := result.verdict, Errored):
+        return result
+
+    def named(text: str) -> str:
+        return f"worker {worker}: {text.replace(f'{folder}/', '')}"
+
+    error = verdict.error and type(verdict.error)(named(verdict.error.message), verdict.error.hint)
+    return replace(result, verdict=Errored(named(verdict.cause), error))
 
 
 @contextlib.contextmanager

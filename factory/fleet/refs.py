@@ -47,8 +47,11 @@ class RunRefs:
 
     def sweep(self) -> None:
         """Delete all refs of the run on the remote. Raises `CommandFailed`."""
-        below = f"{ALL_REFS}{self.run}/"
-        left = remote_refs.list_refs(self.git, self.remote, below)
+        _patiently(self._sweep)
+
+    def _sweep(self) -> None:
+        # Another run may be sweeping, too: what it deleted meanwhile is not there the next time.
+        left = remote_refs.list_refs(self.git, self.remote, f"{ALL_REFS}{self.run}/")
         remote_refs.push_refs(self.git, self.remote, dict.fromkeys(left, ""))
 
     def _ref(self, commit: str) -> str:

@@ -129,7 +129,8 @@ class Service:
         except JobMisread as misread:
             return Refusal(ExitCode.FLEET, f"worker {self.terms.worker}: {misread}")
         except LlmchError as error:
-            return Refusal(error.exit_code, error.message, error.hint)
+            said = f"worker {self.terms.worker}: {error.message}"
+            return Refusal(error.exit_code, said, error.hint)
         except Exception as error:
             self.emit(Warned(f"{job_id} failed:\n{traceback.format_exc()}"))
             said = f"{type(error).__name__}: {error}"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import pytest
 
@@ -80,21 +80,16 @@ def own_environment(**variables: str) -> dict[str, str]:
 
 
 def start(
-    *arguments: str | Path,
-    cwd: Path,
-    module: str = "llmch",
-    stdout: IO[str] | int = subprocess.PIPE,
-    stderr: IO[str] | int = subprocess.PIPE,
-    **variables: str,
+    *arguments: str | Path, cwd: Path, module: str = "llmch", **variables: str
 ) -> subprocess.Popen[str]:
-    """Start a command in a process of its own, its output piped or written to files."""
+    """Start a command in a process of its own, its output piped."""
     return processes.start(
         [sys.executable, "-m", module, *map(str, arguments)],
         cwd=cwd,
         env=own_environment(**variables),
         stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=stderr,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     )
 

@@ -20,7 +20,7 @@ from random import Random
 
 from factory.fleet.status import read_fleet
 from tests.factory.fleet.fleet_of_processes import until
-from tests.factory.fleet.small_fleet import SmallFleet, start_run_all
+from tests.factory.fleet.small_fleet import SmallFleet, start_run_all_logged
 from tests.kill.zygote import kill
 
 COORDINATOR = "coordinator"
@@ -97,8 +97,7 @@ class Chaos:
     def _run_once(self, branch: str) -> tuple[int, str, str]:
         """Run the command once, to its end or to its death, and kill workers meanwhile."""
         log = self.fleet.folder / f"coordinator{next(self._numbers)}"
-        with log.with_suffix(".out").open("w") as out, log.with_suffix(".err").open("w") as err:
-            process = start_run_all(self.fleet, self.plan, branch=branch, stdout=out, stderr=err)
+        process = start_run_all_logged(self.fleet, self.plan, log, branch)
         while process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(self._pause())

@@ -6,15 +6,16 @@ import contextlib
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from shared.settings.values.database import DatabaseUrl
+from tests import processes
 from tests.factory.fleet.fleet_of_processes import LEASE_SECONDS
 from tests.harness import Json, git, manifest, write_plan, writing
-from tests.llmch.command_line import Said, Words, write_reply
+from tests.llmch.command_line import Said, Words, own_environment, write_reply
 from tests.llmch.command_line import run as run_command
 from tests.llmch.command_line import start as start_command
 from tests.shared.llm.scripted_server import Act, Received, ScriptedServer
@@ -92,14 +93,9 @@ class SmallFleet:
             "LLMCH_WORKSPACES": str(home / "cache" / "workspaces"),
             "OPENAI_BASE_URL": self.model.base_url,
         }
-        with self.log_of(name).open("w") as log:
-            process = start_command(
-                *("worker", "--id", name, "--sandbox", "off", *flags),
-                cwd=home,
-                stdout=log,
-                stderr=log,
-                **{**own, **variables},
-            )
+        words: Words = ["worker", "--id", name, "--sandbox", "off", *flags]
+        log = self.log_of(name)
+        process = start_logged(words, home, out=log, err=log, **{**own, **variables})
         self.workers[name] = process
         return process
 
@@ -135,11 +131,36 @@ def run_all(fleet: SmallFleet, repo: Path, plan: Path, *flags: str, branch: str 
 
 
 def start_run_all(
-    fleet: SmallFleet, plan: Path, *flags: str, branch: str = "work", **options: Any
+    fleet: SmallFleet, plan: Path, *flags: str, branch: str = "work"
 ) -> subprocess.Popen[str]:
     """Start `run-all --on fleet`, whose arguments and surroundings are those of `run_all`."""
     words = _words(fleet.repo, plan, branch, "--on", "fleet", *flags)
-    return start_command(*words, cwd=fleet.person(), **options, **_surroundings(fleet))
+    return start_command(*words, cwd=fleet.person(), **_surroundings(fleet))
+
+
+def start_run_all_logged(
+    fleet: SmallFleet, plan: Path, log: Path, branch: str = "work"
+) -> subprocess.Popen[str]:
+    """Do as `start_run_all`, with what it says in `log` with the suffixes `.out` and `.err`."""
+    words = _words(fleet.repo, plan, branch, "--on", "fleet")
+    out, err = log.with_suffix(".out"), log.with_suffix(".err")
+    return start_logged(words, fleet.person(), out=out, err=err, **_surroundings(fleet))
+
+
+def start_logged(
+    words: Words, cwd: Path, *, out: Path, err: Path, **variables: str
+) -> subprocess.Popen[str]:
+    """Start a command in a process of its own, which appends what it says to files."""
+    with out.open("a") as stdout, err.open("a") as stderr:
+        return processes.start(
+            [sys.executable, "-m", "llmch", *words],
+            cwd=cwd,
+            env=own_environment(**variables),
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            text=True,
+        )
 
 
 def _words(repo: Path, plan: Path, branch: str, *flags: str) -> Words:
