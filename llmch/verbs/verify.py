@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _WIDTH = len("contradicted")
 # Spelled out, because the room that knows them is imported only when the verb is called.
-_CLAIMS = (
+CLAIMS = (
     "statement", "signature", "order", "commit", "parent", "files", "reply", "plan", "checks",
     "chain",
 )  # fmt: skip
@@ -93,8 +93,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run verification and acceptance again, in the sandbox, on the tree of each commit",
     )  # fmt: skip
     parser.add_argument(
-        "--require", action="append", default=[], choices=_CLAIMS, metavar="CLAIM",
-        help="fail where this claim is not proven, too; may be repeated: " + ", ".join(_CLAIMS),
+        "--require", action="append", default=[], choices=CLAIMS, metavar="CLAIM",
+        help="fail where this claim is not proven, too; may be repeated: " + ", ".join(CLAIMS),
     )  # fmt: skip
     parser.add_argument("--strict", action="store_true", help="require all claims")
     add_judging_arguments(parser)
@@ -132,7 +132,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 def _outcome(found: Audit, args: argparse.Namespace) -> Outcome:
     from factory.audit.claims import Standing
 
-    required = _CLAIMS if args.strict else tuple(dict.fromkeys(args.require))
+    required = CLAIMS if args.strict else tuple(dict.fromkeys(args.require))
     missed = tuple(_missed(found, required))
     failed = found.standing is Standing.CONTRADICTED or missed
     return Outcome(VerifyDocument(found, missed), ExitCode.FAILED if failed else ExitCode.OK)
@@ -185,5 +185,9 @@ def _summary(audit: Audit) -> str:
     from factory.audit.claims import Standing
 
     found = [each.standing for each in audit.rulings]
-    numbers = ", ".join(f"{found.count(each)} {str(each).replace('_', ' ')}" for each in Standing)
-    return f"{count(len(audit.commits), 'commit')}: {numbers}"
+    against = found.count(Standing.CONTRADICTED)
+    return (
+        f"{count(len(audit.commits), 'commit')}, {against or 'nothing'} contradicted: "
+        f"{found.count(Standing.PROVEN)} proven, "
+        f"{found.count(Standing.NOT_PROVABLE)} not provable here"
+    )

@@ -17,7 +17,8 @@ from tests.harness import Factory, Json, manifest, writing
 
 ONE = proposal({"one.txt": "one\n"})
 WRONG, TWO = proposal({"two.txt": "wrong\n"}), proposal({"two.txt": "two\n"})
-APP = proposal({"src/app.py": "GREETING = 'good day'\n", "three.txt": "three\n"})
+THREE_FILES = {"src/app.py": "GREETING = 'good day'\n", "three.txt": "three\n"}
+APP = proposal(THREE_FILES)
 
 
 def orders() -> list[Json]:
