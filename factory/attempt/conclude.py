@@ -129,5 +129,6 @@ def attempt_record(
         drift=drift,
         model=attempt.model,
         repairs=attempt.repairs,
+        replies=attempt.replies,
         failure_brief=attempt.brief,
     )

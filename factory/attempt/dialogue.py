@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from factory.attempt.state import Attempt, FactoryContext, FactoryState
@@ -11,6 +11,7 @@ from factory.judging.failure.notes import notes_on
 from factory.judging.quote import quote_reply
 from factory.orders.model_size import is_small
 from factory.orders.reply_format import Form, Offer, ReplyFormat
+from factory.orders.reply_record import ReplyRecord, reply_sha256
 from factory.orders.retry import MAX_QUESTIONS, Asking
 from factory.proposal.doubts import Doubt, DoubtKind, doubt_about, doubt_refused, doubt_unreadable
 from factory.proposal.edits.blocks import form_of
@@ -18,17 +19,11 @@ from factory.proposal.focus import Focus, focus_of
 from factory.proposal.large_files import doubt_about_parts, show_more_of
 from factory.proposal.offer import offer_for
 from factory.proposal.prompt import render_prompt
-from factory.proposal.read_again import read_again
-from factory.proposal.read_reply import (
-    BlocksRefused,
-    ParsedReply,
-    ProposalInvalid,
-    parse_proposal,
-)
+from factory.proposal.read_reply import BlocksRefused, ProposalInvalid
+from factory.proposal.reply_reader import ReplyReader
 from factory.proposal.request import Question, build_request
 from factory.proposal.short_prompt import has_short_prompt, render_short_prompt
 from factory.proposal.show_request import parse_show_request
-from factory.proposal.shown import hashes_of, texts_of
 from shared.files.atomic_io import write_text
 from shared.llm.client import Completion, Request
 
@@ -42,10 +37,13 @@ class Dialogue:
     context: FactoryContext
     state: FactoryState
     asking: Asking
+    _reader: ReplyReader = field(init=False)
     _doubt: Doubt | None = None
-    _refused: BlocksRefused | None = None
     _focused: bool = False
     """Whether the last question asked for one definition alone."""
+
+    def __post_init__(self) -> None:
+        self._reader = ReplyReader(self.context.order)
 
     def ask(
         self, attempt: Attempt, complete: Callable[[Request], Completion]
@@ -69,6 +67,7 @@ class Dialogue:
             temperature=self.asking.temperature,
             model=completion.model,
             repairs=completion.adjustments,
+            replies=(*attempt.replies, _on_record(completion, question)),
             proposal=None,
         )
         attempt, self._doubt = self._read(attempt, completion.text, question)
@@ -81,36 +80,17 @@ class Dialogue:
             more = show_more_of(attempt.shown, wanted)
             return replace(attempt, shown=more), doubt_about_parts(attempt.shown, wanted)
         try:
-            parsed = self._parse(attempt, reply, question)
+            parsed = self._reader.read(reply, attempt.shown, question.offer.format, question.focus)
         except BlocksRefused as refused:
-            # The one definition is asked for whole again, so that no block has to be kept.
-            self._refused = None if question.focus else refused
             misfits = {(each.block.path, form_of(each.block)) for each in refused.refusals}
             attempt = replace(attempt, misfits=attempt.misfits | misfits)
             return attempt, doubt_refused(refused, with_format=question.focus is None)
         except ProposalInvalid as invalid:
             return attempt, doubt_unreadable(str(invalid), quote_reply(reply))
-        self._refused = None
         repairs = (*attempt.repairs, *parsed.repairs)
         attempt = replace(attempt, proposal=parsed.proposal, repairs=repairs)
         hollow = notes_on(self.context.order, parsed.proposal, attempt.shown)
         return attempt, doubt_about(parsed.proposal, attempt.shown, self.state["past"], hollow)
-
-    def _parse(self, attempt: Attempt, reply: str, question: Question) -> ParsedReply:
-        order, shown = self.context.order, hashes_of(attempt.shown)
-        texts, changes = texts_of(attempt.shown), order.changes
-        allowed = order.allowed_files
-        if self._refused:
-            return read_again(self._refused, reply, shown, allowed, texts=texts, changes=changes)
-        return parse_proposal(
-            reply,
-            question.offer.format,
-            shown,
-            allowed,
-            texts=texts,
-            changes=changes,
-            focus=question.focus,
-        )
 
     def _question(self, attempt: Attempt) -> Question:
         order, task, past = self.context.order, self.context.task, self.state["past"]
@@ -130,7 +110,7 @@ class Dialogue:
 
     def _focus(self, attempt: Attempt, offer: Offer) -> Focus | None:
         """Return the definition that a small model is asked for alone, if the order names one."""
-        if not is_small(self.asking.model) or self._refused:
+        if not is_small(self.asking.model) or self._reader.refused:
             return None
         focus = focus_of(self.context.order, attempt.shown)
         if focus is None or self._is_in_doubt_by(DoubtKind.MORE_WANTED):
@@ -155,7 +135,7 @@ class Dialogue:
         asked = models.format_for(self.state["records"], unreadable)
         earlier = (each.misfits for each in self.state["past"])
         # Within the attempt, refused blocks are asked for once more in the form they have.
-        as_before = self._refused or self._focused
+        as_before = self._reader.refused or self._focused
         own = frozenset[tuple[str, Form]]() if as_before else attempt.misfits
         return offer_for(
             self.context.order,
@@ -165,6 +145,15 @@ class Dialogue:
             self.asking.model,
             own.union(*earlier),
         )
+
+
+def _on_record(completion: Completion, question: Question) -> ReplyRecord:
+    return ReplyRecord(
+        sha256=reply_sha256(completion.text),
+        model=completion.model,
+        asked=question.offer.format,
+        focused=question.focus is not None,
+    )
 
 
 def _record(folder: Path, name: str, again: int) -> Path:

@@ -21,6 +21,7 @@ from factory.orders.documents import (
 from factory.orders.options import RunOptions
 from factory.orders.past_attempt import PastAttempt
 from factory.orders.reply_format import Form
+from factory.orders.reply_record import ReplyRecord
 from factory.orders.task import OrderTask
 from factory.orders.verdict import Verdict
 from factory.proposal.shown import ShownFile
@@ -50,6 +51,8 @@ class Attempt:
     shown: tuple[ShownFile, ...] = ()
     model: str | None = None
     repairs: tuple[str, ...] = ()
+    replies: tuple[ReplyRecord, ...] = ()
+    """The replies of this attempt so far."""
     proposal: WriteProposal | None = None
     touched: bool = False
     """Whether the workspace may differ from the baseline."""

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from factory.batch.candidate import Candidate, find_candidate
 from factory.batch.plan_on_branch import PlanOnBranch
-from factory.judging.known_commits import KnownCommits
-from factory.judging.warm_checker import warm_tools
-from factory.landing.stand_in import StandIn
 from factory.orders.command_settings import command_settings
 from factory.orders.commit_note import add_acceptance, drop_acceptance
 from factory.orders.decision import NOTHING_DECIDED, AcceptedCommit, Decision
@@ -25,11 +20,9 @@ from factory.record.decided import write_decision
 from factory.recovery.recover import recover
 from factory.recovery.signals import deferring_signals
 from factory.repo.lock import hold
-from factory.repo.preflight import Repo, RepoPlace
+from factory.repo.preflight import RepoPlace
 from factory.run.authorship import commit_terms
-from factory.run.baseline import Baseline
-from factory.workbench.pool import WorkbenchPool
-from factory.workbench.side_workspaces import registered
+from factory.run.judge_commit import open_judge
 from shared.errors import InvalidInput
 from shared.events.event import Emit
 from shared.git import commits
@@ -149,42 +142,9 @@ def _judge(
     terms = commit_terms(place.git, options.settings.commit, None)
     folder = recording.folder.path / name
     task = OrderTask(loaded, exempt, found.parent, terms, folder)
-    with _opened(found.commit, place, options, emit) as (pool, repo):
-        known = KnownCommits()
-        if options.allow_red:
-            base = Baseline(options, repo, pool, recording.folder.path / "base", known, emit)
-            base.verify(found.parent, exempt=exempt)
-        tools = warm_tools(options.settings.sandbox, place.tree)
-        try:
-            judge = StandIn(options, place.git, pool, tools, known, emit)
-            judged = judge.judge(found.commit, task, found.changed)
-        finally:
-            tools.close()
+    with open_judge(found.commit, place, options, emit) as judge:
+        judged = judge.judge(found.commit, task, found.changed, recording.folder.path / "base")
     return Acceptance(loaded.order, plan.branch, found, judged, str(recording.folder.path))
-
-
-@contextlib.contextmanager
-def _opened(
-    commit: str, place: RepoPlace, options: RunOptions, emit: Emit
-) -> Iterator[tuple[WorkbenchPool, Repo]]:
-    """Open workbenches that the next start removes if this process is killed."""
-    with registered(place.common_dir) as register:
-        repo = Repo(
-            place.git.holding(register.descriptor),
-            place.tree,
-            place.git_dir,
-            place.common_dir,
-            commit,
-            "",
-            place.ignored_filters,
-        )
-        pool = WorkbenchPool(options, repo, register, register.owner, emit)
-        try:
-            pool.prepare(commit)
-            yield pool, repo
-        finally:
-            with deferring_signals():
-                pool.close()
 
 
 def _record(

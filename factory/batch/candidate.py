@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from factory.batch.plan_on_branch import PlanOnBranch
+from factory.landing.order_change import lacking, paths_of
 from factory.record.attempts_on_record import bases_on_record
 from factory.repo.path_names import name_paths
 from factory.repo.preflight import RepoPlace
 from shared.errors import InvalidInput
-from shared.git import patches, refs, trees
+from shared.git import patches, refs
 from shared.git.client import Git
 from shared.work_order.schemas import WorkOrder
 
@@ -58,13 +58,13 @@ def find_candidate(
             f"{commit[:12]} is the first commit of the repo", "name a commit that has a parent"
         )
     changed = patches.files_between(git, parent, commit)
-    beyond = tuple(sorted(changed.difference(_allowed(order))))
+    beyond = tuple(sorted(changed.difference(paths_of(order))))
     if beyond and not allow_more:
         raise InvalidInput(
             f"{commit[:12]} changes what {name} does not allow: {name_paths(beyond)}",
             "split the commit, or pass --allow-more if these files belong to the order's work",
         )
-    if problem := next(_lacking(order, commit, git), ""):
+    if problem := next(lacking(git, order, commit), ""):
         raise InvalidInput(
             f"{commit[:12]} cannot stand for {name}: {problem}",
             f"amend the commit by what {plan.path} says{_where(order)}, and name the new one",
@@ -104,25 +104,3 @@ def _refuse_elsewhere(
             f"{commit[:12]} was on {plan.branch} before the first run of the plan began",
             "name a commit that was made since",
         )
-
-
-def _allowed(order: WorkOrder) -> frozenset[str]:
-    placed = (each.path for each in order.acceptance_files)
-    return frozenset((*order.allowed_files, *placed, *order.removed_files))
-
-
-def _lacking(order: WorkOrder, commit: str, git: Git) -> Iterator[str]:
-    """Yield what the commit's tree does not have as the order says it."""
-    placed = {each.path: each.content.encode() for each in order.acceptance_files}
-    if not placed and not order.removed_files:
-        return
-    entries = trees.entries_of(git, commit, sorted({*placed, *order.removed_files}))
-    blobs = trees.blobs(git, [entries[path].object_id for path in placed if path in entries])
-    for path, content in placed.items():
-        if path not in entries:
-            yield f"it does not have the plan's test {path!r}"
-        elif blobs.get(entries[path].object_id) != content:
-            yield f"its {path!r} is not the plan's test, byte for byte"
-    for path in order.removed_files:
-        if path in entries:
-            yield f"it still has {path!r}, which the order removes"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
+from factory.landing.order_change import faults_of_change
 from factory.orders.task import OrderTask
 from factory.orders.verdict import Passed
-from factory.repo.path_names import name_paths
 from shared.errors import CommandFailed
-from shared.git import commits, patches, refs, trees
+from shared.git import commits, refs, trees
 from shared.git.client import Git
-
-_FILES: Final = ("100644", "100755")
 
 
 def inspect_commit(git: Git, task: OrderTask, parent: str, passed: Passed) -> None:
@@ -26,22 +22,8 @@ def inspect_commit(git: Git, task: OrderTask, parent: str, passed: Passed) -> No
         raise _refused(task, passed, "it is not on the remote")
     if commits.write(git, tree, parent, task.commit_facts(passed.summary)) != passed.commit:
         raise _refused(task, passed, "it is not the commit of this order on this parent")
-    order = task.order
-    placed = {each.path: each.content.encode() for each in order.acceptance_files}
-    allowed = {*order.allowed_files, *placed, *order.removed_files}
-    if beyond := patches.files_between(git, parent, passed.commit) - allowed:
-        raise _refused(
-            task, passed, f"it changes what the order does not allow: {name_paths(sorted(beyond))}"
-        )
-    entries = trees.entries_of(git, passed.commit, sorted(allowed))
-    if odd := [path for path, each in entries.items() if each.mode not in _FILES]:
-        raise _refused(task, passed, f"{name_paths(sorted(odd))} is not a plain file")
-    blobs = trees.blobs(git, [entries[path].object_id for path in placed if path in entries])
-    for path, content in placed.items():
-        if path not in entries or blobs.get(entries[path].object_id) != content:
-            raise _refused(task, passed, f"its {path!r} is not the plan's test, byte for byte")
-    if left := [path for path in order.removed_files if path in entries]:
-        raise _refused(task, passed, f"it still has {name_paths(left)}, which the order removes")
+    for fault in faults_of_change(git, task.order, parent, passed.commit):
+        raise _refused(task, passed, fault)
 
 
 def _refused(task: OrderTask, passed: Passed, why: str) -> CommandFailed:

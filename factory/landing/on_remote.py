@@ -10,6 +10,7 @@ from typing import Final
 
 from factory.landing.land import Landing
 from factory.orders.identity import NOTES_REF
+from factory.statement.notes import PROOF_REF
 from shared.errors import CommandFailed
 from shared.git import commits, refs, remote_refs
 from shared.git.identity import Identity
@@ -17,7 +18,6 @@ from shared.git.identity import Identity
 _PATIENCE_SECONDS: Final = 30.0
 _AGAIN_AFTER_SECONDS: Final = 1.0
 _TRIES: Final = 20  # a further try is needed only if another run pushed notes within milliseconds
-_THEIRS: Final = f"{NOTES_REF}-of-remote"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +53,22 @@ class LandingOnRemote:
 
         Raises `CommandFailed` where the remote refuses.
         """
-        git, remote = self.here.git, self.remote
-        if not refs.commit_of(git, NOTES_REF):
+        for ref in (NOTES_REF, PROOF_REF):
+            self._publish(ref)
+
+    def _publish(self, ref: str) -> None:
+        git, remote, theirs_here = self.here.git, self.remote, f"{ref}-of-remote"
+        if not refs.commit_of(git, ref):
             return None
         for _ in range(_TRIES):
-            theirs = remote_refs.list_refs(git, remote, NOTES_REF).get(NOTES_REF, "")
-            if theirs == refs.commit_of(git, NOTES_REF):
+            theirs = remote_refs.list_refs(git, remote, ref).get(ref, "")
+            if theirs == refs.commit_of(git, ref):
                 return None
             if theirs:
-                remote_refs.fetch_refs(git, remote, (f"+{NOTES_REF}:{_THEIRS}",))
-                commits.merge_notes(git, NOTES_REF, _THEIRS, self.author)
+                remote_refs.fetch_refs(git, remote, (f"+{ref}:{theirs_here}",))
+                commits.merge_notes(git, ref, theirs_here, self.author)
             try:
-                ours = refs.commit_of(git, NOTES_REF)
-                return remote_refs.move_ref(git, remote, NOTES_REF, ours, theirs)
+                return remote_refs.move_ref(git, remote, ref, refs.commit_of(git, ref), theirs)
             except CommandFailed as failed:
                 error = failed
         raise error

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from factory.orders.limits import MAX_EXCERPT_CHARACTERS, MAX_FACT_CHARACTERS, MAX_FACTS
 from factory.orders.order_state import EndState
+from factory.orders.reply_record import ReplyRecord
 from factory.orders.stages import Stage, VerdictWord
 from factory.orders.usage import UsageRecord
 from factory.orders.verified_by import CountedTests, VerifiedBy
@@ -151,6 +152,7 @@ class AttemptRecord(_Record):
     drift: tuple[str, ...] = ()
     model: str | None = None
     repairs: tuple[str, ...] = ()
+    replies: tuple[ReplyRecord, ...] = ()
     failure_brief: FailureBrief | None = None
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from factory.orders.identity import NOTES_REF
 from factory.record.journal_entries import LandingBegun
 from factory.repo.preflight import checkout_of
+from factory.statement.notes import PROOF_REF
 from shared.errors import CommandFailed
 from shared.git import index, patches, refs, repos, trees, worktrees
 from shared.git.client import Git
@@ -132,8 +133,9 @@ def _remove_stale(lock: Path) -> int:
 
 
 def unlock_notes(common_dir: Path) -> None:
-    """Remove a stale lock on the ref of the notes, which are written after a landing."""
-    _remove_stale(common_dir / f"{NOTES_REF}.lock")
+    """Remove stale locks on the refs of the notes, which are written beside a landing."""
+    for ref in (NOTES_REF, PROOF_REF):
+        _remove_stale(common_dir / f"{ref}.lock")
 
 
 def forget_half_known_trees(common_dir: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from factory.judging.known_commits import KnownCommits
 from factory.judging.warm_checker import warm_tools
 from factory.landing.land import Landing
+from factory.landing.notary import Notary
 from factory.orders.commit_message import CommitTerms
 from factory.recovery.signals import deferring_signals
 from factory.repo.preflight import TargetBranch
@@ -36,6 +37,7 @@ def open_session(parts: RunParts, target: TargetBranch, terms: CommitTerms) -> I
             parts=parts,
             baseline=Baseline(options, repo, pool, folder.path / "base", known, emit),
             landing=Landing(repo.git, repo.common_dir, target.branch, folder.run_id),
+            notary=Notary(repo.git, folder.run_id, emit),
             execution=Execution(parts, pool, tools, known),
             terms=terms,
             tip=target.tip,

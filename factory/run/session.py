@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from factory.landing.land import Landing
+from factory.landing.notary import Notary
 from factory.landing.on_remote import LandingOnRemote
 from factory.orders.commit_message import CommitTerms
 from factory.orders.commit_note import render_note
@@ -53,6 +54,7 @@ class Session:
     parts: RunParts
     baseline: Baseline
     landing: Landing | LandingOnRemote
+    notary: Notary
     execution: Execution
     terms: CommitTerms
     tip: str
@@ -106,6 +108,7 @@ class Session:
         passed = result.verdict
         if not isinstance(passed, Passed):
             return result
+        self.notary.attest(task, result, self.tip)
         try:
             self._move_branch(task, passed.commit)
         except LlmchError as error:

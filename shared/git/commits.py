@@ -70,6 +70,11 @@ def merge_base(git: Git, *tips: str) -> str:
     return "" if done.exit_code else text_of(done.stdout).split("\n")[0].strip()
 
 
+def is_ancestor(git: Git, commit: str, of: str) -> bool:
+    """Return whether the commit `of` follows `commit`, or is it."""
+    return git.try_run("merge-base", "--is-ancestor", commit, of).exit_code == 0
+
+
 def ids_since(git: Git, base: str, tip: str, *, limit: int) -> tuple[str, ...]:
     """Return the commits from `tip` back to `base`, newest first, merges left out.
 

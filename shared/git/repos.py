@@ -41,6 +41,11 @@ def is_bare(git: Git) -> bool:
     return done.stdout.strip() == b"true"
 
 
+def is_shallow(git: Git) -> bool:
+    """Return whether the repo is a shallow clone, which lacks the older commits."""
+    return git.try_run("rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
+
+
 def is_inside_git(git: Git) -> bool:
     """Return whether the folder belongs to any repo, also to a bare one or to a git folder."""
     return git.try_run("rev-parse", "--git-dir").exit_code == 0

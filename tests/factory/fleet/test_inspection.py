@@ -66,8 +66,8 @@ def test_the_commit_of_an_honest_worker_may_land(repo: Path, tmp_path: Path) -> 
     [
         ({**GOOD, "src/app.py": "stolen\n"}, "does not allow: src/app.py"),
         ({**GOOD, TEST["path"]: "pass\n"}, "is not the plan's test"),
-        ({"1.txt": "1\n", "README.md": None}, "is not the plan's test"),
-        ({"1.txt": "1\n", TEST["path"]: TEST["content"]}, "still has README.md"),
+        ({"1.txt": "1\n", "README.md": None}, "does not have the plan's test"),
+        ({"1.txt": "1\n", TEST["path"]: TEST["content"]}, "still has 'README.md'"),
     ],
 )
 def test_a_tree_with_other_files_is_refused(

@@ -1,0 +1,169 @@
+"""Walks the commits that a person asks about, and looks into each claim of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from factory.audit.case import Case, open_case
+from factory.audit.chain_claim import rule_on_chain
+from factory.audit.check_claims import Judge, rule_on_checks
+from factory.audit.claims import Claim, Ruling, Standing, not_provable, worst_of
+from factory.audit.content_claims import rule_on_files, rule_on_parent, rule_on_reply
+from factory.audit.evidence import Evidence
+from factory.audit.identity_claims import (
+    rule_on_commit,
+    rule_on_order,
+    rule_on_plan,
+    rule_on_signature,
+    rule_on_statement,
+)
+from shared.errors import InvalidInput
+from shared.git import refs, repos
+from shared.git.client import Git, GitFailed
+from shared.git.commit_object import CommitObject, read_commits
+
+_MOST_COMMITS: Final = 10_000
+# Git has ways to show other objects than those that the ids name.
+_AS_STORED: Final = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": "/dev/null"}
+_RULES: Final = (
+    (Claim.STATEMENT, rule_on_statement),
+    (Claim.SIGNATURE, rule_on_signature),
+    (Claim.ORDER, rule_on_order),
+    (Claim.COMMIT, rule_on_commit),
+    (Claim.PARENT, rule_on_parent),
+    (Claim.FILES, rule_on_files),
+    (Claim.REPLY, rule_on_reply),
+    (Claim.PLAN, rule_on_plan),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedCommit:
+    """Hold a commit with what became of its claims.
+
+    `order` is the order that it names, "" for none: then llmch claims nothing of it.
+    """
+
+    commit: str
+    subject: str
+    order: str
+    rulings: tuple[Ruling, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Hold what became of the claims of all commits, oldest first; `chain` is about all of them."""
+
+    commits: tuple[AuditedCommit, ...]
+    chain: Ruling
+
+    @property
+    def rulings(self) -> tuple[Ruling, ...]:
+        """Return all rulings."""
+        return (*(each for one in self.commits for each in one.rulings), self.chain)
+
+    @property
+    def standing(self) -> Standing:
+        """Return the worst that became of any claim."""
+        return worst_of(self.rulings)
+
+
+def as_stored(git: Git) -> Git:
+    """Return a git that shows each object as it is stored: no replacement, no graft."""
+    stored = replace(git, environment={**git.environment, **_AS_STORED})
+    return stored.with_config((("core.commitGraph", "false"),))
+
+
+def commits_named(git: Git, words: str) -> tuple[str, ...]:
+    """Return the commits that a person names by `COMMIT` or `FROM..TO`, oldest first.
+
+    Raises `InvalidInput` where there are none.
+    """
+    first, dots, last = words.partition("..")
+    if not dots:
+        return (_commit(git, words),)
+    if last.startswith("."):
+        raise InvalidInput(
+            f"{words!r} names two sides of a fork", "name a range by two dots: FROM..TO"
+        )
+    begin, end = _commit(git, first or "HEAD"), _commit(git, last or "HEAD")
+    # Along first parents: what a merge brought in was on another branch.
+    found = git.run(
+        "rev-list", "--first-parent", "--reverse", f"--max-count={_MOST_COMMITS + 1}",
+        end, f"^{begin}",
+    ).split()  # fmt: skip
+    if not found:
+        raise InvalidInput(
+            f"{words!r} has no commit", "name the older commit first: FROM..TO leaves FROM out"
+        )
+    if len(found) > _MOST_COMMITS:
+        raise InvalidInput(f"{words!r} has over {_MOST_COMMITS:,} commits", "name a shorter range")
+    return tuple(found)
+
+
+def audit(
+    evidence: Evidence,
+    ids: Sequence[str],
+    judge: Judge | None = None,
+) -> Audit:
+    """Return what becomes of the claims of the commits `ids`, oldest first.
+
+    `judge` runs the commands of each again; without it, none is run. The git of `evidence` has to
+    be one `as_stored`.
+    """
+    found = read_commits(evidence.git, ids)
+    objects = [found.get(each) or CommitObject(each, b"") for each in ids]
+    present = _present(evidence.git, objects)
+    cases = [
+        open_case(evidence, each, has_parent=bool(each.parents) and each.parents[0] in present)
+        for each in objects
+    ]
+    audited = tuple(_audited(each, judge) for each in cases)
+    shallow = repos.is_shallow(evidence.git)
+    return Audit(audited, rule_on_chain(cases, shallow=shallow))
+
+
+def _commit(git: Git, name: str) -> str:
+    found = refs.commit_of(git, name)
+    if found:
+        return found
+    shallow = " (this is a shallow clone: `git fetch --unshallow`)" if repos.is_shallow(git) else ""
+    raise InvalidInput(
+        f"{name!r} does not name a commit of this repo{shallow}",
+        "give a branch, a hash, or a range FROM..TO",
+    )
+
+
+def _present(git: Git, commits: Iterable[CommitObject]) -> Mapping[str, CommitObject]:
+    """Return the parents that the repo has."""
+    return read_commits(git, tuple({each for one in commits for each in one.parents}))
+
+
+def _audited(case: Case, judge: Judge | None) -> AuditedCommit:
+    identity = case.identity
+    return AuditedCommit(
+        commit=case.commit.id,
+        subject=case.commit.message.partition("\n")[0],
+        order=identity.work_order if identity else "",
+        rulings=tuple(_rulings(case, judge)),
+    )
+
+
+def _rulings(case: Case, judge: Judge | None) -> list[Ruling]:
+    if not case.concerns_llmch:
+        return [rule_on_statement(case)]
+    found = []
+    for claim, rule in _RULES:
+        try:
+            ruling = rule(case)
+        except GitFailed as failed:
+            # A part of the repo is missing, as in a partial clone.
+            ruling = not_provable(claim, failed.message, "have git fetch what is missing")
+        if ruling is not None:
+            found.append(ruling)
+    if judge is not None and worst_of(found) is Standing.CONTRADICTED:
+        text = "not run: what is contradicted above would not get better by it"
+        return [*found, not_provable(Claim.CHECKS, text)]
+    return [*found, rule_on_checks(case, judge)]

@@ -1,0 +1,1 @@
+"""Says of a landed commit how it was made and judged, as an in-toto statement."""

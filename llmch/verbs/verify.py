@@ -1,0 +1,193 @@
+"""Implements `llmch verify`: says what of the claims of commits can be proven, without a model."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from factory.cli import add_judging_arguments, judging_options
+from llmch.console import Console
+from llmch.console.document import Block, Conclusion, Item, Outcome, Remark, Section, Sign, Tone
+from llmch.console.figures import count, short
+from llmch.entry.arguments import add_record_arguments
+from shared.errors import ExitCode
+
+if TYPE_CHECKING:
+    from factory.audit.audit import Audit, AuditedCommit
+    from factory.audit.claims import Ruling
+    from factory.orders.options import RunOptions
+
+_WIDTH = len("contradicted")
+# Spelled out, because the room that knows them is imported only when the verb is called.
+CLAIMS = (
+    "statement", "signature", "order", "commit", "parent", "files", "reply", "plan", "checks",
+    "chain",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyDocument:
+    """Represent the answer of `verify`: each commit with what became of its claims.
+
+    `missed` are the claims that had to be proven and were not, as `COMMIT CLAIM`.
+    """
+
+    audit: Audit
+    missed: tuple[str, ...]
+
+    def to_json(self) -> object:
+        """Return the commits with their claims as plain values."""
+        audit = self.audit
+        return {
+            "verdict": audit.standing,
+            "commits": [
+                {
+                    "commit": each.commit,
+                    "subject": each.subject,
+                    "work_order": each.order or None,
+                    "claims": [_ruling_json(ruling) for ruling in each.rulings],
+                }
+                for each in audit.commits
+            ],
+            "chain": _ruling_json(audit.chain),
+            "required_and_not_proven": list(self.missed),
+        }
+
+    def blocks(self) -> Iterator[Block]:
+        """Return the claims of each commit, and one line on all of them."""
+        for each in self.audit.commits:
+            items = (line for ruling in each.rulings for line in _items(ruling))
+            yield Section(each.subject, tuple(items), name=short(each.commit), tone=Tone.STRONG)
+        if len(self.audit.commits) > 1:
+            yield Section("all commits", tuple(_items(self.audit.chain)), tone=Tone.STRONG)
+        yield Conclusion("verify", _summary(self.audit), self._ok)
+        if self.missed:
+            yield Remark((f"required and not proven: {', '.join(self.missed)}",))
+
+    @property
+    def _ok(self) -> bool:
+        from factory.audit.claims import Standing
+
+        return self.audit.standing is not Standing.CONTRADICTED and not self.missed
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `verify`."""
+    parser.add_argument(
+        "commits", nargs="?", default="HEAD", metavar="COMMIT|FROM..TO",
+        help="a commit, or all commits of a branch since another one (HEAD)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--plan", type=Path, metavar="DIR",
+        help="the plan of the orders; by default that of the run's record, where it is here",
+    )  # fmt: skip
+    parser.add_argument(
+        "--transcript", type=Path, action="append", default=[], metavar="FILE",
+        help="a transcript with the replies, beside those in --artifacts-dir; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rerun", action="store_true",
+        help="run verification and acceptance again, in the sandbox, on the tree of each commit",
+    )  # fmt: skip
+    parser.add_argument(
+        "--require", action="append", default=[], choices=CLAIMS, metavar="CLAIM",
+        help="fail where this claim is not proven, too; may be repeated: " + ", ".join(CLAIMS),
+    )  # fmt: skip
+    parser.add_argument("--strict", action="store_true", help="require all claims")
+    add_judging_arguments(parser)
+    add_record_arguments(parser)
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Look into the commits. The exit code is 1 where a claim is contradicted, else 0.
+
+    It is 1 as well where a required claim is not proven.
+    """
+    from factory.audit.audit import as_stored, audit, commits_named
+    from factory.audit.evidence import Evidence, read_plan
+    from factory.audit.rerun import rerunning
+    from factory.repo.preflight import find_repo
+    from llmch.entry.consent import with_consent
+    from llmch.entry.wiring import settings_for
+
+    settings = settings_for(args, console, repo=args.repo)
+    place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
+    git = as_stored(place.git)
+    ids = commits_named(git, args.commits)
+    plan = read_plan(args.plan, named=True) if args.plan else None
+    evidence = Evidence(git, settings.artifacts_dir, tuple(args.transcript), plan)
+    if not args.rerun:
+        return _outcome(audit(evidence, ids), args)
+
+    def rerun(options: RunOptions) -> Audit:
+        with rerunning(ids[-1], place, options, console) as judge:
+            return audit(evidence, ids, judge)
+
+    return _outcome(with_consent(rerun, judging_options(args, settings), console), args)
+
+
+def _outcome(found: Audit, args: argparse.Namespace) -> Outcome:
+    from factory.audit.claims import Standing
+
+    required = CLAIMS if args.strict else tuple(dict.fromkeys(args.require))
+    missed = tuple(_missed(found, required))
+    failed = found.standing is Standing.CONTRADICTED or missed
+    return Outcome(VerifyDocument(found, missed), ExitCode.FAILED if failed else ExitCode.OK)
+
+
+def _missed(found: Audit, required: Sequence[str]) -> Iterator[str]:
+    from factory.audit.claims import Claim, Standing
+
+    for claim in required:
+        if claim == Claim.CHAIN:
+            if found.chain.standing is not Standing.PROVEN:
+                yield claim
+            continue
+        for commit in found.commits:
+            if not _is_proven(commit, claim):
+                yield f"{short(commit.commit)} {claim}"
+
+
+def _is_proven(commit: AuditedCommit, claim: str) -> bool:
+    from factory.audit.claims import Claim, Standing
+
+    of_claim = [each for each in commit.rulings if each.claim == claim]
+    if not of_claim:
+        return claim == Claim.PLAN and bool(commit.order)  # it names no plan
+    return all(each.standing is Standing.PROVEN for each in of_claim)
+
+
+def _ruling_json(ruling: Ruling) -> dict[str, object]:
+    return {
+        "claim": ruling.claim,
+        "verdict": ruling.standing,
+        "text": ruling.text,
+        "remedy": ruling.remedy or None,
+    }
+
+
+def _items(ruling: Ruling) -> Iterator[Item]:
+    """Yield the line of a claim; below one that is not proven, what it says and what to do."""
+    from factory.audit.claims import DESCRIPTIONS, Standing
+
+    word = str(ruling.standing).replace("_", " ")
+    sign = Sign.WARNING if ruling.standing is Standing.CONTRADICTED else Sign.NONE
+    yield Item(f"{word:<{_WIDTH}} {ruling.claim}: {ruling.text}", sign)
+    if ruling.standing is not Standing.PROVEN:
+        remedy = f"; {ruling.remedy}" if ruling.remedy else ""
+        yield Item(f"{'':<{_WIDTH}} for: {DESCRIPTIONS[ruling.claim]}{remedy}")
+
+
+def _summary(audit: Audit) -> str:
+    from factory.audit.claims import Standing
+
+    found = [each.standing for each in audit.rulings]
+    against = found.count(Standing.CONTRADICTED)
+    return (
+        f"{count(len(audit.commits), 'commit')}, {against or 'nothing'} contradicted: "
+        f"{found.count(Standing.PROVEN)} proven, "
+        f"{found.count(Standing.NOT_PROVABLE)} not provable here"
+    )

@@ -1,0 +1,96 @@
+"""Reads a commit as the bytes that its id is the hash of."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from shared.git.client import Git, GitFailed
+
+_PERSON = re.compile(r"(?P<who>.*) (?P<seconds>\d+) (?P<zone>[+-]\d{4})")
+
+
+@dataclass(frozen=True)
+class CommitObject:
+    """Hold a commit's id and bytes. Nothing of them is believed: anybody may have written them."""
+
+    id: str
+    raw: bytes
+
+    @cached_property
+    def is_intact(self) -> bool:
+        """Whether the bytes are those that the id names."""
+        return object_id(b"commit", self.raw, len(self.id)) == self.id
+
+    @cached_property
+    def _parts(self) -> tuple[tuple[tuple[str, str], ...], str]:
+        head, _, message = self.raw.decode("utf-8", "surrogateescape").partition("\n\n")
+        lines = (line.partition(" ") for line in head.split("\n"))
+        return tuple((name, value) for name, _, value in lines), message
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """Return the names of the header lines; the lines that continue one have no name."""
+        return tuple(name for name, _ in self._parts[0])
+
+    @property
+    def message(self) -> str:
+        return self._parts[1]
+
+    @property
+    def tree(self) -> str:
+        return self._first("tree")
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        return tuple(value for name, value in self._parts[0] if name == "parent")
+
+    @property
+    def author(self) -> str:
+        """Return the author with the date, as the object spells them."""
+        return self._first("author")
+
+    @property
+    def committer(self) -> str:
+        return self._first("committer")
+
+    def _first(self, name: str) -> str:
+        return next((value for each, value in self._parts[0] if each == name), "")
+
+
+def object_id(kind: bytes, content: bytes, length: int) -> str:
+    """Return git's id for an object; `length` tells which hash the repo uses."""
+    algorithm = "sha1" if length == 40 else "sha256"
+    data = b"%b %d\0%b" % (kind, len(content), content)
+    return hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
+
+
+def read_commits(git: Git, ids: Collection[str]) -> Mapping[str, CommitObject]:
+    """Return those of the commits that the repo has, by their ids."""
+    if not ids:
+        return {}
+    asked = "".join(f"{each}\n" for each in ids).encode()
+    done = git.try_run("cat-file", "--batch", stdin=asked)
+    if done.exit_code or done.timed_out:
+        raise GitFailed(done)
+    found: dict[str, CommitObject] = {}
+    rest = done.stdout
+    while rest:
+        head, _, rest = rest.partition(b"\n")
+        name, kind, *size = head.decode("ascii", "replace").split(" ")
+        if not size:  # "ID missing"
+            continue
+        length = int(size[0])
+        if kind == "commit":
+            found[name] = CommitObject(name, rest[:length])
+        rest = rest[length + 1 :]
+    return found
+
+
+def is_date(person: str, date: str) -> bool:
+    """Return whether a line of author or committer has the date `@SECONDS ZONE`."""
+    match = _PERSON.fullmatch(person)
+    return match is not None and f"@{match['seconds']} {match['zone']}" == date

@@ -1,0 +1,166 @@
+"""Signs bytes and checks signatures as git does: with the formats, keys and programs of its config.
+
+The bytes need not be a commit. Keys stay where their programs keep them, and no program can ask on
+the terminal: an agent has to know the key.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+from typing import Final
+
+from shared.errors import CommandFailed
+from shared.git.client import Git
+from shared.git.signing_config import SignatureFormat, SigningConfig
+from shared.process import Finished, ToolFailed, ToolMissing, run_tool
+
+# Somebody may have to touch a token or to type into the window of an agent.
+_TIMEOUT_SECONDS: Final = 60.0
+_NAMESPACE: Final = "git"  # so that the file of allowed signers of git's own signatures holds
+_HEADS: Final = {
+    b"-----BEGIN SSH SIGNATURE-----": SignatureFormat.SSH,
+    b"-----BEGIN PGP SIGNATURE-----": SignatureFormat.OPENPGP,
+    b"-----BEGIN PGP MESSAGE-----": SignatureFormat.OPENPGP,
+    b"-----BEGIN SIGNED MESSAGE-----": SignatureFormat.X509,
+}
+_GOOD = re.compile(r"^\[GNUPG:\] GOODSIG \S+ (.*)$", re.MULTILINE)
+_BAD = re.compile(r"^\[GNUPG:\] (BADSIG|EXPKEYSIG|REVKEYSIG|EXPSIG|TRUST_NEVER)\b", re.MULTILINE)
+_UNKNOWN = re.compile(r"^\[GNUPG:\] NO_PUBKEY (\S+)", re.MULTILINE)
+
+
+class SigningFailed(CommandFailed):
+    """Say why no signature was made."""
+
+
+class Trust(Enum):
+    """Say what a signature is worth here."""
+
+    GOOD = auto()
+    BAD = auto()
+    UNKNOWN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Hold what a signature is worth here, and in words by whom it is, or what is wrong."""
+
+    trust: Trust
+    text: str
+
+
+def sign(git: Git, config: SigningConfig, data: bytes, person: str) -> bytes:
+    """Return the armoured signature of `data`.
+
+    `person` names the key where the config names none, as `Ada <ada@example.org>`. Raises
+    `SigningFailed` where there is no key, or the program cannot be run, refuses or waits too long.
+    """
+    program = config.programs[config.format]
+    if config.format is not SignatureFormat.SSH:
+        key = config.key or person
+        return _armoured(_run(git, [program, "--status-fd=2", "-bsau", key], data))
+    key = config.key or _default_key(git, config)
+    if not key:
+        raise SigningFailed("git's config names no key (user.signingKey) for SSH signatures")
+    asked = [program, "-q", "-Y", "sign", "-n", _NAMESPACE]
+    literal = key.removeprefix("key::")
+    if literal == key and not key.startswith(("ssh-", "ecdsa-", "sk-")):
+        return _armoured(_run(git, [*asked, "-f", key], data))
+    with tempfile.TemporaryDirectory(prefix="llmch-key-") as folder:
+        public = Path(folder) / "key.pub"
+        public.write_text(literal + "\n")
+        return _armoured(_run(git, [*asked, "-U", "-f", str(public)], data))
+
+
+def check_signature(git: Git, config: SigningConfig, data: bytes, armour: bytes) -> Checked:
+    """Return what the signature of `data` is worth here. No failure is raised."""
+    form = next((each for head, each in _HEADS.items() if armour.startswith(head)), None)
+    if form is None:
+        return Checked(Trust.BAD, "it is not a signature of a kind that git knows")
+    with tempfile.TemporaryDirectory(prefix="llmch-signature-") as folder:
+        path = Path(folder) / "signature"
+        path.write_bytes(armour)
+        try:
+            if form is SignatureFormat.SSH:
+                return _check_ssh(git, config, data, path)
+            return _check_gpg(git, config.programs[form], data, path)
+        except SigningFailed as failed:
+            return Checked(Trust.UNKNOWN, failed.message)
+
+
+def _check_ssh(git: Git, config: SigningConfig, data: bytes, path: Path) -> Checked:
+    program, signers = config.programs[SignatureFormat.SSH], config.allowed_signers
+    about = ["-n", _NAMESPACE, "-s", str(path)]
+    done = _try(git, [program, "-Y", "check-novalidate", *about], data)
+    if done.exit_code:
+        return Checked(Trust.BAD, f"the signature is not one of these bytes: {_said(done)}")
+    key = _said(done).rpartition(" ")[2]
+    if signers is None:
+        return Checked(
+            Trust.UNKNOWN,
+            f"it is signed by the key {key}, and git's config names no gpg.ssh.allowedSignersFile",
+        )
+    if not signers.is_file():
+        return Checked(Trust.UNKNOWN, f"there is no file {signers} of allowed signers")
+    found = _try(git, [program, "-Y", "find-principals", "-f", str(signers), "-s", str(path)], b"")
+    for name in filter(None, found.stdout.decode(errors="replace").splitlines()):
+        asked = [program, "-Y", "verify", "-f", str(signers), "-I", name, *about]
+        if not _try(git, asked, data).exit_code:
+            return Checked(Trust.GOOD, f"signed by {name} with the key {key}")
+    return Checked(Trust.BAD, f"the key {key} is not among the allowed signers in {signers}")
+
+
+def _check_gpg(git: Git, program: str, data: bytes, path: Path) -> Checked:
+    done = _try(git, [program, "--status-fd=1", "--verify", str(path), "-"], data)
+    status = done.stdout.decode(errors="replace")
+    if bad := _BAD.search(status):
+        return Checked(Trust.BAD, f"{program} refuses it: {bad[1]}")
+    if (good := _GOOD.search(status)) and not done.exit_code:
+        return Checked(Trust.GOOD, f"signed by {good[1]}")
+    if unknown := _UNKNOWN.search(status):
+        return Checked(Trust.UNKNOWN, f"{program} does not have the key {unknown[1]}")
+    return Checked(Trust.UNKNOWN, f"{program} cannot check it: {_said(done)}")
+
+
+def _default_key(git: Git, config: SigningConfig) -> str:
+    if not config.key_command:
+        return ""
+    lines = _run(git, config.key_command, b"").stdout.decode(errors="replace").splitlines()
+    return next((each for each in lines if each.startswith(("key::", "ssh-"))), "")
+
+
+def _armoured(done: Finished) -> bytes:
+    if not done.stdout.startswith(tuple(_HEADS)):
+        raise SigningFailed(f"{done.argv[0]} printed no signature")
+    return done.stdout
+
+
+def _run(git: Git, argv: Sequence[str], data: bytes) -> Finished:
+    done = _try(git, argv, data)
+    if done.timed_out:
+        raise SigningFailed(f"{argv[0]} made no signature within {_TIMEOUT_SECONDS:.0f} seconds")
+    if done.exit_code:
+        raise SigningFailed(f"{argv[0]} failed: {_said(done)}")
+    return done
+
+
+def _try(git: Git, argv: Sequence[str], data: bytes) -> Finished:
+    # An agent that is started here goes on after us, so it must not hold our descriptors.
+    environment = {**git.environment, "SSH_ASKPASS_REQUIRE": "never"}
+    try:
+        return run_tool(
+            argv, cwd=git.folder, env=environment, timeout_seconds=_TIMEOUT_SECONDS, stdin=data
+        )
+    except (ToolMissing, ToolFailed) as error:
+        raise SigningFailed(str(error)) from error
+
+
+def _said(done: Finished) -> str:
+    """Return the last line that a program printed, which says what is wrong."""
+    text = (done.stderr.strip() or done.stdout.strip()).decode(errors="replace")
+    lines = [each for each in text.splitlines() if not each.startswith("[GNUPG:]")]
+    return lines[-1].strip() if lines else f"exit code {done.exit_code}"

@@ -1,0 +1,255 @@
+"""What llmch made is proven, however it was made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from factory.audit.claims import Claim, Standing
+from factory.orders.reply_format import ReplyFormat
+from factory.run.one_order import run_order
+from factory.sandbox import Backend
+from shared.errors import LlmchError
+from shared.events.event import Event
+from shared.events.orders import OrderStarted
+from shared.llm.client import Request
+from shared.llm.stack import Mode, ModelSource
+from shared.settings.sandbox import SandboxSettings
+from tests import provenance_schema
+from tests.factory.audit.forging import Forger
+from tests.factory.audit.honest import (
+    ONE,
+    TWO,
+    WRONG,
+    Auditor,
+    contradictions,
+    describe,
+    make_branch,
+    orders,
+    replies,
+    standings,
+)
+from tests.fakes import proposal
+from tests.harness import Factory, git, manifest, writing
+
+PROVEN = {
+    Claim.STATEMENT: Standing.PROVEN,
+    Claim.SIGNATURE: Standing.NOT_PROVABLE,
+    Claim.ORDER: Standing.PROVEN,
+    Claim.COMMIT: Standing.PROVEN,
+    Claim.PARENT: Standing.PROVEN,
+    Claim.FILES: Standing.PROVEN,
+    Claim.REPLY: Standing.PROVEN,
+    Claim.PLAN: Standing.PROVEN,
+    Claim.CHECKS: Standing.NOT_PROVABLE,
+    Claim.CHAIN: Standing.PROVEN,
+}
+WITHOUT_PLAN = {claim: each for claim, each in PROVEN.items() if claim is not Claim.PLAN}
+
+
+def assert_proven(factory: Factory, words: str = "main..work", *, with_plan: bool = True) -> None:
+    found = Auditor(factory.repo, factory.artifacts).look(words)
+    assert standings(found) == (PROVEN if with_plan else WITHOUT_PLAN), describe(found)
+
+
+# How the orders were run
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 4])
+def test_a_plan(factory: Factory, jobs: int) -> None:
+    make_branch(factory, jobs=jobs)
+    assert_proven(factory)
+
+
+def test_a_plan_in_the_sandbox(factory: Factory) -> None:
+    make_branch(factory, sandbox=SandboxSettings(backend=Backend.AUTO))
+    assert_proven(factory)
+
+
+def test_a_plan_on_a_branch_that_is_checked_out(factory: Factory) -> None:
+    git(factory.repo, "switch", "--quiet", "--create", "work")
+    make_branch(factory)
+    assert_proven(factory)
+
+
+def test_a_plan_that_went_on_after_a_failure(factory: Factory) -> None:
+    summary = factory.run_all(manifest(orders()), {**replies(), "WO-02": [WRONG]}, max_attempts=1)
+    assert summary.verdict == "FAIL"
+    factory.run_all(manifest(orders()), {**replies(), "WO-02": [TWO]})
+    assert_proven(factory)
+
+
+@pytest.mark.parametrize("order", ["WO-02", "WO-03"])
+def test_a_plan_that_was_interrupted(factory: Factory, order: str) -> None:
+    def stop(event: Event) -> None:
+        if isinstance(event, OrderStarted) and event.order == order:
+            raise KeyboardInterrupt
+
+    factory.on_event = stop
+    with pytest.raises(KeyboardInterrupt):
+        factory.run_all(manifest(orders()), replies())
+    factory.on_event = None
+    factory.run_all(manifest(orders()), replies())
+    assert_proven(factory)
+
+
+def test_orders_that_were_run_one_by_one(factory: Factory) -> None:
+    make_branch(factory)  # the plan's folder
+    git(factory.repo, "branch", "--quiet", "-D", "work")
+    for number, each in enumerate(("WO-01", "WO-02", "WO-03", "WO-04")):
+        path = factory.scratch / "plan" / f"{each}.json"
+        said = list(replies().get(each, ()))
+        factory.run(path, said if number else [ONE])
+    assert_proven(factory)
+
+
+def test_an_order_without_a_plan(factory: Factory) -> None:
+    factory.run(writing("one.txt"), [ONE])
+    assert_proven(factory, with_plan=False)
+
+
+def test_a_run_that_was_replayed(factory: Factory) -> None:
+    first = factory.run(writing("one.txt"), [ONE], date="@1700000000 +0000")
+    transcript = factory.run_folder / "transcript.jsonl"
+    git(factory.repo, "branch", "--quiet", "-D", "work")
+    git(factory.repo, "update-ref", "-d", "refs/notes/llmch-proof")
+    source = ModelSource(Mode.REPLAY, lambda emit: factory.model, transcript)
+    options = factory.options(date="@1700000000 +0000")
+    again = run_order(factory.scratch / "orders/WO-01.json", options, source, factory.events.append)
+    assert again.commit == first.commit
+    assert_proven(factory, with_plan=False)
+
+
+def test_a_branch_that_a_person_worked_on_between(factory: Factory) -> None:
+    factory.run(writing("one.txt"), [ONE])
+    git(factory.repo, "switch", "--quiet", "work")
+    git(factory.repo, "commit", "--quiet", "--allow-empty", "--message=mine")
+    factory.run(writing("two.txt", 2), [TWO])
+    found = Auditor(factory.repo, factory.artifacts).look()
+    assert contradictions(found) == []
+    assert_proven(factory, "work", with_plan=False)
+
+
+def test_the_same_order_on_two_branches(factory: Factory) -> None:
+    factory.run(writing("one.txt"), [ONE])
+    factory.run(writing("one.txt"), [proposal({"one.txt": "uno\n"})], branch="other")
+    assert_proven(factory, with_plan=False)
+    assert_proven(factory, "main..other", with_plan=False)
+
+
+# What the model replied
+
+
+def fenced(*blocks: tuple[str, str]) -> str:
+    parts = (f"{path}\n```\n{text}```\n" for path, text in blocks)
+    return "SUMMARY: as scripted\n\n" + "\n".join(parts)
+
+
+def edit(path: str, search: str, replace: str) -> str:
+    return (
+        f"SUMMARY: as scripted\n\n{path}\n```\n<<<<<<< SEARCH\n{search}=======\n{replace}"
+        ">>>>>>> REPLACE\n```\n"
+    )
+
+
+CHANGE = writing("src/app.py", acceptance_commands=["grep -q moin src/app.py"])
+REPLIES: dict[str, list[str | Callable[[Request], str]]] = {
+    "whole files": [fenced(("src/app.py", "GREETING = 'moin'\n"))],
+    "a part of a file": [edit("src/app.py", "GREETING = 'hello'\n", "GREETING = 'moin'\n")],
+    "unreadable at first": ["I would rather not.", fenced(("src/app.py", "GREETING = 'moin'\n"))],
+    "unchanged at first": [
+        fenced(("src/app.py", "GREETING = 'hello'\n")),
+        fenced(("src/app.py", "GREETING = 'moin'\n")),
+    ],
+    "a part that is asked for again": [
+        edit("src/app.py", "GREETING = 'nowhere'\n", "GREETING = 'moin'\n"),
+        edit("src/app.py", "GREETING = 'hello'\n", "GREETING = 'moin'\n"),
+    ],
+    "JSON, unasked": [proposal({"src/app.py": "GREETING = 'moin'\n"})],
+}
+
+
+@pytest.mark.parametrize("said", REPLIES)
+@pytest.mark.parametrize("form", [ReplyFormat.FILES, ReplyFormat.EDITS])
+def test_a_reply(factory: Factory, said: str, form: ReplyFormat) -> None:
+    options = factory.options()
+    models = replace(options.models, reply_format=form)
+    summary = factory.run(CHANGE, list(REPLIES[said]), models=models)
+    assert summary.verdict == "PASS", summary
+    assert_proven(factory, with_plan=False)
+
+
+def test_line_ends_that_git_converts_in_a_checkout(factory: Factory) -> None:
+    (factory.repo / ".gitattributes").write_text("*.py text eol=crlf\n")
+    git(factory.repo, "add", "--all")
+    git(factory.repo, "commit", "--quiet", "--message=crlf")
+    try:
+        factory.run(CHANGE, [proposal({"src/app.py": "GREETING = 'moin'\r\n"})], max_attempts=1)
+    except LlmchError:
+        pytest.skip("such a file is refused")
+    found = Auditor(factory.repo, factory.artifacts).look("main..work") if factory.tip() else None
+    assert found is None or contradictions(found) == []
+
+
+@pytest.mark.parametrize("name", ["Ada", " Åsa, Jr. ", "O'Neil <x>", "\u200eليلى"])
+def test_names_that_git_spells_otherwise(factory: Factory, name: str) -> None:
+    git(factory.repo, "config", "user.name", name)
+    git(factory.repo, "config", "user.email", "a@example.org")
+    factory.run(writing("one.txt", title="Ünïcode: `x`\tand more"), [ONE])
+    assert_proven(factory, with_plan=False)
+
+
+# The statement itself
+
+
+def test_the_statement_keeps_its_schema(factory: Factory) -> None:
+    commits = make_branch(factory)
+    schema = json.loads(provenance_schema.PATH.read_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.check_schema(schema)
+    forger = Forger(factory.repo, factory.artifacts, commits)
+    for each in commits:
+        statement = forger.statement(each)
+        validator.validate(statement)
+        assert statement["subject"][0]["digest"] == {"gitCommit": each}
+    with pytest.raises(jsonschema.ValidationError):
+        validator.validate({**statement, "predicateType": "else"})
+
+
+def test_the_schema_on_file_is_that_of_the_code() -> None:
+    assert provenance_schema.PATH.read_text() == provenance_schema.schema()
+
+
+def test_a_statement_says_what_is_known(factory: Factory) -> None:
+    commits = make_branch(factory)
+    predicate = Forger(factory.repo, factory.artifacts, commits).statement(commits[1])["predicate"]
+    assert predicate["attempts"] == 2
+    assert predicate["models"] == ["scripted"]
+    assert [each["stage"] for each in predicate["commands"]] == ["verification", "acceptance"]
+    assert [each["path"] for each in predicate["change"]["written"]] == [
+        "tests/wanted.txt",
+        "two.txt",
+    ]
+    assert str(factory.scratch) not in json.dumps(predicate)
+
+
+def test_a_note_that_git_refuses_keeps_no_commit_from_landing(factory: Factory) -> None:
+    git(factory.repo, "update-ref", "refs/notes/llmch-proof/in-the-way", "HEAD")
+    summary = factory.run(writing("one.txt"), [ONE])
+    assert factory.tip() == summary.commit
+    found = Auditor(factory.repo, factory.artifacts).look()
+    assert contradictions(found) == []
+
+
+def test_the_branch_is_the_same_whatever_the_statements_say(
+    factory: Factory, tmp_path: Path
+) -> None:
+    commits = make_branch(factory, date="@1700000000 +0000")
+    git(factory.repo, "branch", "--quiet", "-D", "work")
+    assert make_branch(factory, jobs=2, date="@1700000000 +0000") == commits
+    assert_proven(factory)
