@@ -126,7 +126,7 @@ def connect(url: DatabaseUrl, purpose: str) -> psycopg.Connection[tuple[Any, ...
             "the fleet's packages are not installed here", f"install them by {_EXTRA}"
         ) from None
     try:
-        return psycopg.connect(
+        connection = psycopg.connect(
             url.text,
             connect_timeout=_CONNECT_SECONDS,
             application_name=f"llmch {purpose}",
@@ -142,6 +142,13 @@ def connect(url: DatabaseUrl, purpose: str) -> psycopg.Connection[tuple[Any, ...
             f"the URL of the fleet's database {url} has an option that PostgreSQL does not know",
             "write it as postgresql://USER:PASSWORD@HOST/DATABASE?sslmode=verify-full",
         ) from None
+    if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
+        connection.close()
+        raise FleetUnavailable(
+            f"the fleet's database {url} keeps text as {encoding}, which does not hold all of it",
+            "make it by `createdb --encoding=UTF8 --template=template0 NAME`",
+        )
+    return connection
 
 
 def _refused(url: DatabaseUrl, said: str) -> FleetUnavailable:
