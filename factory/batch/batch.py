@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -11,7 +11,7 @@ from factory.batch.choice import Choice
 from factory.batch.driving import Driving
 from factory.batch.history import BranchHistory
 from factory.batch.order_graph import derive_graph
-from factory.batch.schedule import Schedule
+from factory.batch.schedule import Schedule, places_for
 from factory.batch.train import Train
 from factory.batch.worker import Worker
 from factory.orders.documents import BatchSummary, RunSummary
@@ -69,9 +69,10 @@ class Batch:
             session.parts.options.keep_going,
             start,
             landed,
-            [n for each in since_start for n, commit in landed.items() if commit == each],
+            _in_sequence(landed, since_start),
             left_out,
             choice.others(orders),
+            places_for(session.parts.options.jobs),
         )
         self._train = Train(self._schedule, session.tip)
 
@@ -251,3 +252,12 @@ class Batch:
                 state = OrderState.PENDING
         about = self._session.circumstances(task, self._session.tip)
         return summarise_unexecuted(state, replace(about, warnings=warnings), commit)
+
+
+def _in_sequence(landed: Mapping[int, str], commits: Sequence[str]) -> list[int]:
+    """Return the orders whose commits are among `commits`, in the sequence of these."""
+    place = {commit: number for number, commit in enumerate(commits)}
+    return sorted(
+        (each for each, commit in landed.items() if commit in place),
+        key=lambda each: (place[landed[each]], each),
+    )

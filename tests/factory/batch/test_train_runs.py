@@ -19,6 +19,8 @@ from shared.events.orders import CandidateCoupled, CandidateDropped
 from shared.llm.client import Request
 from shared.llm.stack import Mode, ModelSource
 from tests.factory.batch.batching import (
+    answer,
+    asked,
     copy_of,
     counted,
     each_writes,
@@ -137,6 +139,28 @@ def test_each_order_is_verified_once_where_nothing_fails(factory: Factory, jobs:
     coupled = {each.order: each.parent for each in factory.seen(CandidateCoupled)}
     assert list(coupled) == [each.work_order for each in summary.orders]
     assert list(coupled.values()) == parents[:-1]
+
+
+def test_behind_a_slow_order_no_model_is_asked_for_the_whole_plan(factory: Factory) -> None:
+    numbers, last_asked, asked_before = range(1, 13), threading.Event(), list[str]()
+
+    def slow(request: Request) -> str:
+        assert last_asked.wait(60)
+        return answer(wrote(1), request)
+
+    def the_last_behind_it(request: Request) -> str:
+        last_asked.set()
+        return answer(wrote(8), request)
+
+    def hear(event: Event) -> None:
+        if isinstance(event, CandidateCoupled) and event.order == "WO-01":
+            asked_before.extend(asked(factory))
+
+    factory.on_event = hear
+    replies = {**each_writes(*numbers), "WO-01": [slow], "WO-08": [the_last_behind_it]}
+    summary = factory.run_all(manifest([step(number) for number in numbers]), replies, jobs=2)
+    assert states(summary) == ["landed"] * 12
+    assert sorted(asked_before) == [f"WO-{number:02d}" for number in range(1, 9)]
 
 
 def failing_late(factory: Factory, waits_for: str) -> Json:
