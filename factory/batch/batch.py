@@ -20,6 +20,7 @@ from factory.orders.read import LoadedOrder
 from factory.orders.task import OrderResult, OrderTask
 from factory.orders.verdict import Passed
 from factory.record import journal_entries
+from factory.record.progress import failure_facts
 from factory.record.summary import batch_verdict, public_json, summarise_unexecuted, usage_record
 from factory.recovery.signals import deferring_signals
 from factory.run.session import Session, error_of
@@ -131,10 +132,14 @@ class Batch:
         parts.journal.record(journal_entries.CandidateCoupled(name, commit, parent, names))
         parts.emit(CandidateCoupled(name, commit, parent, names))
 
-    def dropped(self, position: int, because: int) -> None:
+    def dropped(self, position: int, because: int, again: Making) -> None:
         """Record and announce that an order is judged again."""
         name, cause = self._name(position), self._name(because)
-        self._session.parts.journal.record(journal_entries.CandidateDropped(name, cause))
+        attempt, past = again.state["attempt"].number, again.state["past"]
+        failure = failure_facts(past[-1].brief) if past else None
+        self._session.parts.journal.record(
+            journal_entries.CandidateDropped(name, cause, attempt, failure)
+        )
         self._session.parts.emit(CandidateDropped(name, cause))
 
     def summarise(

@@ -178,7 +178,8 @@ class Run:
         assert len(ahead) < self.places
         assert all(each in self.driving.tasks for each in ahead)
 
-    def dropped(self, position: int, because: int) -> None:
+    def dropped(self, position: int, because: int, again: Making) -> None:
+        assert again.is_proposed
         assert because < position
         self.dropped_orders.append(position)
 

@@ -11,7 +11,7 @@ import pytest
 
 from factory.batch.coordinator import run_all
 from factory.record.attempts_on_record import AttemptOnRecord, find_attempt
-from factory.record.status import read_status
+from factory.record.status import read_status, status_document
 from shared.errors import ModelUnavailable
 from shared.events.attempts import AttemptFailed
 from shared.events.event import Event
@@ -28,6 +28,7 @@ from tests.factory.batch.batching import (
     landed_on,
     states,
     step,
+    wrong,
     wrote,
 )
 from tests.fakes import Reply
@@ -271,6 +272,36 @@ def test_a_reply_to_a_dropped_order_is_paid_for_once(factory: Factory) -> None:
     assert len(factory.seen(CandidateDropped)) == 1
     assert counted(factory) == {"WO-01": 2, "WO-02": 2}
     assert summary.orders[1].attempts == 2
+
+
+def test_a_dropped_order_has_the_attempts_left_that_it_had_before_it_was_judged(
+    factory: Factory,
+) -> None:
+    common, left, dropped = factory.repo / ".git", list[Json](), threading.Event()
+    was_asked = factory.scratch / "asked"
+    plan = failing_late(factory, str(was_asked))
+
+    def hear(event: Event) -> None:
+        if isinstance(event, CandidateDropped):
+            status = read_status(common)
+            assert status is not None
+            left.extend(status_document(status, common)["orders"][1:])
+            dropped.set()
+
+    def third(request: Request) -> str:
+        was_asked.touch()
+        assert dropped.wait(60)
+        return "never read"
+
+    factory.on_event = hear
+    refused_first = [wrong, wrote(2), third]
+    summary = factory.run_all(plan, {**REPLIES, "WO-02": refused_first}, jobs=2, max_attempts=4)
+    assert states(summary) == ["landed", "landed"]
+    assert summary.orders[1].attempts == 2
+    (second,) = left
+    assert (second["state"], second["attempts"], second["attempts_left"]) == ("PATCHING", 2, 3)
+    assert second["failure"]["attempt"] == 1
+    assert second["failure"]["stage"] == "write_scope_violation"
 
 
 def test_a_command_that_was_killed_is_not_taken_for_flaky(factory: Factory) -> None:
