@@ -61,10 +61,10 @@ class Batch:
         self._under_way: dict[int, OrderTask] = {}
         self._error: LlmchError | None = None
         landed, own = choice.landed([each.order.id for each in orders], history)
-        start, since_start = history.continued(own)
+        start, since_start = history.start_before(own)
         graph = derive_graph([each.order for each in orders])
         left_out = choice.left_out(orders, landed)
-        self._left_out = () if choice.only else choice.describe(graph, left_out, landed)
+        self._left_out_lines = () if choice.only else choice.describe(graph, left_out, landed)
         self._schedule = Schedule.of(
             graph,
             session.parts.options.keep_going,
@@ -97,7 +97,7 @@ class Batch:
             )
             if position in self._shown:
                 emit(OrderSkipped(order.id, order.title, commit))
-        for text in self._left_out:
+        for text in self._left_out_lines:
             emit(Noted(text))
         driving = Driving(self._schedule, self._train, worker, jobs, self)
         try:

@@ -179,10 +179,10 @@ class Driving:
         if isinstance(verdict, Passed):
             return Outcome.PASSED
         if not isinstance(verdict, Failed) or not self._signals.stays_failed(position, making):
-            return Outcome.OTHER
+            return Outcome.UNDECIDED
         # What failed without a commit to follow is made again if anything lands before its turn.
         on_a_parent = self._train.judged_on(position) or self._schedule.is_next(position)
-        return Outcome.FAILED if on_a_parent else Outcome.OTHER
+        return Outcome.FAILED if on_a_parent else Outcome.UNDECIDED
 
     def _ends_the_run(self, making: Making, outcome: Outcome) -> bool:
         if outcome is Outcome.FAILED:

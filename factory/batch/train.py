@@ -21,8 +21,8 @@ class Outcome(Enum):
 
     PASSED = auto()
     FAILED = auto()
-    OTHER = auto()
-    """It has to be made again, or an error will end the run."""
+    UNDECIDED = auto()
+    """Its turn to land decides: it has to be made again, or an error will end the run."""
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Train:
                 return
             if car.outcome is Outcome.FAILED and self._schedule.keep_going:
                 continue
-            if not car.commit or car.outcome in (Outcome.FAILED, Outcome.OTHER):
+            if not car.commit or car.outcome in (Outcome.FAILED, Outcome.UNDECIDED):
                 return
             parent = car.commit
 

@@ -32,8 +32,8 @@ def _graph(needs: list[frozenset[int]]) -> OrderGraph:
     return OrderGraph(ids, ids, tuple(needs))
 
 
-def seconds_of(graph: OrderGraph, every: int) -> float:
-    """Return what a run of a plan takes of the processor, in which each order `every` fails."""
+def seconds_of(graph: OrderGraph, every: int = 0) -> float:
+    """Return what scheduling a plan takes of the processor; each order `every` fails."""
     count = len(graph.ids)
     fate = Fate(frozenset(range(0, count, every) if every else ()), 0)
     run = Run(graph, fate, True, 4)
