@@ -72,6 +72,7 @@ def _write(attempt: Attempt, context: FactoryContext) -> Attempt:
         return replace(attempt, brief=_refused(violations, order))
     facts = context.task.commit_facts(attempt.proposed.summary)
     commit = commits.write(git, tree, context.parent, facts)
+    context.workspace.foresee(commit, [each.path for each in attempt.writes], order.removed_files)
     return replace(attempt, tree=tree, commit=commit)
 
 

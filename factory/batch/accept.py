@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from factory.batch.candidate import Candidate, find_candidate
+from factory.batch.offered_commit import OfferedCommit, find_offered_commit
 from factory.batch.plan_on_branch import PlanOnBranch
 from factory.orders.command_settings import command_settings
 from factory.orders.commit_note import add_acceptance, drop_acceptance
@@ -37,7 +37,7 @@ class Acceptance:
 
     order: WorkOrder
     branch: str
-    candidate: Candidate
+    offered: OfferedCommit
     judged: VerifiedBy | FailureBrief
     run_dir: str
 
@@ -60,13 +60,13 @@ def accept_commit(
     """Judge the commit that `given` names, and record that it stands for the order `name`.
 
     Nothing is recorded about an order whose commit fails. The commit itself never changes: it gets
-    a note. Raises as `find_candidate` does, `Busy`, and `SandboxUnavailable`.
+    a note. Raises as `find_offered_commit` does, `Busy`, and `SandboxUnavailable`.
     """
     with hold(place.common_dir) as lock:
         place = replace(place, git=place.git.holding(lock))
         recover(place.git, place.common_dir, emit)
         artifacts = options.settings.artifacts_dir
-        found = find_candidate(plan, name, given, place, artifacts, allow_more=allow_more)
+        found = find_offered_commit(plan, name, given, place, artifacts, allow_more=allow_more)
         folder = new_run_folder(artifacts, "factory", new_run_id())
         with recorded_run(folder, _head(plan, name, found, options), emit) as recording:
             accepted = _judge(plan, name, found, place, options, recording)
@@ -106,17 +106,19 @@ def acceptance_document(accepted: Acceptance) -> dict[str, Any]:
         "verdict": "PASS" if passed else "FAIL",
         "work_order": accepted.order.id,
         "branch": accepted.branch,
-        "commit": accepted.candidate.commit,
+        "commit": accepted.offered.commit,
         "accepted": passed,
-        "files": sorted(accepted.candidate.changed),
-        "beyond": list(accepted.candidate.beyond),
+        "files": sorted(accepted.offered.changed),
+        "beyond": list(accepted.offered.beyond),
         "verified_by": judged.model_dump(mode="json") if passed else None,
         "failure": None if passed else judged.model_dump(mode="json"),
         "run_dir": accepted.run_dir,
     }
 
 
-def _head(plan: PlanOnBranch, name: str, found: Candidate, options: RunOptions) -> dict[str, Any]:
+def _head(
+    plan: PlanOnBranch, name: str, found: OfferedCommit, options: RunOptions
+) -> dict[str, Any]:
     """Return what `run.json` says. Nothing was begun on the branch, so it names no base."""
     return {
         "command": "accept",
@@ -132,7 +134,7 @@ def _head(plan: PlanOnBranch, name: str, found: Candidate, options: RunOptions) 
 def _judge(
     plan: PlanOnBranch,
     name: str,
-    found: Candidate,
+    found: OfferedCommit,
     place: RepoPlace,
     options: RunOptions,
     recording: Recording,
@@ -156,7 +158,7 @@ def _record(
     run_id: str,
 ) -> None:
     """Note the commit, then record the decision: a kill between the two repeats both."""
-    order, commit = accepted.order, accepted.candidate.commit
+    order, commit = accepted.order, accepted.offered.commit
     key = plan.key_of(order.id)
     terms = commit_terms(place.git, options.settings.commit, None)
     before = commits.notes(place.git, NOTES_REF, {commit}).get(commit, "")
@@ -164,15 +166,15 @@ def _record(
         "key": key.key,
         "plan": key.plan,
         "covers": ", ".join(dict.fromkeys(order.covers)),
-        "beyond": ", ".join(accepted.candidate.beyond),
+        "beyond": ", ".join(accepted.offered.beyond),
         "run": run_id,
         "proof": proof,
     }
-    task = OrderTask(plan.named(order.id), False, accepted.candidate.parent, terms, place.git_dir)
+    task = OrderTask(plan.named(order.id), False, accepted.offered.parent, terms, place.git_dir)
     note = add_acceptance(before, order.id, facts)
     commits.add_note(place.git, NOTES_REF, commit, note, task.commit_facts(""))
     stands = AcceptedCommit(
-        commit, order.title, tuple(dict.fromkeys(order.covers)), accepted.candidate.beyond
+        commit, order.title, tuple(dict.fromkeys(order.covers)), accepted.offered.beyond
     )
     write_decision(place.common_dir, key, Decision(accepted=stands))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -11,7 +11,7 @@ from factory.batch.choice import Choice
 from factory.batch.driving import Driving
 from factory.batch.history import BranchHistory
 from factory.batch.order_graph import derive_graph
-from factory.batch.schedule import Schedule
+from factory.batch.schedule import Schedule, places_for
 from factory.batch.train import Train
 from factory.batch.worker import Worker
 from factory.orders.documents import BatchSummary, RunSummary
@@ -20,6 +20,7 @@ from factory.orders.read import LoadedOrder
 from factory.orders.task import OrderResult, OrderTask
 from factory.orders.verdict import Passed
 from factory.record import journal_entries
+from factory.record.progress import failure_facts
 from factory.record.summary import batch_verdict, public_json, summarise_unexecuted, usage_record
 from factory.recovery.signals import deferring_signals
 from factory.run.session import Session, error_of
@@ -60,18 +61,19 @@ class Batch:
         self._under_way: dict[int, OrderTask] = {}
         self._error: LlmchError | None = None
         landed, own = choice.landed([each.order.id for each in orders], history)
-        start, since_start = history.continued(own)
+        start, since_start = history.start_before(own)
         graph = derive_graph([each.order for each in orders])
         left_out = choice.left_out(orders, landed)
-        self._left_out = () if choice.only else choice.describe(graph, left_out, landed)
+        self._left_out_lines = () if choice.only else choice.describe(graph, left_out, landed)
         self._schedule = Schedule.of(
             graph,
             session.parts.options.keep_going,
             start,
             landed,
-            [n for each in since_start for n, commit in landed.items() if commit == each],
+            _in_sequence(landed, since_start),
             left_out,
             choice.others(orders),
+            places_for(session.parts.options.jobs),
         )
         self._train = Train(self._schedule, session.tip)
 
@@ -95,7 +97,7 @@ class Batch:
             )
             if position in self._shown:
                 emit(OrderSkipped(order.id, order.title, commit))
-        for text in self._left_out:
+        for text in self._left_out_lines:
             emit(Noted(text))
         driving = Driving(self._schedule, self._train, worker, jobs, self)
         try:
@@ -130,10 +132,14 @@ class Batch:
         parts.journal.record(journal_entries.CandidateCoupled(name, commit, parent, names))
         parts.emit(CandidateCoupled(name, commit, parent, names))
 
-    def dropped(self, position: int, because: int) -> None:
+    def dropped(self, position: int, because: int, again: Making) -> None:
         """Record and announce that an order is judged again."""
         name, cause = self._name(position), self._name(because)
-        self._session.parts.journal.record(journal_entries.CandidateDropped(name, cause))
+        attempt, past = again.state["attempt"].number, again.state["past"]
+        failure = failure_facts(past[-1].brief) if past else None
+        self._session.parts.journal.record(
+            journal_entries.CandidateDropped(name, cause, attempt, failure)
+        )
         self._session.parts.emit(CandidateDropped(name, cause))
 
     def summarise(
@@ -251,3 +257,12 @@ class Batch:
                 state = OrderState.PENDING
         about = self._session.circumstances(task, self._session.tip)
         return summarise_unexecuted(state, replace(about, warnings=warnings), commit)
+
+
+def _in_sequence(landed: Mapping[int, str], commits: Sequence[str]) -> list[int]:
+    """Return the orders whose commits are among `commits`, in the sequence of these."""
+    place = {commit: number for number, commit in enumerate(commits)}
+    return sorted(
+        (each for each, commit in landed.items() if commit in place),
+        key=lambda each: (place[landed[each]], each),
+    )

@@ -76,7 +76,7 @@ class Choice:
     ) -> tuple[str, ...]:
         """Return a line for each left-out order: the reason, and the orders that it blocks."""
         reasons = left_out(self.decisions)
-        blocked = {each: sorted(graph.dependents[each].difference(landed)) for each in skipped}
+        blocked = {each: sorted(graph.all_dependents(each).difference(landed)) for each in skipped}
         return tuple(
             f"{graph.ids[position]} is left out: {reasons[graph.ids[position]]}"
             f"{_blocking([graph.ids[each] for each in blocked[position]])}"

@@ -123,5 +123,5 @@ def _lacks(
 def _dependents(plan: PlanOnBranch, name: str, landed: Collection[str]) -> tuple[str, ...]:
     """Return the orders that cannot be made without an order, in the plan's sequence."""
     graph = derive_graph([each.order for each in plan.orders])
-    found = (graph.ids[each] for each in sorted(graph.dependents[graph.ids.index(name)]))
+    found = (graph.ids[each] for each in sorted(graph.all_dependents(graph.ids.index(name))))
     return tuple(each for each in found if each not in landed)

@@ -37,8 +37,8 @@ class Signals(Protocol):
     def coupled(self, position: int, commit: str, parent: str, ahead: list[int]) -> None:
         """Hear of the commit that is judged on `parent`, and of the orders that may still fail."""
 
-    def dropped(self, position: int, because: int) -> None:
-        """Hear that an order is judged again, because of another one before it."""
+    def dropped(self, position: int, because: int, again: Making) -> None:
+        """Hear that what `again` holds is judged again, because of an order before this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +179,10 @@ class Driving:
         if isinstance(verdict, Passed):
             return Outcome.PASSED
         if not isinstance(verdict, Failed) or not self._signals.stays_failed(position, making):
-            return Outcome.OTHER
+            return Outcome.UNDECIDED
         # What failed without a commit to follow is made again if anything lands before its turn.
         on_a_parent = self._train.judged_on(position) or self._schedule.is_next(position)
-        return Outcome.FAILED if on_a_parent else Outcome.OTHER
+        return Outcome.FAILED if on_a_parent else Outcome.UNDECIDED
 
     def _ends_the_run(self, making: Making, outcome: Outcome) -> bool:
         if outcome is Outcome.FAILED:
@@ -203,4 +203,4 @@ class Driving:
             self.makings[position] = self._unjudged[position]
             if position in self._running:
                 self._worker.drop(self._running[position].step)
-            self._signals.dropped(position, because)
+            self._signals.dropped(position, because, self._unjudged[position])

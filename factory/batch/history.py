@@ -26,7 +26,7 @@ class BranchHistory:
         """Return the history of a branch whose last commit is `tip`."""
         return cls(tip, landed.first_parents, landed.landed)
 
-    def continued(self, own: Collection[str]) -> tuple[str, tuple[str, ...]]:
+    def start_before(self, own: Collection[str]) -> tuple[str, tuple[str, ...]]:
         """Return where orders begin that need none of `own`, and the commits of `own` after that.
 
         `own` are the commits of the plan's orders; those after the start are returned oldest first.

@@ -47,25 +47,13 @@ class OrderGraph:
                 found[earlier].add(later)
         return tuple(frozenset(each) for each in found)
 
-    @cached_property
-    def dependents(self) -> tuple[frozenset[int], ...]:
-        """Return for each order all later ones that need it, however indirectly."""
-        found: list[frozenset[int]] = [frozenset()] * len(self.ids)
-        for position in range(len(self.ids) - 1, -1, -1):
-            below = self.blocks[position]
-            found[position] = below.union(*(found[each] for each in below))
-        return tuple(found)
-
     def all_needs(self, position: int) -> frozenset[int]:
         """Return every order that must be there before this one, however indirectly."""
-        found: set[int] = set()
-        waiting = list(self.needs[position])
-        while waiting:
-            each = waiting.pop()
-            if each not in found:
-                found.add(each)
-                waiting.extend(self.needs[each])
-        return frozenset(found)
+        return _reached(position, self.needs)
+
+    def all_dependents(self, position: int) -> frozenset[int]:
+        """Return every later order that needs this one, however indirectly."""
+        return _reached(position, self.blocks)
 
     @cached_property
     def critical_path(self) -> tuple[int, ...]:
@@ -84,6 +72,17 @@ class OrderGraph:
             path.append(step)
             step = before[step]
         return tuple(reversed(path))
+
+
+def _reached(position: int, edges: Sequence[frozenset[int]]) -> frozenset[int]:
+    """Return all that can be reached from an order."""
+    found: set[int] = set()
+    to_follow = [position]
+    while to_follow:
+        new = edges[to_follow.pop()] - found
+        found |= new
+        to_follow.extend(new)
+    return frozenset(found)
 
 
 def derive_graph(orders: Sequence[WorkOrder]) -> OrderGraph:

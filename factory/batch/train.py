@@ -21,8 +21,8 @@ class Outcome(Enum):
 
     PASSED = auto()
     FAILED = auto()
-    OTHER = auto()
-    """It has to be made again, or an error will end the run."""
+    UNDECIDED = auto()
+    """Its turn to land decides: it has to be made again, or an error will end the run."""
 
 
 @dataclass(slots=True)
@@ -47,22 +47,20 @@ class Train:
         self.tip = tip
 
     def predictions(self) -> Iterator[tuple[int, str]]:
-        """Yield the unfinished orders whose parent can be told, each with that commit, in sequence.
+        """Yield the orders in the train whose parent can be told, each with it, in sequence.
 
         Behind an order without a candidate, no parent can be told. A failed order is expected to
         stay one; only with `keep_going` does anything follow it.
         """
         parent = self.tip
-        for position, state in enumerate(self._schedule.states):
-            if state.is_over:
-                continue
+        for position in self._schedule.front():
             yield position, parent
             car = self._cars.get(position)
             if car is None or car.parent not in ("", parent):
                 return
             if car.outcome is Outcome.FAILED and self._schedule.keep_going:
                 continue
-            if not car.commit or car.outcome in (Outcome.FAILED, Outcome.OTHER):
+            if not car.commit or car.outcome in (Outcome.FAILED, Outcome.UNDECIDED):
                 return
             parent = car.commit
 

@@ -7,11 +7,13 @@ harmless: equal work has an equal key, and only the coordinator lands anything.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from typing import Protocol
 
+from factory.attempt.state import first_state
 from factory.run.execution import Execution
 from factory.run.steps import Making, Step
 from factory.sandbox import end_all
@@ -30,7 +32,8 @@ class Worker(Protocol):
     def drop(self, step: Step) -> None:
         """End a running step early, because nobody wants its outcome; its future is done soon.
 
-        Called again until the future is done: a command may have been about to start.
+        Called again until the future is done: a command may have been about to start. Afterwards
+        another step of the order may be submitted.
         """
 
     def cancel(self) -> None:
@@ -44,6 +47,11 @@ class LocalWorker:
         self._execution = execution
         self._jobs = jobs
         self._threads: list[threading.Thread] = []
+        self._futures: dict[Step, Future[Making]] = {}
+        """The futures of the steps that are running."""
+        self._let_go: set[Step] = set()
+        """Dropped steps that still wait for a model; each has a thread and a workbench."""
+        self._lock = threading.Lock()
 
     def submit(self, step: Step) -> Future[Making]:
         """Start a step; with one job it has been taken when this returns."""
@@ -57,13 +65,26 @@ class LocalWorker:
             target=self._run, args=(step, future), name=step.task.name, daemon=True
         )
         self._threads = [*(each for each in self._threads if each.is_alive()), thread]
+        self._futures[step] = future
         thread.start()
         return future
 
     def drop(self, step: Step) -> None:
-        """Kill the commands of a step; it ends there, or when the model has replied."""
-        step.drop()
-        self._execution.end_commands(step)
+        """Kill the commands of a step, or let it go where it waits for a model.
+
+        The reply is paid for, so it is recorded when it comes, but nothing waits for it. No more
+        steps are let go at a time than there are jobs: others end when their model has replied.
+        """
+        waits_for_model = step.drop()
+        if not waits_for_model:
+            self._execution.end_commands(step)
+            return
+        with self._lock:
+            future = self._futures.get(step)
+            if future is None or len(self._let_go) == self._jobs:
+                return
+            self._let_go.add(step)
+        _settle(future, step.making or Making(first_state()))
 
     def cancel(self) -> None:
         """Stop each order at its next step, and kill the running commands."""
@@ -76,6 +97,16 @@ class LocalWorker:
 
     def _run(self, step: Step, future: Future[Making]) -> None:
         try:
-            future.set_result(self._execution.run(step))
+            _settle(future, self._execution.run(step))
         except BaseException as error:
-            future.set_exception(error)
+            with contextlib.suppress(InvalidStateError):
+                future.set_exception(error)
+        finally:
+            with self._lock:
+                del self._futures[step]
+                self._let_go.discard(step)
+
+
+def _settle(future: Future[Making], making: Making) -> None:
+    with contextlib.suppress(InvalidStateError):  # the step was let go
+        future.set_result(making)

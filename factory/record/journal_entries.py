@@ -156,11 +156,17 @@ class CandidateCoupled:
 
 @dataclass(frozen=True, slots=True)
 class CandidateDropped:
-    """Record that an order is judged again, because the order `because` was judged otherwise."""
+    """Record that an order is judged again, because the order `because` was judged otherwise.
+
+    The order goes back to its first attempt that was judged, `attempt`. `failure` says why the one
+    before was refused, `None` if there is none.
+    """
 
     step: ClassVar[JournalStep] = JournalStep.DROPPED
     order: str
     because: str
+    attempt: int = 1
+    failure: FailureFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,6 +218,15 @@ def _candidate_coupled(facts: _Facts) -> CandidateCoupled:
     )
 
 
+def _candidate_dropped(facts: _Facts) -> CandidateDropped:
+    return CandidateDropped(
+        order=facts.text("order"),
+        because=facts.text("because"),
+        attempt=facts.number("attempt") if facts.has("attempt") else 1,
+        failure=_failure(facts, "failure") if facts.has("failure") else None,
+    )
+
+
 def _landing_begun(facts: _Facts) -> LandingBegun:
     return LandingBegun(
         facts.text("order"), facts.text("branch"), facts.text("old"), facts.text("new")
@@ -271,7 +280,7 @@ _PARSERS: Mapping[JournalStep, Callable[[_Facts], Entry]] = {
     JournalStep.STAGE: _stage_begun,
     JournalStep.ATTEMPT_FAILED: _failed_attempt,
     JournalStep.COUPLED: _candidate_coupled,
-    JournalStep.DROPPED: lambda facts: CandidateDropped(facts.text("order"), facts.text("because")),
+    JournalStep.DROPPED: _candidate_dropped,
     JournalStep.LANDING: _landing_begun,
     JournalStep.LANDED: _order_landed,
     JournalStep.ORDER_ENDED: _order_concluded,

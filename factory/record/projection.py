@@ -47,8 +47,8 @@ class OrderActivity(StrEnum):
 _INIT, _GENERATING, _TESTING, _PATCHING, _SUCCESS, _FAILED = OrderActivity
 
 # An order that has to be made again, on a newer base, returns to INIT. One whose candidate is
-# dropped has a proposal and goes on from GENERATING. An order that an earlier run landed goes from
-# INIT to SUCCESS.
+# dropped has a proposal: it goes on from GENERATING, or from PATCHING where an attempt before that
+# proposal was refused. An order that an earlier run landed goes from INIT to SUCCESS.
 TRANSITIONS: Mapping[OrderActivity, frozenset[OrderActivity]] = {
     _INIT: frozenset({_GENERATING, _PATCHING, _SUCCESS, _FAILED}),
     _GENERATING: frozenset({_TESTING, _PATCHING, _FAILED, _INIT}),
@@ -208,8 +208,10 @@ def _advance_order(
             )
         case CandidateCoupled():
             return replace(order, candidate=entry)
-        case CandidateDropped():
-            return _afresh(_moved(order, OrderActivity.GENERATING), min(order.attempts, 1))
+        case CandidateDropped(attempt=attempt, failure=failure):
+            proposed = _activity_in(AttemptStage.PROPOSE, attempt) or order.state
+            again = _afresh(_moved(order, proposed), min(order.attempts, attempt))
+            return replace(again, failed_attempt=attempt - 1, failure=failure)
         case OrderLanded() | OrderConcluded():
             return _end_order(order, entry)
         case OrderStopped(usage=usage):

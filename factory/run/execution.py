@@ -22,7 +22,7 @@ from factory.record.dropped_judgements import set_aside
 from factory.record.progress import AttemptProgress
 from factory.record.summary import usage_record
 from factory.run.parts import RunParts
-from factory.run.steps import Making, Step
+from factory.run.steps import Making, Step, StepClient
 from factory.workbench.pool import WorkbenchPool
 from factory.workbench.workbench import Workbench
 from shared.errors import LlmchError
@@ -139,7 +139,7 @@ class Execution:
             parent=step.parent or task.base,
             options=options,
             bench=bench,
-            client=self.parts.model.client,
+            client=StepClient(step, self.parts.model.client),
             tools=self.tools,
             known=self.known,
             verification=verification_of(

@@ -6,6 +6,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
@@ -18,14 +19,16 @@ from factory.workbench.supplies import Supplier, Supplies
 from factory.workbench.toolset import Toolset, find_toolset
 from factory.workbench.workbench import Workbench
 from factory.workbench.workspace import (
+    Listings,
     Workspace,
-    close_workspace,
     open_workspace,
+    remove_tree,
     workspace_refused,
     workspaces_root,
 )
 from shared.events.event import Emit
 from shared.events.messages import Noted, Warned
+from shared.git import worktrees
 
 
 class WorkspaceLog(Protocol):
@@ -51,6 +54,8 @@ class WorkbenchPool:
         self._emit = emit
         self._supplier = Supplier(options, emit)
         self._toolset: Toolset | None = None
+        self._listings = Listings()
+        self._opening = threading.Lock()
         self._lock = threading.Lock()
         self._idle: list[Workbench] = []
         self._roots: list[Path] = []
@@ -78,7 +83,10 @@ class WorkbenchPool:
             bench = self._open(commit)
         elif bench.used or bench.workspace.baseline != commit:
             bench.workspace.baseline = commit
-            bench.reset()
+            if bench.used:
+                bench.reset()
+            else:
+                bench.workspace.reset()
             linked = bench.linked
             self._supply_again(bench)
             if bench.linked != linked:  # the branch may have files in the place of a folder
@@ -91,32 +99,35 @@ class WorkbenchPool:
                 self._idle.append(bench)
 
     def close(self) -> None:
-        """Remove all workspaces."""
-        for root in self._roots:
-            close_workspace(self._repo.git, root)
+        """Remove all workspaces: git forgets one while the files of the next one go."""
+        with ThreadPoolExecutor(1, "closing") as closing:  # git does not lock its list of them
+            for root in self._roots:
+                remove_tree(root)
+                closing.submit(worktrees.forget, self._repo.git, root)
         with contextlib.suppress(OSError):
             self._root.rmdir()
 
     def _open(self, commit: str) -> Workbench:
         # Threads take turns: git keeps its list of working trees in files that it does not lock.
-        with self._lock:
+        with self._opening:
             root = self._root / str(len(self._roots) + 1) / self._repo.tree.name
             self._roots.append(root)
             self._journal.record(WorkspaceOpening(root))
-            workspace = open_workspace(self._repo.git, root, commit)
+            workspace = open_workspace(self._repo.git, root, commit, self._listings)
             self._journal.record(WorkspaceOpened(root))
             supplies = self._supplier.supplies_of(workspace)
             workspace.link(frozenset(each.path for each in supplies.linked))
+            is_first = self._toolset is None
             if self._toolset is None:
                 self._toolset = self._find_toolset(workspace)
-            policy = self._policy(workspace, supplies)
-            sandbox = self._sandbox(policy)
-            if len(self._roots) == 1:
-                self._emit(Noted(sandbox.describe()))
-            python, temporary = policy.python, policy.temporary
-            supply = self._supply_again if self._options.install_dependencies else None
-            found = policy.toolchains
-            return Workbench(workspace, sandbox, python, temporary, supplies, found, supply)
+        policy = self._policy(workspace, supplies)
+        sandbox = self._sandbox(policy)
+        if is_first:
+            self._emit(Noted(sandbox.describe()))
+        python, temporary = policy.python, policy.temporary
+        supply = self._supply_again if self._options.install_dependencies else None
+        found = policy.toolchains
+        return Workbench(workspace, sandbox, python, temporary, supplies, found, supply)
 
     def _supply_again(self, bench: Workbench) -> None:
         """Give a workbench what its tree asks for now; if that changed, open a new sandbox."""

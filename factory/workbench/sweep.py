@@ -5,6 +5,9 @@ behind. It gives up on folders without permissions, and on folders nested too de
 such leftover could change how a later attempt is judged.
 """
 
+# Called for each file, where `pathlib` would take longer than the system does:
+# ruff: noqa: PTH101, PTH104, PTH106, PTH108, PTH118
+
 from __future__ import annotations
 
 import itertools
@@ -67,7 +70,7 @@ def find_leftovers(root: Path, expected: Listing) -> tuple[Path, ...]:
     waiting = [""]
     while waiting:
         here = waiting.pop()
-        for entry in _entries(os.path.join(root, here)):  # noqa: PTH118  # called per folder
+        for entry in _entries(os.path.join(root, here)):
             path = here + entry.name
             if path in expected.linked:
                 continue
@@ -88,29 +91,30 @@ def discard(paths: Iterable[Path], beside: Path) -> None:
     paths = tuple(paths)  # now, because `paths` may list `beside`, where the new folder will be
     if not paths:
         return
-    trash = Path(tempfile.mkdtemp(prefix="trash-", dir=beside))
-    names = map(str, itertools.count())
-    waiting: list[Path] = []
+    trash = tempfile.mkdtemp(prefix="trash-", dir=beside)
+    numbers = itertools.count()
+    waiting: list[str] = []
 
-    def remove(path: Path, is_folder: bool) -> None:
+    def remove(path: str, is_folder: bool) -> None:
         if is_folder:
-            path.chmod(0o700)  # moving a folder requires the permission to write to it
-            waiting.append(path.rename(trash / next(names)))
+            os.chmod(path, 0o700)  # moving a folder requires the permission to write to it
+            waiting.append(f"{trash}/{next(numbers)}")
+            os.rename(path, waiting[-1])
         else:
-            path.unlink()
+            os.unlink(path)
 
     for path in paths:
-        remove(path, path.is_dir() and not path.is_symlink())
+        remove(str(path), path.is_dir() and not path.is_symlink())
     while waiting:
         folder = waiting.pop()
-        for entry in _entries(str(folder)):
-            remove(Path(entry.path), entry.is_dir(follow_symlinks=False))
-        folder.rmdir()
-    trash.rmdir()
+        for entry in _entries(folder):
+            remove(entry.path, entry.is_dir(follow_symlinks=False))
+        os.rmdir(folder)
+    os.rmdir(trash)
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
     if not os.access(folder, _ACCESS, effective_ids=True):
-        os.chmod(folder, 0o700)  # noqa: PTH101
+        os.chmod(folder, 0o700)
     with os.scandir(folder) as entries:
         return list(entries)

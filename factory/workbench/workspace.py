@@ -10,9 +10,12 @@ import os
 import re
 import shutil
 import tempfile
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from factory.repo.path_names import printable
 from factory.workbench.side_by_side import side_by_side
@@ -24,6 +27,7 @@ from shared.git import trees, worktrees
 from shared.git.client import Git
 
 _OWNER = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
+_MOST_LISTINGS: Final = 8
 _OWN_CONFIG = (
     # The whole tree is judged, and links are links, whatever the user's own config says.
     ("core.sparseCheckout", "false"),
@@ -47,6 +51,38 @@ class _Seen:
     exact: bool = False
 
 
+class Listings:
+    """Hold what the trees of the latest commits hold, for all workspaces of a repo."""
+
+    def __init__(self) -> None:
+        self._files: OrderedDict[str, frozenset[str]] = OrderedDict()
+        self._submodules: dict[str, frozenset[str]] = {}
+        self._lock = threading.Lock()
+
+    def files_of(self, git: Git, commit: str) -> frozenset[str]:
+        """Return the paths of a commit's files."""
+        with self._lock:
+            known = self._files.get(commit)
+        if known is None:
+            known = frozenset(trees.files_of(git, commit))
+            self.remember(commit, known)
+        return known
+
+    def remember(self, commit: str, files: frozenset[str]) -> None:
+        """Record the paths of a commit's files; the oldest ones are forgotten."""
+        with self._lock:
+            self._files[commit] = files
+            if len(self._files) > _MOST_LISTINGS:
+                self._files.popitem(last=False)
+
+    def submodules_of(self, git: Git, commit: str) -> frozenset[str]:
+        """Return the folders of a commit's submodules."""
+        with self._lock:
+            if commit not in self._submodules:
+                self._submodules = {commit: frozenset(trees.submodules_of(git, commit))}
+            return self._submodules[commit]
+
+
 @dataclass(slots=True)
 class Workspace:
     """Hold a detached working tree and its baseline, the commit that an attempt starts from.
@@ -61,6 +97,7 @@ class Workspace:
     baseline: str
     submodules: frozenset[str] = frozenset()
     linked: frozenset[str] = frozenset()
+    listings: Listings = field(default_factory=Listings)
     _seen: _Seen | None = field(default=None, init=False)
 
     @property
@@ -95,6 +132,11 @@ class Workspace:
         """Return whether the baseline has a file at `path` or below it."""
         listing = self._look_up(self.baseline).listing
         return any(f"{each}/".startswith(f"{path}/") for each in listing.files)
+
+    def foresee(self, commit: str, paths: Sequence[str], removed: Sequence[str]) -> None:
+        """Spare git a question: `commit` is the baseline with `paths`, and without `removed`."""
+        if not removed:  # with a folder, files may go that nobody named
+            self.listings.remember(commit, self.files.union(paths))
 
     def reset(self) -> None:
         """Make the tree exactly the baseline again, whatever commands left in it."""
@@ -162,7 +204,8 @@ class Workspace:
         return self._seen
 
     def _listing_of(self, commit: str) -> Listing:
-        return Listing.of(trees.files_of(self.git, commit), self.submodules, self.linked)
+        files = self.listings.files_of(self.git, commit)
+        return Listing.of(files, self.submodules, self.linked)
 
     @contextlib.contextmanager
     def _refusals_reported(self) -> Iterator[None]:
@@ -175,7 +218,9 @@ class Workspace:
             ) from error
 
 
-def open_workspace(repo: Git, root: Path, commit: str) -> Workspace:
+def open_workspace(
+    repo: Git, root: Path, commit: str, listings: Listings | None = None
+) -> Workspace:
     """Check `commit` out into a new tree at `root`, whose parent folder belongs to the run.
 
     Raises `CommandFailed` if disk or git refuse. A failure leaves nothing behind.
@@ -186,10 +231,10 @@ def open_workspace(repo: Git, root: Path, commit: str) -> Workspace:
         root.parent.chmod(0o700)
     except OSError as error:
         raise workspace_refused(root.parent, error) from error
-    workspace = Workspace(repo, root, private, commit)
+    workspace = Workspace(repo, root, private, commit, listings=listings or Listings())
     try:
         worktrees.add(workspace.git.at(repo.folder), root, commit)
-        workspace.submodules = frozenset(trees.submodules_of(repo, commit))
+        workspace.submodules = workspace.listings.submodules_of(repo, commit)
     except BaseException:
         close_workspace(repo, root)
         raise
@@ -201,6 +246,12 @@ def close_workspace(repo: Git, root: Path) -> None:
 
     Commits made in the tree stay in the repo's object store.
     """
+    remove_tree(root)
+    worktrees.forget(repo, root)
+
+
+def remove_tree(root: Path) -> None:
+    """Remove the tree at `root` with everything beside it; the repo still lists it."""
     # A folder that cannot be removed must not hide the verdict. The next start tries again.
     with contextlib.suppress(OSError, RecursionError):
         try:
@@ -209,7 +260,6 @@ def close_workspace(repo: Git, root: Path) -> None:
             shutil.rmtree(root.parent)
         else:
             root.parent.rmdir()
-    worktrees.forget(repo, root)
 
 
 def workspace_refused(folder: Path, error: OSError) -> CommandFailed:

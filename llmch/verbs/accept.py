@@ -46,7 +46,7 @@ class AcceptDocument:
     def blocks(self) -> Iterator[Block]:
         """Return what failed, or what speaks for the commit, and how the plan goes on."""
         accepted, order = self.accepted, self.accepted.order.id
-        commit = short(accepted.candidate.commit)
+        commit = short(accepted.offered.commit)
         failure = accepted.failure
         if failure is not None:
             command = f": `{failure.command}`" if failure.command else ""

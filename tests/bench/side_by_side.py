@@ -23,6 +23,8 @@ from tests.bench.setting import (
     replies_to,
     write_orders,
 )
+from tests.factory.batch.test_train import independent
+from tests.factory.batch.test_train_growth import seconds_of as scheduling_seconds
 from tests.fakes import ScriptedModel
 
 # 20 orders of 1 s, all at once: at most 2 s beside the one that any of them takes.
@@ -31,6 +33,8 @@ _OVER_ONE_ORDER = 2.0
 _ONE_JOB = 1.05
 # A few orders: near the critical path, which is any one of them.
 _OVER_CRITICAL_PATH = 1.3
+# Four times the orders: each takes as long, and four times as long if the whole plan is looked at.
+_LONG_PLAN = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,7 @@ def measure_side_by_side(bench: Bench) -> Section:
             *_many(bench, many, latency),
             *_slow_tests(bench),
             *_behind_a_failure(bench),
+            _long_plan(bench),
         ),
     )
 
@@ -144,6 +149,23 @@ def _behind_a_failure(bench: Bench) -> Iterator[Row]:
         floor=orders,
         floor_name="orders",
         aim=Aim(factor=1, extra=orders - failing),
+    )
+
+
+def _long_plan(bench: Bench) -> Row:
+    """Return the row of what is decided for each order of a long plan, without making any."""
+    short, long = (50, 200) if bench.quick else (500, 2000)
+    few, many = (
+        Samples.of(scheduling_seconds(independent(count)) for _ in range(bench.rounds(3)))
+        for count in (short, long)
+    )
+    return Row(
+        name=f"{long:,} orders: schedule and train, each",
+        value=many.median / long * 1000,
+        unit="ms",
+        floor=few.median / short * 1000,
+        floor_name=f"each of {short}",
+        aim=Aim(factor=_LONG_PLAN),
     )
 
 

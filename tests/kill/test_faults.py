@@ -20,6 +20,8 @@ from tests.kill.zygote import Zygote
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
 SAMPLE = 4
 SHARES = 24 if FULL else SAMPLE  # of all operations, so that they can be tried side by side
+# With several jobs what happens in which sequence differs from run to run, so some are enough.
+TRAIN, TRAIN_SHARES = 4, 4 if FULL else 1
 WORDS = tuple(os.strerror(each) for each in ERRORS)
 
 
@@ -62,15 +64,20 @@ def to_try(operations: int) -> list[Fault]:
     return all_there_are if FULL else all_there_are[:: len(all_there_are) // SAMPLE | 1]
 
 
-@pytest.mark.parametrize("share", range(SHARES))
+@pytest.mark.parametrize(
+    ("jobs", "share"),
+    [*((1, n) for n in range(SHARES)), *((TRAIN, 2 + 5 * n) for n in range(TRAIN_SHARES))],
+)
 def test_an_operation_that_is_refused(
-    tmp_path: Path, template_repo: Path, zygote: Zygote, operations: int, share: int
+    tmp_path: Path, template_repo: Path, zygote: Zygote, operations: int, jobs: int, share: int
 ) -> None:
     failed: list[AssertionError] = []
     for number, fault in enumerate(to_try(operations)[share::SHARES]):
         folder = tmp_path / str(number)
         folder.mkdir()
-        scenario = Scenario.of(folder, template_repo, zygote, checked_out=number % 2 == 0)
+        scenario = Scenario.of(
+            folder, template_repo, zygote, jobs=jobs, checked_out=number % 2 == 0
+        )
         try:
             refused_and_run_again(scenario, fault)
         except AssertionError as failure:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from weakref import WeakValueDictionary
+
 from shared.errors import LlmchError, ModelUnavailable
 from shared.llm.client import Completion, LlmClient, ReplyFailed, Request, Usage
+from shared.llm.record.request_json import request_key
 from shared.llm.record.transcript import Transcript
 
 
@@ -11,15 +15,33 @@ class NotOnRecord(ModelUnavailable):
     """Raised when a replay gets a request that its transcript does not hold."""
 
 
+class _Turn:
+    """Let one thread at a time ask for a request; forgotten when none asks for it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
 class RecordingClient:
-    """Answer from the transcript what is on record; ask `inner` for the rest, and record it."""
+    """Answer from the transcript what is on record; ask `inner` for the rest, and record it.
+
+    Threads that ask the same at the same time take turns, so that only the first one pays.
+    """
 
     def __init__(self, inner: LlmClient, transcript: Transcript) -> None:
         self._inner = inner
         self._transcript = transcript
+        self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
+        self._lock = threading.Lock()
 
     def complete(self, request: Request) -> Completion:
         """Return the reply on record, else the live reply once it is recorded."""
+        with self._lock:
+            turn = self._turns.setdefault(request_key(request), _Turn())
+        with turn.lock:
+            return self._recorded_or_live(request)
+
+    def _recorded_or_live(self, request: Request) -> Completion:
         if recorded := self._transcript.lookup(request):
             return recorded
         key = self._transcript.begin(request)

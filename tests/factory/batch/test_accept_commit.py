@@ -131,7 +131,7 @@ def test_a_commit_that_holds_more_is_refused_by_its_files(factory: Factory) -> N
     with pytest.raises(InvalidInput, match=r"changes what WO-02 does not allow: .*other\.txt"):
         person.accept("WO-02", commit)
     accepted = person.accept("WO-02", commit, allow_more=True)
-    assert (accepted.failure, accepted.candidate.beyond) == (None, ("other.txt",))
+    assert (accepted.failure, accepted.offered.beyond) == (None, ("other.txt",))
     assert "beyond: other.txt" in person.note(commit)
 
 
@@ -190,7 +190,7 @@ def test_what_the_order_removes_has_to_be_gone(factory: Factory) -> None:
     (factory.repo / "src/app.py").unlink()
     accepted = person.accept("WO-02", person.commits("2.txt", text="by hand, too\n"))
     assert accepted.failure is None
-    assert accepted.candidate.changed == {"2.txt", "src/app.py"}
+    assert accepted.offered.changed == {"2.txt", "src/app.py"}
 
 
 def test_one_commit_may_stand_for_two_orders(factory: Factory) -> None:

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factory.attempt.state import Attempt, first_state
 from factory.batch.driving import Driving
 from factory.batch.order_graph import OrderGraph
-from factory.batch.schedule import Schedule
+from factory.batch.schedule import Schedule, places_for
 from factory.batch.train import Train
 from factory.orders.documents import FailureBrief, FileWrite, WriteProposal
 from factory.orders.order_state import OrderState
@@ -79,8 +80,12 @@ class PickyWorker:
     judged: list[tuple[int, int, str]] = field(default_factory=list)
     most_at_once: int = 0
 
+    @property
+    def positions(self) -> list[int]:
+        return [position_of(step) for step, _ in self.running]
+
     def submit(self, step: Step) -> Future[Making]:
-        assert position_of(step) not in [position_of(each) for each, _ in self.running]
+        assert position_of(step) not in self.positions
         future: Future[Making] = Future()
         self.running.append((step, future))
         self.most_at_once = max(self.most_at_once, len(self.running))
@@ -141,17 +146,24 @@ class Run:
     fate: Fate
     keep_going: bool
     jobs: int
+    places: int = 8
+    there: frozenset[int] = frozenset()
+    """The orders for which commits of a person stand, whatever those that they need are."""
     landed: dict[int, str] = field(default_factory=dict)
+    bases: dict[int, str] = field(default_factory=dict)
     dropped_orders: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.schedule = Schedule.of(self.graph, self.keep_going, START, {}, ())
+        there = {each: f"of a person {each}" for each in self.there if each < len(self.graph.ids)}
+        self.schedule = Schedule.of(
+            self.graph, self.keep_going, START, there, (), places=self.places
+        )
         self.train = Train(self.schedule, START)
         self.worker = PickyWorker(self.fate)
         self.driving = Driving(self.schedule, self.train, self.worker, self.jobs, self)
 
     def begin(self, position: int) -> OrderTask:
-        base = self.schedule.base_of(position)
+        base = self.bases[position] = self.schedule.base_of(position)
         nothing = cast(OrderTask, None)
         return OrderTask(nothing, False, base, nothing, Path(str(position)))  # type: ignore[arg-type]
 
@@ -163,22 +175,30 @@ class Run:
         possible = [commit_of(position, each + 1, parent) for each in range(ATTEMPTS)]
         assert commit in possible
         assert all(each < position for each in ahead)
+        assert len(ahead) < self.places
         assert all(each in self.driving.tasks for each in ahead)
 
-    def dropped(self, position: int, because: int) -> None:
+    def dropped(self, position: int, because: int, again: Making) -> None:
+        assert again.is_proposed
         assert because < position
         self.dropped_orders.append(position)
 
     def to_the_end(self, picks: Sequence[int]) -> Run:
         turns = iter(picks)
+        self.driving.start_steps()
         while not self.schedule.over:
-            self.driving.start_steps()
-            if self.worker.running:
-                self.worker.step_once(next(turns, 0))
-            self.driving.hear()
-            while (position := self.schedule.next_to_land()) is not None:
-                self._settle(position)
+            self.advance(next(turns, 0))
         return self
+
+    def advance(self, pick: int) -> None:
+        """End or announce a step, land what can land, and start what can start."""
+        if self.worker.running:
+            self.worker.step_once(pick)
+        self.driving.hear()
+        while (position := self.schedule.next_to_land()) is not None:
+            self._settle(position)
+        if not self.schedule.over:
+            self.driving.start_steps()
 
     def _settle(self, position: int) -> None:
         making, task = self.driving.makings[position], self.driving.tasks[position]
@@ -201,18 +221,42 @@ class Run:
         self.driving.release(position)
 
 
+class WatchedRun(Run):
+    """A run that checks at the start of each order that it is among the first unfinished ones."""
+
+    def begin(self, position: int) -> OrderTask:
+        unfinished = [n for n, state in enumerate(self.schedule.states) if not state.is_over]
+        assert position in unfinished[: self.places]
+        return super().begin(position)
+
+
 fates = st.builds(Fate, failures, st.integers(0, 10_000))
 
 
-@settings(max_examples=300, deadline=None)
-@given(graphs(), fates, st.integers(0, 2**32), widths, st.booleans())
+@settings(max_examples=500, deadline=None)
+@given(
+    graphs(),
+    fates,
+    st.integers(0, 2**32),
+    widths,
+    st.integers(1, 8),
+    st.booleans(),
+    st.frozensets(st.integers(0, 7), max_size=3),
+)
 def test_what_lands_is_what_lands_with_one_job(
-    graph: OrderGraph, fate: Fate, seed: int, jobs: int, keep_going: bool
+    graph: OrderGraph,
+    fate: Fate,
+    seed: int,
+    jobs: int,
+    places: int,
+    keep_going: bool,
+    there: frozenset[int],
 ) -> None:
     picks = random.Random(seed).choices(range(8), k=200)  # a list of hypothesis is mostly short
-    alone = Run(graph, fate, keep_going, 1).to_the_end(())
-    together = Run(graph, fate, keep_going, jobs).to_the_end(picks)
+    alone = Run(graph, fate, keep_going, 1, there=there).to_the_end(())
+    together = WatchedRun(graph, fate, keep_going, jobs, places, there).to_the_end(picks)
     assert together.landed == alone.landed
+    assert all(together.bases[each] == alone.bases[each] for each in together.landed)
     assert together.schedule.states == alone.schedule.states
     assert together.worker.most_at_once <= jobs
     assert together.driving.makings.keys() <= together.driving.tasks.keys()
@@ -273,6 +317,22 @@ def test_an_error_behind_a_candidate_that_fails_does_not_end_the_run() -> None:
     assert (1, 1, commit_of(0, 1, START)) in run.worker.judged
     assert run.dropped_orders == [1]
     assert run.schedule.states == [OrderState.LANDED, OrderState.LANDED]
+
+
+@pytest.mark.parametrize(("jobs", "behind"), [(2, 7), (4, 7), (8, 15), (20, 39)])
+@pytest.mark.parametrize("is_judged", [False, True])
+def test_behind_a_slow_order_only_so_many_are_made_and_judged(
+    jobs: int, behind: int, is_judged: bool
+) -> None:
+    run = Run(independent(100), Fate(frozenset(), 0), False, jobs, places_for(jobs))
+    run.driving.start_steps()
+    for _ in range(2 * is_judged):  # its model replies, and its commit is made
+        run.advance(run.worker.positions.index(0))
+    while others := [n for n, position in enumerate(run.worker.positions) if position]:
+        run.advance(others[0])
+    assert len(run.driving.tasks) == 1 + behind
+    assert len(run.worker.judged) == is_judged * (1 + behind)
+    assert run.landed == {}
 
 
 def test_what_is_over_is_not_kept() -> None:

@@ -11,20 +11,24 @@ import pytest
 
 from factory.batch.coordinator import run_all
 from factory.record.attempts_on_record import AttemptOnRecord, find_attempt
-from factory.record.status import read_status
+from factory.record.status import read_status, status_document
 from shared.errors import ModelUnavailable
+from shared.events.attempts import AttemptFailed
 from shared.events.event import Event
 from shared.events.order_commands import CommandEnded, CommandStarted
-from shared.events.orders import CandidateCoupled, CandidateDropped
+from shared.events.orders import CandidateCoupled, CandidateDropped, OrderEnded
 from shared.llm.client import Request
 from shared.llm.stack import Mode, ModelSource
 from tests.factory.batch.batching import (
+    answer,
+    asked,
     copy_of,
     counted,
     each_writes,
     landed_on,
     states,
     step,
+    wrong,
     wrote,
 )
 from tests.fakes import Reply
@@ -139,24 +143,50 @@ def test_each_order_is_verified_once_where_nothing_fails(factory: Factory, jobs:
     assert list(coupled.values()) == parents[:-1]
 
 
-def failing_late(factory: Factory, waits_for: str) -> Json:
-    """Return a plan in which 2 fails on a wrong 1, and 1 fails when 2 has got so far.
+def test_behind_a_slow_order_no_model_is_asked_for_the_whole_plan(factory: Factory) -> None:
+    numbers, last_asked, asked_before = range(1, 13), threading.Event(), list[str]()
 
-    `waits_for` is a record of the second attempt at 2.
+    def slow(request: Request) -> str:
+        assert last_asked.wait(60)
+        return answer(wrote(1), request)
+
+    def the_last_behind_it(request: Request) -> str:
+        last_asked.set()
+        return answer(wrote(8), request)
+
+    def hear(event: Event) -> None:
+        if isinstance(event, CandidateCoupled) and event.order == "WO-01":
+            asked_before.extend(asked(factory))
+
+    factory.on_event = hear
+    replies = {**each_writes(*numbers), "WO-01": [slow], "WO-08": [the_last_behind_it]}
+    summary = factory.run_all(manifest([step(number) for number in numbers]), replies, jobs=2)
+    assert states(summary) == ["landed"] * 12
+    assert sorted(asked_before) == [f"WO-{number:02d}" for number in range(1, 9)]
+
+
+def failing_late(factory: Factory, waits_for: str) -> Json:
+    """Return a plan in which 2 fails on a wrong 1, and 1 fails when there are files `waits_for`.
+
+    A wrong 2 fails on any 1.
     """
-    records = factory.artifacts / "factory"
     accept = f"""\
 grep -q wrong 1.txt || exit 0
-until ls {records}/*/WO-02/attempt_2/{waits_for} >{factory.scratch}/listed 2>&1; do sleep 0.02; done
+until ls {waits_for} >{factory.scratch}/listed 2>&1; do sleep 0.02; done
 exit 1
 """
-    verify = "if test -e 2.txt && grep -q wrong 1.txt; then exit 1; fi\n"
+    verify = "if test -e 2.txt && grep -q wrong 1.txt 2.txt; then exit 1; fi\n"
     commit_all(factory.repo, {"scripts/verify.sh": verify, "accept.sh": accept})
     return manifest([step(1, acceptance_commands=["bash accept.sh"]), step(2)])
 
 
+def second_failure(factory: Factory) -> str:
+    """Return the files that are there once the second attempt at 2 has failed."""
+    return f"{factory.artifacts}/factory/*/WO-02/attempt_2/failure_brief.json"
+
+
 def test_an_error_behind_a_candidate_that_fails_is_forgotten(factory: Factory) -> None:
-    plan = failing_late(factory, "failure_brief.json")
+    plan = failing_late(factory, second_failure(factory))
     replies: dict[str, Sequence[Reply]] = {**REPLIES, "WO-02": [wrote(2), ModelUnavailable("gone")]}
     summary = factory.run_all(plan, replies, jobs=2)
     assert states(summary) == ["landed", "landed"]
@@ -164,13 +194,15 @@ def test_an_error_behind_a_candidate_that_fails_is_forgotten(factory: Factory) -
 
 
 def test_the_records_of_a_dropped_judgement_are_kept_apart(factory: Factory) -> None:
-    plan, dropped = failing_late(factory, "se_prompt.txt"), threading.Event()
+    was_asked, dropped = factory.scratch / "asked", threading.Event()
+    plan = failing_late(factory, str(was_asked))
 
     def hear(event: Event) -> None:
         if isinstance(event, CandidateDropped):
             dropped.set()
 
     def too_late(request: Request) -> str:
+        was_asked.touch()
         assert dropped.wait(60)
         return "I need to think again."  # whoever is still there asks again
 
@@ -189,6 +221,87 @@ def test_the_records_of_a_dropped_judgement_are_kept_apart(factory: Factory) -> 
     assert status is not None
     second = status.orders["WO-02"]
     assert (second.attempts, second.failed_attempt, second.failure) == (1, 0, None)
+
+
+def test_a_dropped_order_does_not_wait_for_a_reply_that_nobody_wants(factory: Factory) -> None:
+    was_asked, landed = factory.scratch / "asked", threading.Event()
+    plan, answered = failing_late(factory, str(was_asked)), threading.Event()
+
+    def hear(event: Event) -> None:
+        if isinstance(event, OrderEnded) and event.order == "WO-03":
+            landed.set()
+
+    def after_all_have_landed(request: Request) -> str:
+        was_asked.touch()
+        assert landed.wait(60)
+        answered.set()
+        return answer(wrote(2, "never used\n"), request)
+
+    factory.on_event = hear
+    replies = {**REPLIES, "WO-02": [wrote(2), after_all_have_landed], "WO-03": [wrote(3)]}
+    third = step(3, context_files=["2.txt"])  # needs a slot of its own, and 2
+    summary = factory.run_all(manifest([*plan["work_orders"], third]), replies, jobs=2)
+    assert states(summary) == ["landed"] * 3
+    assert answered.wait(60)
+    assert counted(factory) == {"WO-01": 2, "WO-02": 2, "WO-03": 1}
+    attempts = [each.name for each in (factory.run_folder / "WO-02").glob("attempt_*")]
+    assert attempts == ["attempt_1"]
+
+
+def test_a_reply_to_a_dropped_order_is_paid_for_once(factory: Factory) -> None:
+    """On the new commit the order fails in the same way, so the same is asked again."""
+    was_asked, again = factory.scratch / "asked", threading.Event()
+    plan = failing_late(factory, str(was_asked))
+    failures = 0
+
+    def hear(event: Event) -> None:
+        nonlocal failures
+        failures += isinstance(event, AttemptFailed) and event.order == "WO-02"
+        if failures == 2:
+            again.set()
+
+    def slow(request: Request) -> str:
+        was_asked.touch()
+        assert again.wait(60)
+        return answer(wrote(2), request)
+
+    factory.on_event = hear
+    replies = {**REPLIES, "WO-02": [wrote(2, "wrong\n"), slow]}
+    summary = factory.run_all(plan, replies, jobs=2)
+    assert states(summary) == ["landed"] * 2
+    assert len(factory.seen(CandidateDropped)) == 1
+    assert counted(factory) == {"WO-01": 2, "WO-02": 2}
+    assert summary.orders[1].attempts == 2
+
+
+def test_a_dropped_order_has_the_attempts_left_that_it_had_before_it_was_judged(
+    factory: Factory,
+) -> None:
+    common, left, dropped = factory.repo / ".git", list[Json](), threading.Event()
+    was_asked = factory.scratch / "asked"
+    plan = failing_late(factory, str(was_asked))
+
+    def hear(event: Event) -> None:
+        if isinstance(event, CandidateDropped):
+            status = read_status(common)
+            assert status is not None
+            left.extend(status_document(status, common)["orders"][1:])
+            dropped.set()
+
+    def third(request: Request) -> str:
+        was_asked.touch()
+        assert dropped.wait(60)
+        return "never read"
+
+    factory.on_event = hear
+    refused_first = [wrong, wrote(2), third]
+    summary = factory.run_all(plan, {**REPLIES, "WO-02": refused_first}, jobs=2, max_attempts=4)
+    assert states(summary) == ["landed", "landed"]
+    assert summary.orders[1].attempts == 2
+    (second,) = left
+    assert (second["state"], second["attempts"], second["attempts_left"]) == ("PATCHING", 2, 3)
+    assert second["failure"]["attempt"] == 1
+    assert second["failure"]["stage"] == "write_scope_violation"
 
 
 def test_a_command_that_was_killed_is_not_taken_for_flaky(factory: Factory) -> None:
@@ -212,7 +325,7 @@ def test_what_a_killed_run_judged_an_order_on_is_known(factory: Factory) -> None
 
 
 def test_a_recorded_run_replays_with_more_jobs(factory: Factory) -> None:
-    plan = failing_late(factory, "failure_brief.json")
+    plan = failing_late(factory, second_failure(factory))
     alone = copy_of(factory, "alone")
     got_so_far = factory.artifacts / "factory" / "a run" / "WO-02" / "attempt_2"
     got_so_far.mkdir(parents=True)

@@ -85,7 +85,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(StageBegun, texts, counts, st.sampled_from(AttemptStage), st.none() | usages),
     st.builds(FailedAttempt, texts, counts, failures, st.none() | usages),
     st.builds(CandidateCoupled, texts, texts, texts, st.lists(texts, max_size=3).map(tuple)),
-    st.builds(CandidateDropped, texts, texts),
+    st.builds(CandidateDropped, texts, texts, counts, st.none() | failures),
     st.builds(LandingBegun, texts, texts, texts, texts),
     st.builds(OrderLanded, texts, texts, st.booleans(), texts),
     st.builds(

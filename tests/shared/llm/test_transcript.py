@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -12,6 +13,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -108,6 +110,33 @@ def test_a_run_goes_live_at_the_first_gap(path: Path) -> None:
         texts = [client.complete(chat_request(prompt)).text for prompt in ("one", "two", "two")]
     assert texts == ["1", "2", "2"]
     assert [request.prompt for request in model.requests] == ["two"]
+
+
+def test_threads_that_ask_the_same_at_a_time_pay_once(path: Path) -> None:
+    both_ask = threading.Barrier(2)
+
+    def slow() -> Completion:
+        # Where the other one gets here too, the two meet; else it waits for this one's reply.
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both_ask.wait(0.2)
+        return reply()
+
+    with Transcript.open(path, AUTHORED) as transcript:
+        model = Scripted(slow, slow)
+        client = RecordingClient(model, transcript)
+        with ThreadPoolExecutor() as threads:
+            found = list(threads.map(client.complete, [chat_request()] * 2))
+    assert [each.replayed for each in found] in ([False, True], [True, False])
+    assert len(model.requests) == 1
+
+
+def test_who_asks_the_same_meanwhile_asks_where_the_first_call_failed(path: Path) -> None:
+    with Transcript.open(path, AUTHORED) as transcript:
+        client = RecordingClient(Scripted(ModelUnavailable("gone"), reply()), transcript)
+        with ThreadPoolExecutor() as threads:
+            calls = [threads.submit(client.complete, chat_request()) for _ in range(2)]
+    assert sum(isinstance(each.exception(), ModelUnavailable) for each in calls) == 1
+    assert {each.result().text for each in calls if not each.exception()} == {"hello"}
 
 
 def test_the_intent_is_on_disk_before_the_call(path: Path) -> None:

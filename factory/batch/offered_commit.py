@@ -17,7 +17,7 @@ from shared.work_order.schemas import WorkOrder
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class OfferedCommit:
     """Hold a commit that may stand for an order, and the files that differ from its parent.
 
     `beyond` are those of the files that the order does not allow.
@@ -29,7 +29,7 @@ class Candidate:
     beyond: tuple[str, ...]
 
 
-def find_candidate(
+def find_offered_commit(
     plan: PlanOnBranch,
     name: str,
     given: str,
@@ -37,7 +37,7 @@ def find_candidate(
     artifacts: Path,
     *,
     allow_more: bool,
-) -> Candidate:
+) -> OfferedCommit:
     """Return the commit that `given` names, for the order `name`.
 
     Raises `InvalidInput` if it is no commit of the branch, is older than the plan's runs or made by
@@ -69,7 +69,7 @@ def find_candidate(
             f"{commit[:12]} cannot stand for {name}: {problem}",
             f"amend the commit by what {plan.path} says{_where(order)}, and name the new one",
         )
-    return Candidate(commit, parent, changed, beyond)
+    return OfferedCommit(commit, parent, changed, beyond)
 
 
 def _where(order: WorkOrder) -> str:
