@@ -58,6 +58,7 @@ class SmallFleet:
     repo: Path
     model: AnsweringServer
     workers: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
+    lease_seconds: float = LEASE_SECONDS
 
     @property
     def remote(self) -> Path:
@@ -78,7 +79,7 @@ class SmallFleet:
     def configure(self, home: Path) -> None:
         """Have commands that are called in `home` find the fleet."""
         (home / "llmch.toml").write_text(
-            f'[fleet]\ndb = "{self.url.text}"\nlease_seconds = {LEASE_SECONDS}\n'
+            f'[fleet]\ndb = "{self.url.text}"\nlease_seconds = {self.lease_seconds}\n'
         )
 
     def start_worker(
