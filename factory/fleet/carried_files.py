@@ -40,12 +40,16 @@ def _packed(folder: Path) -> Iterator[tuple[str, str]]:
 def unpack(files: Mapping[str, str], folder: Path, was: str = "") -> None:
     """Write carried files into a folder; in records, this folder takes the place of `was`.
 
-    A path that leads out of the folder is passed over. Raises `ValueError` for what is not base64.
+    A path that leads out of the folder is passed over. Raises `ValueError` for what is not base64,
+    and for a path that is to be a file and a folder.
     """
+    names = frozenset(map(PurePosixPath, files))
     for path, content in files.items():
         parts = PurePosixPath(path)
         if parts.is_absolute() or ".." in parts.parts:
             continue
+        if not names.isdisjoint(parts.parents):
+            raise ValueError(f"{path!r} is below a file")
         target = folder / parts
         make_folder(target.parent)
         data = base64.b64decode(content)

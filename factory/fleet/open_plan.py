@@ -20,7 +20,7 @@ from factory.fleet.wire import StepDocument, parse, render
 from factory.judging.known_commits import KnownCommit
 from factory.judging.warm_checker import warm_tools
 from factory.orders.options import RunOptions
-from factory.record.journal import open_journal
+from factory.record.journal import journal_path, open_journal
 from factory.record.journal_entries import Entry
 from factory.record.journal_format import render_entry
 from factory.repo.preflight import Repo
@@ -30,6 +30,7 @@ from factory.workbench.pool import WorkbenchPool
 from factory.workbench.side_workspaces import registered
 from shared.events.event import Emit, Event, event_to_json
 from shared.events.model_calls import ModelTextArrived
+from shared.files.atomic_io import make_folder
 from shared.llm.cost.bounds import Budget
 from shared.llm.cost.usage import Tally
 from shared.llm.stack import ModelSource, open_model
@@ -93,7 +94,9 @@ class OpenPlan:
             purse = FleetBudget(budget, means.database, document.run, means.worker)
             source = replace(source, purse=purse)
         model = self._opened.enter_context(open_model(source, self.folder.path, self._emit))
-        journal = self._opened.enter_context(open_journal(repo.common_dir, self._note))
+        # Several plans share a clone, and a clone has one journal.
+        make_folder(journal_path(self.folder.path).parent)
+        journal = self._opened.enter_context(open_journal(self.folder.path, self._note))
         pool = WorkbenchPool(options, repo, register, register.owner, self._emit)
         self._opened.callback(pool.close)
         tools = warm_tools(options.settings.sandbox, repo.tree)

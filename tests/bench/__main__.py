@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tests.bench.contracts import measure_contracts
 from tests.bench.dependencies import measure_dependencies
 from tests.bench.edits import measure_edits
+from tests.bench.fleet import measure_fleet
 from tests.bench.looking import measure_looking
 from tests.bench.outlines import measure_outlines
 from tests.bench.planning import measure_planning
@@ -42,6 +43,7 @@ SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "run": measure_run,
     "run-all": measure_run_all,
     "jobs": measure_side_by_side,
+    "fleet": measure_fleet,
     "looking": measure_looking,
     "sandbox": measure_sandboxes,
     "toolchains": measure_toolchains,

@@ -13,3 +13,5 @@ SEEDS = 10 if FULL else 1
 KILLS = 10 if FULL else 4
 
 large = pytest.mark.skipif(not FULL, reason="a large test: make test-fleet runs it")
+BRANCHES = int(os.environ.get("LLMCH_TEST_BRANCHES", "25"))
+PLANS_OF_A_BRANCH = 8

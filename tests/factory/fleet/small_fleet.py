@@ -7,7 +7,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,6 +58,7 @@ class SmallFleet:
     repo: Path
     model: AnsweringServer
     workers: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
+    lease_seconds: float = LEASE_SECONDS
 
     @property
     def remote(self) -> Path:
@@ -78,13 +79,16 @@ class SmallFleet:
     def configure(self, home: Path) -> None:
         """Have commands that are called in `home` find the fleet."""
         (home / "llmch.toml").write_text(
-            f'[fleet]\ndb = "{self.url.text}"\nlease_seconds = {LEASE_SECONDS}\n'
+            f'[fleet]\ndb = "{self.url.text}"\nlease_seconds = {self.lease_seconds}\n'
         )
 
     def start_worker(
-        self, name: str, *flags: str, machine: str = "", **variables: str
+        self, name: str, *flags: str, machine: str = "", lie: str = "", **variables: str
     ) -> subprocess.Popen[str]:
-        """Start a worker with a home of its own, or with that of a `machine`."""
+        """Start a worker with a home of its own, or with that of a `machine`.
+
+        With a `lie` it is a hostile one: see `tests.factory.fleet.hostile`.
+        """
         home = self.folder / (machine or name)
         home.mkdir(exist_ok=True)
         self.configure(home)
@@ -94,8 +98,9 @@ class SmallFleet:
             "OPENAI_BASE_URL": self.model.base_url,
         }
         words: Words = ["worker", "--id", name, "--sandbox", "off", *flags]
-        log = self.log_of(name)
-        process = start_logged(words, home, out=log, err=log, **{**own, **variables})
+        program = ["tests.factory.fleet.hostile", lie] if lie else ["llmch"]
+        log, variables = self.log_of(name), {**own, **variables}
+        process = start_logged(words, home, program, out=log, err=log, **variables)
         self.workers[name] = process
         return process
 
@@ -148,12 +153,18 @@ def start_run_all_logged(
 
 
 def start_logged(
-    words: Words, cwd: Path, *, out: Path, err: Path, **variables: str
+    words: Words,
+    cwd: Path,
+    program: Sequence[str] = ("llmch",),
+    *,
+    out: Path,
+    err: Path,
+    **variables: str,
 ) -> subprocess.Popen[str]:
     """Start a command in a process of its own, which appends what it says to files."""
     with out.open("a") as stdout, err.open("a") as stderr:
         return processes.start(
-            [sys.executable, "-m", "llmch", *words],
+            [sys.executable, "-m", *program, *words],
             cwd=cwd,
             env=own_environment(**variables),
             stdin=subprocess.DEVNULL,

@@ -10,7 +10,7 @@ from tests.factory.fleet.small_fleet import SmallFleet
 from tests.harness import git
 
 _ENGINE = ("workflow_status", "workflow_input", "workflow_output")
-_OURS = ("candidates", "intents", "spending", "takeovers")
+_OURS = ("candidates", "events", "intents", "spending", "takeovers")
 
 
 def rows_left(cluster: Cluster, database: str) -> dict[str, int]:
