@@ -61,8 +61,8 @@ class _Grid:
 
 
 _MARGIN = 8
-_LARGE = _Grid(5, 190, 46, 22, 44)
-_SMALL = _Grid(11, 78, 26, 16, 34)
+_LARGE = _Grid(5, 190, 46, 22, 34)
+_SMALL = _Grid(11, 78, 26, 16, 30)
 
 
 def draw_graph(orders: Sequence[OrderView]) -> Drawing:

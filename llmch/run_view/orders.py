@@ -50,6 +50,7 @@ def read_orders(
     )
 
 
+_MOST_LISTED = 100  # warnings or flags of an order
 _SKIPPED = "order_skipped"
 _STARTED = "order_started"
 
@@ -89,8 +90,8 @@ def _order(
         AttemptGround(made, name, ground.git, ground.common_dir, summary, written),
         {} if earlier else times,
     )
-    commit = summary.text("commit") or (skipped.text("commit") if skipped else "")
-    parent = summary.text("parent") if made.run_id != run.run_id or not skipped else ""
+    commit = summary.object_id("commit") or (skipped.object_id("commit") if skipped else "")
+    parent = summary.object_id("parent") if made.run_id != run.run_id or not skipped else ""
     view = OrderView(
         id=name,
         title=(skipped or begun or Fields()).text("title"),
@@ -103,8 +104,8 @@ def _order(
         attempts=attempts,
         trials=trials_of_order(made.folder_of(name), written),
         failure=brief_of(summary.fields("failure")),
-        warnings=summary.texts("warnings"),
-        flags=tuple(_flags(summary)),
+        warnings=tuple(_few(summary.texts("warnings"))),
+        flags=tuple(_flags(summary))[:_MOST_LISTED],
         usage=usage_of(summary.fields("usage")) if not earlier else UsageView(),
         earlier_run=earlier,
     )
@@ -166,6 +167,13 @@ def _proof(summary: Fields) -> str:
 def _tests(command: Fields) -> str:
     passed = command.fields("tests").whole("passed") or 0
     return f"{passed:,} test{'' if passed == 1 else 's'} passed"
+
+
+def _few(texts: Sequence[str]) -> Iterator[str]:
+    """Yield the first texts of a list that a person may read, and how many more there are."""
+    yield from texts[:_MOST_LISTED]
+    if len(texts) > _MOST_LISTED:
+        yield f"and {len(texts) - _MOST_LISTED:,} more"
 
 
 def _flags(summary: Fields) -> Iterator[Flag]:

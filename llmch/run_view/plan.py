@@ -32,9 +32,9 @@ class PlanView:
 
 def read_plan(head: Fields) -> PlanView:
     """Return the plan of the run that has this `run.json`; a single order has none."""
-    if head.text("command") == "run" or not head.text("workdir"):
+    folder = head.path("workdir")
+    if head.text("command") == "run" or folder is None:
         return PlanView()
-    folder = Path(head.text("workdir"))
     try:
         loaded = read_workdir(folder)
     except LlmchError as error:

@@ -165,6 +165,37 @@ def test_what_an_older_or_newer_version_recorded_is_read(factory: Factory) -> No
     assert run.orders[1].attempts[0].brief.stage == "a new stage"
 
 
+def test_ten_thousand_warnings_are_counted_and_not_all_shown(factory: Factory) -> None:
+    run_two(factory)
+    summary = factory.run_folder / "WO-02" / "run_summary.json"
+    change(summary, lambda each: each.update(warnings=[f"warning {n}" for n in range(10_000)]))
+    warnings = view_of(factory).orders[1].warnings
+    assert len(warnings) == 101 and warnings[-1] == "and 9,900 more"
+
+
+def test_nothing_in_a_record_is_an_option_of_git(factory: Factory, tmp_path: Path) -> None:
+    run_two(factory)
+    written = tmp_path / "written"
+    option = f"--output={written}"
+    summary = factory.run_folder / "WO-02" / "run_summary.json"
+    change(summary, lambda each: each.update(commit=option, parent=option))
+    change(factory.run_folder / "run.json", lambda head: head.update(base=option))
+    assert view_of(factory).orders[1].commit == ""
+    change(factory.run_folder / "run.json", lambda head: head.update(repo="x\0y", workdir="\0"))
+    read_report(str(factory.run_folder), factory.repo, factory.artifacts)
+    assert not written.exists()
+
+
+def test_a_log_outside_of_the_records_is_not_looked_at(factory: Factory) -> None:
+    run_two(factory)
+    results = factory.run_folder / "WO-02" / "attempt_1" / "acceptance_result.json"
+    listed = json.loads(results.read_text())
+    listed[0]["stdout_path"] = "../../../../repo/README.md"
+    results.write_text(json.dumps(listed))
+    (command,) = view_of(factory).orders[1].attempts[0].commands[-1:]
+    assert command.stdout.size is None
+
+
 def test_without_the_plan_the_orders_that_began_are_known(factory: Factory) -> None:
     run_two(factory)
     shutil.rmtree(factory.scratch / "plan")
