@@ -10,7 +10,7 @@ from factory.orders.read import read_workdir
 from llmch.run_view.documents import read_fields, read_lines
 from llmch.run_view.fields import Fields
 from llmch.run_view.model import RoleUsage, UsageView
-from llmch.run_view.orders import usage_of
+from llmch.run_view.summaries import usage_of
 from llmch.run_view.timeline import usage_by_role
 from shared.errors import LlmchError
 from shared.plan_folder.names import MANIFEST_NAME

@@ -18,9 +18,10 @@ from llmch.run_view.model import (
     Standing,
     UsageView,
 )
-from llmch.run_view.orders import read_orders, usage_of
+from llmch.run_view.orders import read_orders
 from llmch.run_view.plan import PlanView, read_plan
 from llmch.run_view.requirements import requirements_of
+from llmch.run_view.summaries import usage_of
 from llmch.run_view.timeline import attempt_times, tracks_of, usage_by_role
 
 _MOST_MESSAGES = 200

@@ -117,6 +117,18 @@ def test_what_an_earlier_run_landed_is_shown_as_it_was_made(factory: Factory) ->
     assert run.standing is Standing.PASSED
 
 
+def test_without_the_records_of_the_earlier_run_its_notes_speak(factory: Factory) -> None:
+    one = proposal({"one.txt": "one\n"})
+    factory.run_all(plan(), {"WO-01": [one], "WO-02": [BAD]}, max_attempts=1)
+    shutil.rmtree(factory.run_folder)
+    factory.run_all(plan(), {"WO-02": [GOOD]})
+    first = view_of(factory).orders[0]
+    assert (first.state, first.earlier_run, first.attempts) == ("skipped", "", ())
+    assert "+one" in first.change.patch
+    assert first.change.command == f"git diff {first.commit[:12]}^ {first.commit[:12]}"
+    assert first.proof == "verified by bash scripts/verify.sh"
+
+
 def kill(folder: Path) -> None:
     """Leave the records of a run as a SIGKILL in its second order would: no end, no summary."""
     change(folder / "run.json", lambda head: (head.pop("ended"), head.pop("summary")))
