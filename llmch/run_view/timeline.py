@@ -116,7 +116,7 @@ def _ended(event: Fields, spans: dict[tuple[str, ...], Span]) -> Iterable[Span]:
             judged = _judged(event)
         case "command_tried":
             label = f"tried before the work, on {event.text('tree')}: {event.text('command')}"
-            start = max(0.0, at - (event.number("seconds") or 0.0))
+            start = min(at, max(0.0, at - (event.number("seconds") or 0.0)))
             return (Span(Activity.TRIAL, start, at, label, _judged(event)),)
         case _:
             return ()
