@@ -30,7 +30,10 @@ class DrawnHunk:
 
 @dataclass(frozen=True, slots=True)
 class DrawnFile:
-    """Hold a changed file; `left_out` is the number of its lines that are not shown."""
+    """Hold a changed file; `left_out` is the number of its lines that are not shown.
+
+    `is_whole` says that all lines are new or all are removed, so that no line stands out.
+    """
 
     path: str
     notes: tuple[str, ...]
@@ -38,6 +41,7 @@ class DrawnFile:
     removed: int
     hunks: tuple[DrawnHunk, ...]
     left_out: int
+    is_whole: bool
 
 
 _ELEMENTS = {Side.OLD: "del", Side.NEW: "ins", Side.BOTH: "span"}
@@ -60,6 +64,7 @@ def _drawn(files: tuple[PatchFile, ...], room: int) -> Iterator[DrawnFile]:
                 hunks.append(_drawn_hunk(hunk, fitting, file.path))
             if len(fitting) < len(hunk.lines):
                 room = 0  # the rest of the patch would not follow on from here
+        sides = {line.side for hunk in file.hunks for line in hunk.lines}
         total = sum(len(each.lines) for each in file.hunks)
         yield DrawnFile(
             file.path,
@@ -68,6 +73,7 @@ def _drawn(files: tuple[PatchFile, ...], room: int) -> Iterator[DrawnFile]:
             file.removed,
             tuple(hunks),
             total - shown,
+            len(sides) == 1,
         )
 
 

@@ -41,7 +41,8 @@ def _figures(run: RunView) -> Iterator[Figure]:
     yield Figure("Tokens in", f"{usage.input_tokens:,}", cached)
     reasoning = f"{usage.reasoning_tokens:,} of them reasoning" if usage.reasoning_tokens else ""
     yield Figure("Tokens out", f"{usage.output_tokens:,}", reasoning)
-    yield Figure("Cost", cost_words(usage), "" if usage.calls else "no model was asked")
+    planned = "planning included" if any(each.role != "factory" for each in run.roles) else ""
+    yield Figure("Cost", cost_words(usage), planned if usage.calls else "no model was asked")
     if run.seconds is not None:
         yield Figure("Wall time", duration(run.seconds), "")
     yield _time_of_commands(run)

@@ -44,12 +44,12 @@ def write_page(path: Path, run: RunView) -> None:
     write_text(path, redact(render_page(run), secret_values(os.environ)), sync=False)
 
 
-def open_page(path: Path, emit: Emit) -> None:
+def open_page(address: str, emit: Emit) -> None:
     """Open the page in the person's browser; where there is none, say so."""
     import webbrowser
 
-    if not webbrowser.open(path.as_uri()):
-        emit(Warned(f"no browser could be opened; the page is {path.as_uri()}"))
+    if not webbrowser.open(address):
+        emit(Warned(f"no browser could be opened; the page is {address}"))
 
 
 def _is_page(path: Path) -> bool:

@@ -61,8 +61,8 @@ class _Grid:
 
 
 _MARGIN = 8
-_LARGE = _Grid(5, 190, 46, 22, 44)
-_SMALL = _Grid(11, 78, 26, 16, 34)
+_LARGE = _Grid(5, 190, 46, 22, 34)
+_SMALL = _Grid(11, 78, 26, 16, 30)
 
 
 def draw_graph(orders: Sequence[OrderView]) -> Drawing:
@@ -71,11 +71,12 @@ def draw_graph(orders: Sequence[OrderView]) -> Drawing:
     layers = _layers(orders)
     layered = len(layers) <= _DEEPEST
     rows = _rows(layers, grid.columns) if layered else _in_sequence(orders, grid.columns)
-    places: dict[str, tuple[int, int]] = {}
+    found: dict[str, tuple[int, int]] = {}
     for number, row in enumerate(rows):
         indent = (grid.columns - len(row)) / 2 if layered else 0
         for column, order in enumerate(row):
-            places[order.id] = grid.place(column + indent, number)
+            found[order.id] = grid.place(column + indent, number)
+    places = _to_the_left(found)
     nodes = tuple(Node(each, *places[each.id], _label(each, grid)) for row in rows for each in row)
     edges = tuple(
         Edge(name, each.id, _curve(places[name], places[each.id], grid))
@@ -83,16 +84,21 @@ def draw_graph(orders: Sequence[OrderView]) -> Drawing:
         for name in each.needs
         if name in places
     )
-    width, height = grid.place(grid.columns, len(rows))
     return Drawing(
         nodes,
         edges,
-        width - grid.gap_x + _MARGIN,
-        height - grid.gap_y + _MARGIN,
+        max((each.x for each in nodes), default=0) + grid.box_width + _MARGIN,
+        max((each.y for each in nodes), default=0) + grid.box_height + _MARGIN,
         grid.box_width,
         grid.box_height,
         layered,
     )
+
+
+def _to_the_left(places: Mapping[str, tuple[int, int]]) -> Mapping[str, tuple[int, int]]:
+    """Return the places without the empty columns on their left."""
+    first = min((x for x, _ in places.values()), default=_MARGIN) - _MARGIN
+    return {name: (x - first, y) for name, (x, y) in places.items()}
 
 
 def _layers(orders: Sequence[OrderView]) -> list[list[OrderView]]:

@@ -158,12 +158,22 @@ def standing_tone(run: RunView) -> str:
 def verdict_sentence(run: RunView) -> str:
     """Return the outcome of the run in one sentence."""
     orders = f"{run.landed:,} of {count(len(run.orders), 'order')}"
-    took = f" The run took {duration(run.seconds)}." if run.seconds and run.run_id else ""
-    if run.standing is Standing.RUNNING:
-        took = ""
+    took = _took(run)
     rejected = f" {count(run.rejected, 'attempt')} of {run.attempts:,} "
     rejected += "was rejected." if run.rejected == 1 else "were rejected."
     return f"{orders} on the branch.{rejected if run.rejected else ''}{took}"
+
+
+def _took(run: RunView) -> str:
+    if run.seconds is None or not run.run_id:
+        return ""
+    match run.standing:
+        case Standing.RUNNING:
+            return f" The run goes on, {duration(run.seconds)} so far."
+        case Standing.CUT_OFF:
+            return f" The record ends after {duration(run.seconds)}."
+        case _:
+            return f" The run took {duration(run.seconds)}."
 
 
 def stage_words(stage: str) -> str:

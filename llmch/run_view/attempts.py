@@ -103,12 +103,15 @@ def _change(attempt: AttemptOnRecord, git: Git | None) -> Change:
 
 
 def change_of_commit(git: Git | None, parent: str, commit: str) -> Change:
-    """Return what a commit changes, or why nobody can say so here."""
+    """Return what a commit changes, or why nobody can say so here.
+
+    `parent` is "" where it is not on record; then it is the commit's first one.
+    """
     if git is None:
         return Change(missing="its repository is not here")
-    command = f"git diff {parent[:12]} {commit[:12]}"
+    command = f"git diff {parent[:12] or f'{commit[:12]}^'} {commit[:12]}"
     try:
-        return _shown(patches.between(git, parent, commit), command)
+        return _shown(patches.between(git, parent or f"{commit}^", commit), command)
     except LlmchError:
         return Change(missing=f"the repository does not have {commit[:12]} with its parent")
 

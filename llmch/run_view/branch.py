@@ -63,7 +63,7 @@ def _orders(git: Git, history: Sequence[LoggedCommit]) -> Iterator[OrderView]:
                 covers=tuple(name for order, name in covers if order == identity.work_order),
                 commit=each.id,
                 parent=parent,
-                change=change_of_commit(git, parent or f"{each.id}^", each.id),
+                change=change_of_commit(git, parent, each.id),
             )
 
 

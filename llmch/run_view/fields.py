@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
+from pathlib import Path
 from typing import Any
+
+_OBJECT_ID = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
+_TOO_LARGE = 10**15  # no duration, count or cost of a run comes near
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,16 @@ class Fields:
         """Return the text of a field, "" where there is none."""
         found = self.value.get(name)
         return found if isinstance(found, str) else ""
+
+    def object_id(self, name: str) -> str:
+        """Return the id of a git object in a field; nothing else, so git cannot take it wrong."""
+        found = self.text(name)
+        return found if _OBJECT_ID.fullmatch(found) else ""
+
+    def path(self, name: str) -> Path | None:
+        """Return the path in a field, where it can be one."""
+        found = self.text(name)
+        return Path(found) if found and "\0" not in found else None
 
     def number(self, name: str) -> float | None:
         """Return the finite number of a field."""
@@ -56,9 +71,6 @@ class Fields:
     def _list(self, name: str) -> Iterator[Any]:
         found = self.value.get(name)
         return iter(found if isinstance(found, list) else ())
-
-
-_TOO_LARGE = 10**15  # no duration, count or cost of a run comes near
 
 
 def fields_of(value: object) -> Fields:

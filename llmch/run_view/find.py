@@ -79,13 +79,14 @@ def _of_folder(folder: Path, repo: Path | None) -> FoundRun:
             f"{folder} is the record of `llmch {head.text('command')}`, not of a run of orders",
             "name a run of `llmch run`, `run-all` or `build`: a folder of artifacts/factory",
         )
-    for place in (Path(head.text("repo") or _NO_REPO), repo) if repo else ():
+    # What the person names counts before what the record says of another machine, perhaps.
+    for place in (repo, head.path("repo") or _NO_REPO) if repo else ():
         try:
             found = find_repo(place)
         except LlmchError:
             continue
-        base = head.text("base")
-        if not base or refs.commit_of(found.git, base):
+        base = head.object_id("base")
+        if base and refs.commit_of(found.git, base):
             runs = tuple(runs_on_record(folder.parent.parent, found.common_dir, found.tree))
             return _found(run, runs or (run,), found)
     return FoundRun(run, Ground(None, _NO_REPO), None)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from factory.batch.order_graph import derive_graph
+from factory.orders.commit_note import parse_proof
+from factory.orders.identity import NOTES_REF
 from factory.record.runs_on_record import RunOnRecord
 from llmch.run_view.attempts import AttemptGround, attempts_of, brief_of, change_of_commit
 from llmch.run_view.commands import as_written, trials_of_order
 from llmch.run_view.documents import read_fields
 from llmch.run_view.fields import Fields
-from llmch.run_view.model import Change, Flag, OrderView, Span, UsageView
+from llmch.run_view.model import Change, OrderView, Span, UsageView
+from llmch.run_view.summaries import flags_of, proof_of, summary_of, usage_of, warnings_of
+from shared.git import commits
 from shared.git.client import Git
 from shared.work_order.parsing import DocumentInvalid, parse_document
 from shared.work_order.schemas import WorkOrder, order_number
@@ -30,6 +34,23 @@ class Ground:
     earlier: tuple[RunOnRecord, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Hold what reading one order needs to know of the whole run.
+
+    `skipped` and `begun` have the events of orders that had landed before and of those that were
+    begun, by order. `needs` and `notes` are by order and by commit.
+    """
+
+    run: RunOnRecord
+    ground: Ground
+    times: Mapping[tuple[str, int], Span]
+    needs: Mapping[str, tuple[str, ...]]
+    skipped: Mapping[str, Fields]
+    begun: Mapping[str, Fields]
+    notes: Mapping[str, str]
+
+
 def read_orders(
     run: RunOnRecord,
     ground: Ground,
@@ -41,17 +62,22 @@ def read_orders(
     planned = {each.id: each for each in plan}
     names = [each for each in run.orders() if order_number(each) is not None]
     asked = {name: planned.get(name) or _recorded(run, name) for name in names}
-    needs = _needs([each for each in asked.values() if each is not None])
-    skipped = {each.text("order"): each for each in events if each.text("event") == _SKIPPED}
-    begun = {each.text("order"): each for each in events if each.text("event") == _STARTED}
-    return tuple(
-        _order(run, ground, name, asked[name], needs, times, skipped.get(name), begun.get(name))
-        for name in names
+    skipped = _by_order(events, "order_skipped")
+    landed = [each.object_id("commit") for each in skipped.values()]
+    reading = _Reading(
+        run,
+        ground,
+        times,
+        _needs([each for each in asked.values() if each is not None]),
+        skipped,
+        _by_order(events, "order_started"),
+        commits.notes(ground.git, NOTES_REF, landed) if ground.git and landed else {},
     )
+    return tuple(_order(reading, name, asked[name]) for name in names)
 
 
-_SKIPPED = "order_skipped"
-_STARTED = "order_started"
+def _by_order(events: Iterable[Fields], kind: str) -> Mapping[str, Fields]:
+    return {each.text("order"): each for each in events if each.text("event") == kind}
 
 
 def _recorded(run: RunOnRecord, name: str) -> WorkOrder | None:
@@ -70,48 +96,51 @@ def _needs(orders: Sequence[WorkOrder]) -> Mapping[str, tuple[str, ...]]:
     }
 
 
-def _order(
-    run: RunOnRecord,
-    ground: Ground,
-    name: str,
-    order: WorkOrder | None,
-    needs: Mapping[str, tuple[str, ...]],
-    times: Mapping[tuple[str, int], Span],
-    skipped: Fields | None,
-    begun: Fields | None,
-) -> OrderView:
-    made, earlier = run, ""
-    if skipped and (before := _maker(ground.earlier, run, name)):
-        made, earlier = before, before.run_id
-    summary = _summary(made, name)
-    written = as_written(order.acceptance_commands if order else ())
-    attempts = attempts_of(
-        AttemptGround(made, name, ground.git, ground.common_dir, summary, written),
-        {} if earlier else times,
-    )
-    commit = summary.text("commit") or (skipped.text("commit") if skipped else "")
-    parent = summary.text("parent") if made.run_id != run.run_id or not skipped else ""
-    view = OrderView(
-        id=name,
-        title=(skipped or begun or Fields()).text("title"),
-        state=_state(run, name, skipped, begun),
-        needs=needs.get(name, ()),
-        commit=commit,
-        parent=parent,
-        proof=_proof(summary),
-        change=change_of_commit(ground.git, parent or f"{commit}^", commit) if commit else Change(),
-        attempts=attempts,
-        trials=trials_of_order(made.folder_of(name), written),
-        failure=brief_of(summary.fields("failure")),
-        warnings=summary.texts("warnings"),
-        flags=tuple(_flags(summary)),
-        usage=usage_of(summary.fields("usage")) if not earlier else UsageView(),
-        earlier_run=earlier,
+def _order(reading: _Reading, name: str, order: WorkOrder | None) -> OrderView:
+    skipped = reading.skipped.get(name)
+    maker = _maker(reading, name) if skipped else None
+    view = _as_made(reading, name, order, maker or reading.run)
+    if skipped:
+        commit = view.commit or skipped.object_id("commit")
+        proof = view.proof or parse_proof(reading.notes.get(commit, ""))
+        earlier = maker.run_id if maker else ""
+        view = replace(view, commit=commit, proof=proof, earlier_run=earlier, usage=UsageView())
+    titled = skipped or reading.begun.get(name) or Fields()
+    view = replace(
+        view,
+        title=titled.text("title"),
+        state=_state(reading, name),
+        needs=reading.needs.get(name, ()),
+        change=_change(reading.ground.git, view.parent, view.commit),
     )
     return _as_asked(view, order) if order else view
 
 
+def _as_made(reading: _Reading, name: str, order: WorkOrder | None, run: RunOnRecord) -> OrderView:
+    """Return an order as the run that made it recorded it."""
+    ground = reading.ground
+    summary = summary_of(run, name)
+    written = as_written(order.acceptance_commands if order else ())
+    attempts = AttemptGround(run, name, ground.git, ground.common_dir, summary, written)
+    commit = summary.object_id("commit")
+    return OrderView(
+        id=name,
+        title="",
+        state="",
+        commit=commit,
+        parent=summary.object_id("parent") if summary.text("state") == "landed" else "",
+        proof=proof_of(summary),
+        attempts=attempts_of(attempts, reading.times if run == reading.run else {}),
+        trials=trials_of_order(run.folder_of(name), written),
+        failure=brief_of(summary.fields("failure")),
+        warnings=tuple(warnings_of(summary)),
+        flags=tuple(flags_of(summary)),
+        usage=usage_of(summary.fields("usage")),
+    )
+
+
 def _as_asked(view: OrderView, order: WorkOrder) -> OrderView:
+    """Return an order with what it asks for."""
     return replace(
         view,
         title=order.title,
@@ -126,61 +155,21 @@ def _as_asked(view: OrderView, order: WorkOrder) -> OrderView:
     )
 
 
-def _maker(earlier: Iterable[RunOnRecord], run: RunOnRecord, name: str) -> RunOnRecord | None:
+def _change(git: Git | None, parent: str, commit: str) -> Change:
+    return change_of_commit(git, parent, commit) if commit else Change()
+
+
+def _maker(reading: _Reading, name: str) -> RunOnRecord | None:
     """Return the newest earlier run on the same branch that landed an order."""
-    branch = run.head.get("branch")
-    made = (each for each in earlier if each.head.get("branch") == branch)
-    landed = (each for each in made if _summary(each, name).text("state") == "landed")
+    branch = reading.run.head.get("branch")
+    made = (each for each in reading.ground.earlier if each.head.get("branch") == branch)
+    landed = (each for each in made if summary_of(each, name).text("state") == "landed")
     return next(landed, None)
 
 
-def _summary(run: RunOnRecord, name: str) -> Fields:
-    """Return the summary of an order, out of its own folder or out of that of the run."""
-    if own := read_fields(run.summary_folder_of(name) / "run_summary.json"):
-        return own
-    whole = Fields(run.head).fields("summary")
-    return next((each for each in whole.many("orders") if each.text("work_order") == name), own)
-
-
-def _state(run: RunOnRecord, name: str, skipped: Fields | None, begun: Fields | None) -> str:
-    if state := _summary(run, name).text("state"):
+def _state(reading: _Reading, name: str) -> str:
+    if state := summary_of(reading.run, name).text("state"):
         return state
-    if skipped:
+    if name in reading.skipped:
         return "skipped"
-    return "begun" if begun else "waiting"
-
-
-def _proof(summary: Fields) -> str:
-    verified = summary.fields("verified_by")
-    if verified.is_true("rests_on_acceptance"):
-        number = len(verified.many("acceptance"))
-        return (
-            "the verification ran no test: the order rests on "
-            f"{number} acceptance command{'' if number == 1 else 's'}"
-        )
-    tested = [each for each in verified.many("verification") if each.fields("tests")]
-    parts = (f"{each.text('command')} ({_tests(each)})" for each in tested)
-    return f"verified by {'; '.join(parts)}" if tested else ""
-
-
-def _tests(command: Fields) -> str:
-    passed = command.fields("tests").whole("passed") or 0
-    return f"{passed:,} test{'' if passed == 1 else 's'} passed"
-
-
-def _flags(summary: Fields) -> Iterator[Flag]:
-    for each in summary.many("flags"):
-        yield Flag(each.text("code"), each.text("command"), each.text("message"))
-
-
-def usage_of(record: Fields) -> UsageView:
-    """Return the usage that a record states; its cost is unknown where it states none."""
-    return UsageView(
-        calls=record.whole("calls") or 0,
-        replayed=record.whole("replayed_calls") or 0,
-        input_tokens=record.whole("input_tokens") or 0,
-        cached_tokens=record.whole("cached_tokens") or 0,
-        output_tokens=record.whole("output_tokens") or 0,
-        reasoning_tokens=record.whole("reasoning_tokens") or 0,
-        cost_usd=record.number("cost_usd"),
-    )
+    return "begun" if name in reading.begun else "waiting"

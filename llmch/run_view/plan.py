@@ -10,7 +10,7 @@ from factory.orders.read import read_workdir
 from llmch.run_view.documents import read_fields, read_lines
 from llmch.run_view.fields import Fields
 from llmch.run_view.model import RoleUsage, UsageView
-from llmch.run_view.orders import usage_of
+from llmch.run_view.summaries import usage_of
 from llmch.run_view.timeline import usage_by_role
 from shared.errors import LlmchError
 from shared.plan_folder.names import MANIFEST_NAME
@@ -32,9 +32,9 @@ class PlanView:
 
 def read_plan(head: Fields) -> PlanView:
     """Return the plan of the run that has this `run.json`; a single order has none."""
-    if head.text("command") == "run" or not head.text("workdir"):
+    folder = head.path("workdir")
+    if head.text("command") == "run" or folder is None:
         return PlanView()
-    folder = Path(head.text("workdir"))
     try:
         loaded = read_workdir(folder)
     except LlmchError as error:

@@ -18,9 +18,10 @@ from llmch.run_view.model import (
     Standing,
     UsageView,
 )
-from llmch.run_view.orders import read_orders, usage_of
+from llmch.run_view.orders import read_orders
 from llmch.run_view.plan import PlanView, read_plan
 from llmch.run_view.requirements import requirements_of
+from llmch.run_view.summaries import usage_of
 from llmch.run_view.timeline import attempt_times, tracks_of, usage_by_role
 
 _MOST_MESSAGES = 200
@@ -53,8 +54,8 @@ def read_run(found: FoundRun) -> RunView:
         title=plan.title or _title(orders),
         standing=standing,
         branch=head.text("branch"),
-        base=head.text("base"),
-        tip=summary.text("tip") or summary.text("commit"),
+        base=head.object_id("base"),
+        tip=summary.object_id("tip") or summary.object_id("commit"),
         command=head.text("command"),
         started=head.text("started"),
         ended=head.text("ended"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from llmch.run_view.fields import Fields
 from llmch.run_view.model import OrderView
@@ -23,9 +22,9 @@ def requirements_of(head: Fields, orders: Sequence[OrderView]) -> tuple[CoveredR
 
 
 def _rows(head: Fields, orders: Sequence[OrderView]) -> tuple[CoveredRequirement, ...]:
-    if head.text("workdir"):
+    if folder := head.path("workdir"):
         try:
-            return coverage_of_folder(Path(head.text("workdir")))
+            return coverage_of_folder(folder)
         except LlmchError:
             pass
     return _named_by(orders)

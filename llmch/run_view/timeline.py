@@ -12,6 +12,7 @@ from llmch.run_view.fields import Fields
 from llmch.run_view.model import Activity, Judged, RoleUsage, Span, Track, UsageView
 from shared.work_order.schemas import order_number
 
+_NO_WORK = ("candidate_dropped", "usage_counted")
 _SHORTEST_WAIT = 0.5  # seconds; what is shorter is work of the harness itself
 _VERDICTS = {"PASS": Judged.PASSED, "FAIL": Judged.FAILED}
 _MOST_EVENTS = 20_000  # far more than 200 orders of 5 attempts have
@@ -25,7 +26,7 @@ def tracks_of(events: Sequence[Fields], titles: Mapping[str, str]) -> tuple[Trac
     found: dict[str, list[Span]] = {}
     open_spans: dict[tuple[str, ...], Span] = {}
     busy_until: dict[str, float] = {}
-    last = max((each.number("at") or 0.0 for each in events), default=0.0)
+    last = max((_at(each) for each in events), default=0.0)
     for event in events[:_MOST_EVENTS]:
         order = _order_of(event)
         for span in _ended(event, open_spans):
@@ -46,7 +47,9 @@ def _waited(event: Fields, busy_until: dict[str, float]) -> Iterable[Span]:
 
     `busy_until` has when something was last done for each order; it is kept up to date.
     """
-    order, at = _order_of(event), event.number("at") or 0.0
+    if event.text("event") in _NO_WORK:
+        return ()
+    order, at = _order_of(event), _at(event)
     since = busy_until.get(order, at)
     busy_until[order] = at
     is_turn = event.text("stage") == "apply" or event.text("event") == "order_ended"
@@ -61,6 +64,10 @@ def _order_of(event: Fields) -> str:
     return name if order_number(name) is not None else ""
 
 
+def _at(event: Fields) -> float:
+    return max(0.0, event.number("at") or 0.0)
+
+
 def _by_time(span: Span) -> tuple[float, bool, float]:
     return span.start, span.activity is not Activity.ATTEMPT, span.end
 
@@ -71,7 +78,7 @@ def _first(spans: Iterable[Span]) -> float:
 
 def _start(event: Fields, spans: dict[tuple[str, ...], Span]) -> None:
     """Begin the span that an event starts, if it starts one."""
-    order, at = _order_of(event), event.number("at") or 0.0
+    order, at = _order_of(event), _at(event)
     match event.text("event"):
         case "attempt_started":
             number = event.whole("attempt") or 0
@@ -91,7 +98,7 @@ def _start(event: Fields, spans: dict[tuple[str, ...], Span]) -> None:
 
 def _ended(event: Fields, spans: dict[tuple[str, ...], Span]) -> Iterable[Span]:
     """Return the spans that an event ends."""
-    order, at = _order_of(event), event.number("at") or 0.0
+    order, at = _order_of(event), _at(event)
     key: tuple[str, ...]
     judged = Judged.PASSED
     match event.text("event"):
@@ -109,7 +116,7 @@ def _ended(event: Fields, spans: dict[tuple[str, ...], Span]) -> Iterable[Span]:
             judged = _judged(event)
         case "command_tried":
             label = f"tried before the work, on {event.text('tree')}: {event.text('command')}"
-            start = max(0.0, at - (event.number("seconds") or 0.0))
+            start = min(at, max(0.0, at - (event.number("seconds") or 0.0)))
             return (Span(Activity.TRIAL, start, at, label, _judged(event)),)
         case _:
             return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,6 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     parser.add_argument(
+        "--watch", action="store_true",
+        help="serve the page on this machine while the run goes on, until it ends",
+    )  # fmt: skip
+    parser.add_argument(
         "--coverage", type=Path, metavar="DIR",
         help="instead, for the folder of a plan, or a git repo: requirement, orders, commands, "
         "commits",
@@ -73,10 +77,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Print the report. The exit code is 0, however the run ended and whatever is not covered."""
     if args.coverage is not None:
-        if args.run or args.html or args.open:
+        if args.run or args.html or args.open or args.watch:
             raise InvalidInput(
                 "--coverage reports on a plan or a repo, not on a run",
-                "leave out RUN, --html and --open, or --coverage",
+                "leave out RUN, --html, --open and --watch, or --coverage",
             )
         return _coverage(args, console)
     return _run_report(args, console)
@@ -88,7 +92,7 @@ def _run_report(args: argparse.Namespace, console: Console) -> Outcome:
     from llmch.page.file import open_page, place_for, write_page
     from llmch.run_view.reading import read_report
 
-    if args.open and args.html is None:
+    if args.open and args.html is None and not args.watch:
         raise InvalidInput(
             "--open opens the page that --html writes", "name a file: --html report.html --open"
         )
@@ -96,14 +100,39 @@ def _run_report(args: argparse.Namespace, console: Console) -> Outcome:
     settings = settings_for(args, console)
     repo = None if args.no_repo else args.repo or Path()
     run: RunView = read_report(args.run, repo, settings.artifacts_dir)
-    if target is None:
+    if args.watch:
+        run = _watched(run, lambda: read_report(run.run_id, repo, settings.artifacts_dir), args,
+                       console)  # fmt: skip
+    if target is None and not args.watch:
         how = f"llmch report {shlex.quote(args.run)} " if args.run else "llmch report "
         console.remark(f"`{how}--html report.html` writes a page with changes and output")
-    else:
+    if target is not None:
         write_page(target, run)
-        if args.open:
-            open_page(target, console)
+        if args.open and not args.watch:
+            open_page(target.as_uri(), console)
     return Outcome(RunReportDocument(run, target))
+
+
+def _watched(
+    run: RunView, look: Callable[[], RunView], args: argparse.Namespace, console: Console
+) -> RunView:
+    """Serve the page of a run until the run ends, and return the run as it ended."""
+    from llmch.page.file import open_page
+    from llmch.page.live import serve_live
+    from llmch.run_view.model import Standing
+
+    if run.standing is not Standing.RUNNING:
+        raise InvalidInput(
+            f"run {run.run_id} is {run.standing}: there is nothing to watch",
+            "start a run first, or leave out --watch",
+        )
+
+    def announce(address: str) -> None:
+        console.say(Paragraph((f"page: {address}",)))
+        if args.open:
+            open_page(address, console)
+
+    return serve_live(look, announce)
 
 
 def _coverage(args: argparse.Namespace, console: Console) -> Outcome:

@@ -85,4 +85,35 @@
     graph.addEventListener("focusin", under);
     graph.addEventListener("focusout", () => light(null));
   }
+
+  // While the run goes on, the page is served: it asks for a newer version, and keeps its place.
+  const version = document.documentElement.dataset.live;
+  const place = sessionStorage.getItem("llmch");
+  if (place) {
+    const before = JSON.parse(place);
+    sessionStorage.removeItem("llmch");
+    for (const [id, open] of before.orders) {
+      const own = document.getElementById(id);
+      if (own) own.firstElementChild.open = open;
+    }
+    filter.value = before.filter;
+    filter.dispatchEvent(new Event("input"));
+    scrollTo({ top: before.top, behavior: "instant" });
+  }
+  const follow = async () => {
+    try {
+      const answer = await fetch("version", { cache: "no-store" });
+      if (answer.ok && (await answer.text()) !== version) {
+        const open = orders.map((each) => [each.id, each.firstElementChild.open]);
+        sessionStorage.setItem("llmch", JSON.stringify({ orders: open, filter: filter.value, top: scrollY }));
+        location.reload();
+        return;
+      }
+    } catch {
+      document.getElementById("live").textContent = "The page is not served any more: this is its last state.";
+      return;
+    }
+    setTimeout(follow, 1000);
+  };
+  if (version) setTimeout(follow, 1000);
 })();

@@ -6,7 +6,6 @@ own, and axe-core comes with `make node-tools`.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from llmch.page.page import render_page
 from llmch.run_view.model import RunView
 from llmch.run_view.reading import read_report
 from tests.harness import Factory
+from tests.llmch.page.chromium import launch
 from tests.llmch.page.runs import drawn_run
 from tests.llmch.page.test_page import HOSTILE, with_text
 from tests.llmch.run_view.test_read_run import run_two
@@ -31,9 +31,7 @@ SECTIONS = ("summary", "time", "graph", "requirements", "orders", "usage", "sand
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        path = shutil.which("chromium")
-        # Chromium's own sandbox does not work for root, as which CI runs.
-        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        started = launch(playwright)
         yield started
         started.close()
 
@@ -106,7 +104,7 @@ def test_every_section_is_reached_by_the_keyboard(opened: Any) -> None:
     for name in SECTIONS:
         page.locator(f"nav a[href='#{name}']").focus()
         page.keyboard.press("Enter")
-        page.wait_for_function(f"location.hash === '#{name}'")
+        page.wait_for_url(f"**#{name}")
 
 
 def test_the_first_key_leads_past_the_side_bar(opened: Any) -> None:
@@ -114,7 +112,7 @@ def test_the_first_key_leads_past_the_side_bar(opened: Any) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
     page.keyboard.press("Enter")
-    page.wait_for_function("document.activeElement.id === 'main'")
+    page.locator("#main:focus").wait_for()
 
 
 def test_orders_are_walked_opened_and_filtered_by_keys(opened: Any) -> None:
@@ -138,7 +136,7 @@ def test_a_link_opens_the_order_that_it_leads_to(opened: Any) -> None:
     page = opened(drawn_run(8))
     assert page.locator("#WO-03 > details").get_attribute("open") is None
     page.locator(".graph a[href='#WO-03']").press("Enter")
-    page.wait_for_function("document.querySelector('#WO-03 > details').open")
+    page.locator("#WO-03 > details[open]").wait_for()
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="needs axe-core: make build/node/.installed")

@@ -117,6 +117,18 @@ def test_what_an_earlier_run_landed_is_shown_as_it_was_made(factory: Factory) ->
     assert run.standing is Standing.PASSED
 
 
+def test_without_the_records_of_the_earlier_run_its_notes_speak(factory: Factory) -> None:
+    one = proposal({"one.txt": "one\n"})
+    factory.run_all(plan(), {"WO-01": [one], "WO-02": [BAD]}, max_attempts=1)
+    shutil.rmtree(factory.run_folder)
+    factory.run_all(plan(), {"WO-02": [GOOD]})
+    first = view_of(factory).orders[0]
+    assert (first.state, first.earlier_run, first.attempts) == ("skipped", "", ())
+    assert "+one" in first.change.patch
+    assert first.change.command == f"git diff {first.commit[:12]}^ {first.commit[:12]}"
+    assert first.proof == "verified by bash scripts/verify.sh"
+
+
 def kill(folder: Path) -> None:
     """Leave the records of a run as a SIGKILL in its second order would: no end, no summary."""
     change(folder / "run.json", lambda head: (head.pop("ended"), head.pop("summary")))
@@ -163,6 +175,37 @@ def test_what_an_older_or_newer_version_recorded_is_read(factory: Factory) -> No
     run = view_of(factory)
     assert run.orders[1].attempts[0].brief is not None
     assert run.orders[1].attempts[0].brief.stage == "a new stage"
+
+
+def test_ten_thousand_warnings_are_counted_and_not_all_shown(factory: Factory) -> None:
+    run_two(factory)
+    summary = factory.run_folder / "WO-02" / "run_summary.json"
+    change(summary, lambda each: each.update(warnings=[f"warning {n}" for n in range(10_000)]))
+    warnings = view_of(factory).orders[1].warnings
+    assert len(warnings) == 101 and warnings[-1] == "and 9,900 more"
+
+
+def test_nothing_in_a_record_is_an_option_of_git(factory: Factory, tmp_path: Path) -> None:
+    run_two(factory)
+    written = tmp_path / "written"
+    option = f"--output={written}"
+    summary = factory.run_folder / "WO-02" / "run_summary.json"
+    change(summary, lambda each: each.update(commit=option, parent=option))
+    change(factory.run_folder / "run.json", lambda head: head.update(base=option))
+    assert view_of(factory).orders[1].commit == ""
+    change(factory.run_folder / "run.json", lambda head: head.update(repo="x\0y", workdir="\0"))
+    read_report(str(factory.run_folder), factory.repo, factory.artifacts)
+    assert not written.exists()
+
+
+def test_a_log_outside_of_the_records_is_not_looked_at(factory: Factory) -> None:
+    run_two(factory)
+    results = factory.run_folder / "WO-02" / "attempt_1" / "acceptance_result.json"
+    listed = json.loads(results.read_text())
+    listed[0]["stdout_path"] = "../../../../repo/README.md"
+    results.write_text(json.dumps(listed))
+    (command,) = view_of(factory).orders[1].attempts[0].commands[-1:]
+    assert command.stdout.size is None
 
 
 def test_without_the_plan_the_orders_that_began_are_known(factory: Factory) -> None:
