@@ -27,6 +27,7 @@ from shared.git.commit_object import CommitObject, read_commits
 _MOST_COMMITS: Final = 10_000
 # Git has ways to show other objects than those that the ids name.
 _AS_STORED: Final = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": "/dev/null"}
+_NOTHING_COMPUTED: Final = (("core.commitGraph", "false"), ("advice.graftFileDeprecated", "false"))
 _RULES: Final = (
     (Claim.STATEMENT, rule_on_statement),
     (Claim.SIGNATURE, rule_on_signature),
@@ -73,7 +74,7 @@ class Audit:
 def as_stored(git: Git) -> Git:
     """Return a git that shows each object as it is stored: no replacement, no graft."""
     stored = replace(git, environment={**git.environment, **_AS_STORED})
-    return stored.with_config((("core.commitGraph", "false"),))
+    return stored.with_config(_NOTHING_COMPUTED)
 
 
 def commits_named(git: Git, words: str) -> tuple[str, ...]:

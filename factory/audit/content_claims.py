@@ -17,12 +17,14 @@ from factory.proposal.show_request import parse_show_request
 from factory.proposal.shown import ShownFile
 from factory.repo.path_names import name_paths
 from factory.statement.document import Predicate
-from shared.git import trees
+from shared.git import index, trees
 from shared.git.client import Git
+from shared.git.object_ids import is_id_of
 from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 from shared.work_order.schemas import WorkOrder
 
 _SHALLOW = "its parent is not in this repo, which is a shallow clone"
+_NO_FILTER = ("", "unset", "unspecified")
 _UNSHALLOW = "`git fetch --unshallow`"
 
 
@@ -104,8 +106,6 @@ def _read_again(
     claim, git = Claim.REPLY, case.git
     entries = trees.entries_of(git, case.commit.id, order.allowed_files)
     before = trees.entries_of(git, case.parent, order.allowed_files)
-    blobs = trees.blobs(git, [each.object_id for each in entries.values()])
-    now = {path: blobs.get(each.object_id) for path, each in entries.items()}
     wrong = ""
     for read in (_stored, trees.content_of):  # a reply is applied to what a checkout has
         shown = tuple(_shown(git, order, case.parent, read))
@@ -114,13 +114,25 @@ def _read_again(
         except ProposalInvalid as invalid:
             wrong = f"the recorded reply is not a proposal on its parent: {invalid}"
             continue
-        other = [path for path, content in written.items() if now.get(path) != content]
+        other = [
+            path
+            for path, content in written.items()
+            if path not in entries or not is_id_of(entries[path].object_id, content)
+        ]
         rest = (path for path in order.allowed_files if path not in written)
         other += [path for path in rest if entries.get(path) != before.get(path)]
         if not other:
             return proven(claim, "read again on the parent, it gives exactly these files")
+        if filtered := _stored_by_a_filter(git, other):
+            return not_provable(claim, f"a filter of git stores something else of {filtered}")
         wrong = f"its files are not those of the recorded reply: {name_paths(sorted(other))}"
     return contradicted(claim, wrong.splitlines()[0])
+
+
+def _stored_by_a_filter(git: Git, paths: Sequence[str]) -> str:
+    """Return the first path that a filter (git-lfs) rewrites on its way into a commit, or ""."""
+    found = index.attributes_of(git, paths, ("filter",))
+    return next((each for each in paths if found[each]["filter"] not in _NO_FILTER), "")
 
 
 def _proposal_of(

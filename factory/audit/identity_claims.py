@@ -46,6 +46,12 @@ def _without_statement(case: Case) -> Ruling:
         )
     if not case.named:
         return not_provable(claim, "it names no order, so llmch says nothing of it")
+    if evidence.lacks_objects:
+        return not_provable(
+            claim,
+            f"this is a partial clone, which lacks objects of {PROOF_REF}",
+            "fetch without the filter: `git fetch --refetch --no-filter`",
+        )
     if not evidence.has_statements:
         return not_provable(
             claim,
