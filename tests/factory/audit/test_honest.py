@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from factory.audit.claims import Claim, Standing
+from factory.audit.claims import Claim
 from factory.orders.reply_format import ReplyFormat
 from factory.run.one_order import run_order
 from factory.sandbox import Backend
@@ -24,6 +24,7 @@ from tests import provenance_schema
 from tests.factory.audit.forging import Forger
 from tests.factory.audit.honest import (
     ONE,
+    PROVEN,
     TWO,
     WRONG,
     Auditor,
@@ -37,18 +38,6 @@ from tests.factory.audit.honest import (
 from tests.fakes import proposal
 from tests.harness import Factory, git, manifest, writing
 
-PROVEN = {
-    Claim.STATEMENT: Standing.PROVEN,
-    Claim.SIGNATURE: Standing.NOT_PROVABLE,
-    Claim.ORDER: Standing.PROVEN,
-    Claim.COMMIT: Standing.PROVEN,
-    Claim.PARENT: Standing.PROVEN,
-    Claim.FILES: Standing.PROVEN,
-    Claim.REPLY: Standing.PROVEN,
-    Claim.PLAN: Standing.PROVEN,
-    Claim.CHECKS: Standing.NOT_PROVABLE,
-    Claim.CHAIN: Standing.PROVEN,
-}
 WITHOUT_PLAN = {claim: each for claim, each in PROVEN.items() if claim is not Claim.PLAN}
 
 
