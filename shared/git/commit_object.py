@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from shared.git.answers import parse_batch
 from shared.git.client import Git, GitFailed
 from shared.git.object_ids import object_id
 
@@ -66,15 +67,8 @@ def read_commits(git: Git, ids: Collection[str]) -> Mapping[str, CommitObject]:
     done = git.try_run("cat-file", "--batch", stdin=asked)
     if done.exit_code or done.timed_out:
         raise GitFailed(done)
-    found: dict[str, CommitObject] = {}
-    rest = done.stdout
-    while rest:
-        head, _, rest = rest.partition(b"\n")
-        name, kind, *size = head.decode("ascii", "replace").split(" ")
-        if not size:  # "ID missing"
-            continue
-        length = int(size[0])
-        if kind == "commit":
-            found[name] = CommitObject(name, rest[:length])
-        rest = rest[length + 1 :]
-    return found
+    return {
+        each.name: CommitObject(each.name, each.content)
+        for each in parse_batch(done.stdout)
+        if each.kind == "commit"
+    }
