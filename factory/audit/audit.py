@@ -12,13 +12,8 @@ from factory.audit.check_claims import Judge, rule_on_checks
 from factory.audit.claims import Claim, Ruling, Standing, not_provable, worst_of
 from factory.audit.content_claims import rule_on_files, rule_on_parent, rule_on_reply
 from factory.audit.evidence import Evidence
-from factory.audit.identity_claims import (
-    rule_on_commit,
-    rule_on_order,
-    rule_on_plan,
-    rule_on_signature,
-    rule_on_statement,
-)
+from factory.audit.identity_claims import rule_on_commit, rule_on_order, rule_on_plan
+from factory.audit.statement_claims import rule_on_signature, rule_on_statement
 from shared.errors import InvalidInput
 from shared.git import refs, repos
 from shared.git.client import Git, GitFailed
