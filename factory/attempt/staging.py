@@ -8,7 +8,6 @@ and checked before any command runs, and committed as it is.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -21,6 +20,7 @@ from shared.files.atomic_io import is_disk_full
 from shared.git import index, repos
 from shared.git.answers import TreeEntry
 from shared.git.client import Git, GitFailed
+from shared.git.object_ids import is_id_of
 
 _REGULAR_MODES = frozenset({"100644", "100755"})
 _ATTRIBUTES = ("filter", "ident", "working-tree-encoding")
@@ -66,15 +66,8 @@ def _is_stored_as_proposed(write: FileWrite, entries: Mapping[str, TreeEntry]) -
     return (
         entry is not None
         and entry.mode in _REGULAR_MODES
-        and entry.object_id == _blob_id(write.content.encode(), len(entry.object_id))
+        and is_id_of(entry.object_id, write.content.encode())
     )
-
-
-def _blob_id(content: bytes, length: int) -> str:
-    """Return git's object id of `content`; `length` tells which hash the repo uses."""
-    data = b"blob %d\0%b" % (len(content), content)
-    algorithm = "sha1" if length == 40 else "sha256"
-    return hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
 
 
 def _alterations(git: Git, altered: Sequence[FileWrite]) -> Iterator[WriteRefusal]:

@@ -12,13 +12,8 @@ from factory.audit.check_claims import Judge, rule_on_checks
 from factory.audit.claims import Claim, Ruling, Standing, not_provable, worst_of
 from factory.audit.content_claims import rule_on_files, rule_on_parent, rule_on_reply
 from factory.audit.evidence import Evidence
-from factory.audit.identity_claims import (
-    rule_on_commit,
-    rule_on_order,
-    rule_on_plan,
-    rule_on_signature,
-    rule_on_statement,
-)
+from factory.audit.identity_claims import rule_on_commit, rule_on_order, rule_on_plan
+from factory.audit.statement_claims import rule_on_signature, rule_on_statement
 from shared.errors import InvalidInput
 from shared.git import refs, repos
 from shared.git.client import Git, GitFailed
@@ -27,6 +22,7 @@ from shared.git.commit_object import CommitObject, read_commits
 _MOST_COMMITS: Final = 10_000
 # Git has ways to show other objects than those that the ids name.
 _AS_STORED: Final = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": "/dev/null"}
+_NOTHING_COMPUTED: Final = (("core.commitGraph", "false"), ("advice.graftFileDeprecated", "false"))
 _RULES: Final = (
     (Claim.STATEMENT, rule_on_statement),
     (Claim.SIGNATURE, rule_on_signature),
@@ -73,7 +69,7 @@ class Audit:
 def as_stored(git: Git) -> Git:
     """Return a git that shows each object as it is stored: no replacement, no graft."""
     stored = replace(git, environment={**git.environment, **_AS_STORED})
-    return stored.with_config((("core.commitGraph", "false"),))
+    return stored.with_config(_NOTHING_COMPUTED)
 
 
 def commits_named(git: Git, words: str) -> tuple[str, ...]:

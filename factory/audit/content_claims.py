@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from factory.attempt.placing import show_acceptance_files
 from factory.audit.case import Case
 from factory.audit.claims import Claim, Ruling, contradicted, not_provable, proven
-from factory.landing.order_change import faults_of_change
+from factory.landing.order_change import faults_of_change, paths_of
 from factory.orders.reply_record import ReplyRecord
 from factory.proposal.focus import focus_of
 from factory.proposal.read_reply import ProposalInvalid
@@ -17,12 +17,14 @@ from factory.proposal.show_request import parse_show_request
 from factory.proposal.shown import ShownFile
 from factory.repo.path_names import name_paths
 from factory.statement.document import Predicate
-from shared.git import trees
+from shared.git import index, patches, trees
 from shared.git.client import Git
+from shared.git.object_ids import is_id_of
 from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 from shared.work_order.schemas import WorkOrder
 
 _SHALLOW = "its parent is not in this repo, which is a shallow clone"
+_NO_FILTER = ("", "unset", "unspecified")
 _UNSHALLOW = "`git fetch --unshallow`"
 
 
@@ -60,12 +62,18 @@ def rule_on_files(case: Case) -> Ruling:
 
 def _unlike_stated(case: Case, predicate: Predicate) -> str:
     """Return which files are not those of the statement; "" if all are."""
+    order = case.order
+    assert order is not None, "there is an order to compare with"
     stated = {each.path: each.sha256 for each in predicate.change.written}
+    changed = patches.files_between(case.git, case.parent, case.commit.id)
+    known = {*stated, *order.removed_files}
+    if silent := sorted(changed - known):
+        return f"its statement does not say that it writes {name_paths(silent)}"
+    if other := sorted(known - paths_of(order)):
+        return f"its statement writes what the order does not allow: {name_paths(other)}"
     now = trees.hashes_of(case.git, case.commit.id, sorted(stated))
     if other := sorted(path for path, digest in stated.items() if now.get(path) != digest):
         return f"its files are not those that were judged: {name_paths(other)}"
-    order = case.order
-    assert order is not None
     if sorted(predicate.change.removed) != sorted(order.removed_files):
         return "its statement removes other files than its order"
     return ""
@@ -102,25 +110,38 @@ def _read_again(
     case: Case, order: WorkOrder, replies: Sequence[ReplyRecord], texts: Sequence[str]
 ) -> Ruling:
     claim, git = Claim.REPLY, case.git
-    entries = trees.entries_of(git, case.commit.id, order.allowed_files)
+    try:
+        written = _proposal_of(order, tuple(_shown(git, order, case.parent)), replies, texts)
+        other = _unlike(git, case, order, written)
+        wrong = f"its files are not those of the recorded reply: {name_paths(other)}"
+    except ProposalInvalid as invalid:
+        other = list(order.allowed_files)
+        first = str(invalid).partition("\n")[0]
+        wrong = f"the recorded reply is not a proposal on its parent: {first}"
+    if not other:
+        return proven(claim, "read again on the parent, it gives exactly these files")
+    if filtered := _stored_by_a_filter(git, other):
+        return not_provable(claim, f"a filter of git stores something else of {filtered}")
+    return contradicted(claim, wrong)
+
+
+def _unlike(git: Git, case: Case, order: WorkOrder, written: Mapping[str, bytes]) -> list[str]:
+    """Return the order's files that are neither as a proposal writes them nor as they were."""
     before = trees.entries_of(git, case.parent, order.allowed_files)
-    blobs = trees.blobs(git, [each.object_id for each in entries.values()])
-    now = {path: blobs.get(each.object_id) for path, each in entries.items()}
-    wrong = ""
-    for read in (_stored, trees.content_of):  # a reply is applied to what a checkout has
-        shown = tuple(_shown(git, order, case.parent, read))
-        try:
-            written = _proposal_of(order, shown, replies, texts)
-        except ProposalInvalid as invalid:
-            wrong = f"the recorded reply is not a proposal on its parent: {invalid}"
-            continue
-        other = [path for path, content in written.items() if now.get(path) != content]
-        rest = (path for path in order.allowed_files if path not in written)
-        other += [path for path in rest if entries.get(path) != before.get(path)]
-        if not other:
-            return proven(claim, "read again on the parent, it gives exactly these files")
-        wrong = f"its files are not those of the recorded reply: {name_paths(sorted(other))}"
-    return contradicted(claim, wrong.splitlines()[0])
+    now = trees.entries_of(git, case.commit.id, order.allowed_files)
+    other = [
+        path
+        for path, content in written.items()
+        if path not in now or not is_id_of(now[path].object_id, content)
+    ]
+    rest = (path for path in order.allowed_files if path not in written)
+    return sorted((*other, *(path for path in rest if now.get(path) != before.get(path))))
+
+
+def _stored_by_a_filter(git: Git, paths: Sequence[str]) -> str:
+    """Return the first path that a filter (git-lfs) rewrites on its way into a commit, or ""."""
+    found = index.attributes_of(git, paths, ("filter",))
+    return next((each for each in paths if found[each]["filter"] not in _NO_FILTER), "")
 
 
 def _proposal_of(
@@ -149,21 +170,17 @@ def _proposal_of(
     raise ProposalInvalid("the last reply asks to see more of a file")
 
 
-def _stored(git: Git, commit: str, path: str) -> bytes | None:
-    entry = trees.entries_of(git, commit, [path]).get(path)
-    return trees.blobs(git, [entry.object_id]).get(entry.object_id) if entry else None
-
-
-def _shown(
-    git: Git, order: WorkOrder, parent: str, read: Callable[[Git, str, str], bytes | None]
-) -> Iterator[ShownFile]:
+def _shown(git: Git, order: WorkOrder, parent: str) -> Iterator[ShownFile]:
     """Yield the files as the prompt showed them, whole."""
     placed = show_acceptance_files(order)
     known = {each.path for each in placed}
-    for path in dict.fromkeys((*order.context_files, *order.allowed_files)):
+    paths = dict.fromkeys((*order.context_files, *order.allowed_files))
+    entries = trees.entries_of(git, parent, tuple(paths))
+    blobs = trees.blobs(git, tuple({each.object_id for each in entries.values()}))
+    for path in paths:
         if path in known:
             continue
-        data = read(git, parent, path)
+        data = blobs.get(entries[path].object_id) if path in entries else None
         if data is None:
             yield ShownFile(path, FileState(FileKind.ABSENT, EMPTY_SHA256), "")
         else:

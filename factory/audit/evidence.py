@@ -52,6 +52,8 @@ class Evidence:
     artifacts: Path
     transcripts: tuple[Path, ...] = ()
     named_plan: Plan | None = None
+    lacks_objects: bool = field(default=False, init=False)
+    """Whether statements are missing that the ref names, as in a partial clone."""
     _replies: dict[Path, Mapping[str, str]] = field(default_factory=dict)
     _plans: dict[str, Plan | None] = field(default_factory=dict)
 
@@ -63,7 +65,13 @@ class Evidence:
     @cached_property
     def envelopes(self) -> Mapping[str, bytes]:
         """The notes with statements, by the commit that each is attached to."""
-        return read_envelopes(self.git) if self.has_statements else {}
+        if not self.has_statements:
+            return {}
+        try:
+            return read_envelopes(self.git)
+        except GitFailed:
+            self.lacks_objects = True
+            return {}
 
     @cached_property
     def statements(self) -> Mapping[str, Statement]:

@@ -32,6 +32,8 @@ class Notary:
     emit: Emit
     _config: SigningConfig | None = field(default=None, init=False)
     _asked: bool = field(default=False, init=False)
+    _before: Snapshot | None = field(default=None, init=False)
+    """The commit of the statement before, on which the next one mostly stands."""
 
     def attest(self, task: OrderTask, result: OrderResult, parent: str) -> None:
         """Attach a statement to the commit of a result that passed on `parent`.
@@ -49,12 +51,15 @@ class Notary:
             self.emit(Warned(f"no statement was added to {passed.commit[:12]}: {said}"))
 
     def _described(self, task: OrderTask, passed: Passed, parent: str) -> LandingCommit:
-        git = self.git
+        git, before = self.git, self._before
+        self._before = Snapshot(commit=passed.commit, tree=passed.tree)
         return LandingCommit(
             task=task,
             passed=passed,
-            base=Snapshot(commit=parent, tree=trees.tree_of(git, parent)),
-            written=trees.hashes_of(git, passed.commit, passed.files),
+            base=before
+            if before and before.commit == parent
+            else Snapshot(commit=parent, tree=trees.tree_of(git, parent)),
+            written=trees.hashes_of_files(git, passed.commit, passed.files),
             run_id=self.run_id,
         )
 

@@ -8,6 +8,7 @@ from typing import Final
 from factory.repo.path_names import name_paths
 from shared.git import patches, trees
 from shared.git.client import Git
+from shared.git.object_ids import is_id_of
 from shared.work_order.schemas import WorkOrder
 
 _FILES: Final = ("100644", "100755")
@@ -40,11 +41,10 @@ def lacking(git: Git, order: WorkOrder, commit: str) -> Iterator[str]:
     if not placed and not order.removed_files:
         return
     entries = trees.entries_of(git, commit, sorted({*placed, *order.removed_files}))
-    blobs = trees.blobs(git, [entries[path].object_id for path in placed if path in entries])
     for path, content in placed.items():
         if path not in entries:
             yield f"it does not have the plan's test {path!r}"
-        elif blobs.get(entries[path].object_id) != content:
+        elif not is_id_of(entries[path].object_id, content):
             yield f"its {path!r} is not the plan's test, byte for byte"
     for path in order.removed_files:
         if path in entries:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+_SIZED: Final = re.compile("(?P<id>[0-9a-f]{40}|[0-9a-f]{64}) (?P<kind>[a-z]+) (?P<size>[0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,15 @@ class TreeEntry:
 
     mode: str
     object_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """Hold an object: its id, and its kind, such as "blob"; the kind of a missing one is ""."""
+
+    name: str
+    kind: str
+    content: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +92,23 @@ def parse_entries(output: str) -> dict[str, TreeEntry]:
 
 
 def parse_blobs(output: bytes) -> dict[str, bytes]:
-    """Return the contents, by id, in the output of `cat-file --batch`.
+    """Return the contents of the files, by id, in the output of `cat-file --batch`."""
+    return {each.name: each.content for each in parse_batch(output) if each.kind == "blob"}
 
-    An object that is missing has a line and no content; it is left out.
-    """
-    found: dict[str, bytes] = {}
+
+def parse_batch(output: bytes) -> Iterator[StoredObject]:
+    """Yield the objects in the output of `cat-file --batch`, in the sequence of the questions."""
     while output:
         head, _, rest = output.partition(b"\n")
-        object_id, kind, *size = head.decode("ascii", "replace").split(" ")
-        if not size:  # "ID missing"
+        text = head.decode("utf-8", "surrogateescape")
+        found = _SIZED.fullmatch(text)
+        if found is None:  # "ID missing"
+            yield StoredObject(text, "", b"")
             output = rest
             continue
-        length = int(size[0])
-        if kind == "blob":
-            found[object_id] = rest[:length]
+        length = int(found["size"])
+        yield StoredObject(found["id"], found["kind"], rest[:length])
         output = rest[length + 1 :]
-    return found
 
 
 def parse_numstat(output: str) -> tuple[PatchedFile, ...]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from shared.git.answers import parse_batch
 from shared.git.client import Git, GitFailed
-
-_PERSON = re.compile(r"(?P<who>.*) (?P<seconds>\d+) (?P<zone>[+-]\d{4})")
+from shared.git.object_ids import object_id
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,7 @@ class CommitObject:
     @cached_property
     def is_intact(self) -> bool:
         """Whether the bytes are those that the id names."""
-        return object_id(b"commit", self.raw, len(self.id)) == self.id
+        return object_id("commit", self.raw, len(self.id)) == self.id
 
     @cached_property
     def _parts(self) -> tuple[tuple[tuple[str, str], ...], str]:
@@ -61,13 +59,6 @@ class CommitObject:
         return next((value for each, value in self._parts[0] if each == name), "")
 
 
-def object_id(kind: bytes, content: bytes, length: int) -> str:
-    """Return git's id for an object; `length` tells which hash the repo uses."""
-    algorithm = "sha1" if length == 40 else "sha256"
-    data = b"%b %d\0%b" % (kind, len(content), content)
-    return hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
-
-
 def read_commits(git: Git, ids: Collection[str]) -> Mapping[str, CommitObject]:
     """Return those of the commits that the repo has, by their ids."""
     if not ids:
@@ -76,21 +67,8 @@ def read_commits(git: Git, ids: Collection[str]) -> Mapping[str, CommitObject]:
     done = git.try_run("cat-file", "--batch", stdin=asked)
     if done.exit_code or done.timed_out:
         raise GitFailed(done)
-    found: dict[str, CommitObject] = {}
-    rest = done.stdout
-    while rest:
-        head, _, rest = rest.partition(b"\n")
-        name, kind, *size = head.decode("ascii", "replace").split(" ")
-        if not size:  # "ID missing"
-            continue
-        length = int(size[0])
-        if kind == "commit":
-            found[name] = CommitObject(name, rest[:length])
-        rest = rest[length + 1 :]
-    return found
-
-
-def is_date(person: str, date: str) -> bool:
-    """Return whether a line of author or committer has the date `@SECONDS ZONE`."""
-    match = _PERSON.fullmatch(person)
-    return match is not None and f"@{match['seconds']} {match['zone']}" == date
+    return {
+        each.name: CommitObject(each.name, each.content)
+        for each in parse_batch(done.stdout)
+        if each.kind == "commit"
+    }

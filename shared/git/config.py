@@ -16,6 +16,7 @@ FIXED_CONFIG: tuple[Setting, ...] = (
     ("log.showSignature", "false"),  # else `git log` runs the `gpg.program` of the target's config
     ("submodule.recurse", "false"),
     ("core.quotePath", "false"),
+    ("i18n.commitEncoding", "utf-8"),  # what we write; equal commits have equal ids everywhere
     ("gc.auto", "0"),  # `git gc` in the middle of a run would compete with it for the disk
     ("maintenance.auto", "false"),
     ("core.safecrlf", "false"),  # we compare altered content ourselves, and refuse it

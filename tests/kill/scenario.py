@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from tests.factory.audit.honest import PROVEN, Auditor, describe, standings
 from tests.harness import Json, fingerprint, git, manifest, write_plan, writing
 from tests.kill.driver import Order
 from tests.kill.zygote import Zygote
@@ -228,6 +229,8 @@ class Scenario:
             removed = order.get("removed_files", ())
             assert changed == sorted([*order["allowed_files"], *placed, *removed])
         verify_from_scratch(self.repo, self.folder / "fresh", commits)
+        audited = Auditor(self.repo, self.folder / "artifacts").look(f"{base}..work")
+        assert standings(audited) == PROVEN, describe(audited)
 
     def assert_only_landed_files_differ(self) -> None:
         """See that the user's files are as they were, but for what is on a checked out branch."""

@@ -20,6 +20,20 @@ WRONG, TWO = proposal({"two.txt": "wrong\n"}), proposal({"two.txt": "two\n"})
 THREE_FILES = {"src/app.py": "GREETING = 'good day'\n", "three.txt": "three\n"}
 APP = proposal(THREE_FILES)
 
+PROVEN = {
+    Claim.STATEMENT: Standing.PROVEN,
+    Claim.SIGNATURE: Standing.NOT_PROVABLE,
+    Claim.ORDER: Standing.PROVEN,
+    Claim.COMMIT: Standing.PROVEN,
+    Claim.PARENT: Standing.PROVEN,
+    Claim.FILES: Standing.PROVEN,
+    Claim.REPLY: Standing.PROVEN,
+    Claim.PLAN: Standing.PROVEN,
+    Claim.CHECKS: Standing.NOT_PROVABLE,
+    Claim.CHAIN: Standing.PROVEN,
+}
+"""What becomes of the claims of an honest branch that nobody signed, where nothing is run."""
+
 
 def orders() -> list[Json]:
     """Four orders: a plain one; one with a test of the plan; one that changes; one that removes."""

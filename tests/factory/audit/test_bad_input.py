@@ -71,11 +71,20 @@ def test_a_shallow_clone_says_what_it_lacks(forger: Forger, tmp_path: Path) -> N
         Auditor(repo, NOWHERE).look("HEAD~3..HEAD")
 
 
-def test_a_partial_clone_decides_nothing_that_it_lacks(forger: Forger, tmp_path: Path) -> None:
+@pytest.mark.parametrize("left_out", ["blob:none", "tree:0"])
+def test_a_partial_clone_decides_nothing_that_it_lacks(
+    forger: Forger, tmp_path: Path, left_out: str
+) -> None:
     git(forger.repo, "config", "uploadpack.allowFilter", "true")
-    repo = clone(forger, tmp_path, "--filter=blob:none", "--no-checkout")
-    found = Auditor(repo, NOWHERE).look("HEAD")
+    repo = clone(forger, tmp_path, f"--filter={left_out}", "--no-checkout")
+    fetch_statements(repo)
+    found = Auditor(repo, forger.artifacts).look("origin/main..HEAD")
+    assert set(standings(found).values()) == {Standing.NOT_PROVABLE}
+    assert "--refetch" in of_claim(found, Claim.STATEMENT).remedy
+    git(repo, "fetch", "--quiet", "--refetch", str(forger.repo), f"{PROOF_REF}:{PROOF_REF}")
+    found = Auditor(repo, forger.artifacts).look("origin/main..HEAD")
     assert contradictions(found) == []
+    assert standings(found)[Claim.COMMIT] is Standing.PROVEN
 
 
 def test_commits_of_a_version_without_statements_contradict_nothing(forger: Forger) -> None:

@@ -220,6 +220,21 @@ def other_hashes_of_files(forger: Forger) -> None:
     forger.restate(forger.commits[THREE], edit)
 
 
+def a_file_that_the_statement_passes_over(forger: Forger) -> None:
+    def edit(statement: Json) -> None:
+        del statement["predicate"]["change"]["written"][0]
+
+    forger.restate(forger.commits[THREE], edit)
+
+
+def a_path_that_git_would_not_take(forger: Forger) -> None:
+    def edit(statement: Json) -> None:
+        written = {"path": "/etc/\0passwd", "sha256": "0" * 64}
+        statement["predicate"]["change"]["written"].append(written)
+
+    forger.restate(forger.commits[THREE], edit)
+
+
 def an_order_that_allows_more(forger: Forger) -> None:
     forger.restate(forger.commits[THREE], lambda each: _allow(each, "evil.py"))
 
@@ -338,6 +353,8 @@ STATED: dict[Callable[[Forger], None], Claim] = {
     an_allowed_file_more_and_a_statement_for_it: Claim.REPLY,
     a_forbidden_file_and_a_statement_for_it: Claim.FILES,
     other_hashes_of_files: Claim.FILES,
+    a_file_that_the_statement_passes_over: Claim.FILES,
+    a_path_that_git_would_not_take: Claim.FILES,
     an_order_that_allows_more: Claim.ORDER,
     an_order_of_nobodys_plan: Claim.PLAN,
     another_base: Claim.PARENT,

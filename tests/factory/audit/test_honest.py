@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import replace
+import os
+import shutil
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from factory.audit.claims import Claim, Standing
-from factory.orders.reply_format import ReplyFormat
 from factory.run.one_order import run_order
 from factory.sandbox import Backend
-from shared.errors import LlmchError
 from shared.events.event import Event
 from shared.events.orders import OrderStarted
-from shared.llm.client import Request
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.sandbox import SandboxSettings
 from tests import provenance_schema
 from tests.factory.audit.forging import Forger
 from tests.factory.audit.honest import (
     ONE,
+    PROVEN,
     TWO,
     WRONG,
     Auditor,
@@ -35,20 +33,8 @@ from tests.factory.audit.honest import (
     standings,
 )
 from tests.fakes import proposal
-from tests.harness import Factory, git, manifest, writing
+from tests.harness import Factory, commit_all, git, manifest, writing
 
-PROVEN = {
-    Claim.STATEMENT: Standing.PROVEN,
-    Claim.SIGNATURE: Standing.NOT_PROVABLE,
-    Claim.ORDER: Standing.PROVEN,
-    Claim.COMMIT: Standing.PROVEN,
-    Claim.PARENT: Standing.PROVEN,
-    Claim.FILES: Standing.PROVEN,
-    Claim.REPLY: Standing.PROVEN,
-    Claim.PLAN: Standing.PROVEN,
-    Claim.CHECKS: Standing.NOT_PROVABLE,
-    Claim.CHAIN: Standing.PROVEN,
-}
 WITHOUT_PLAN = {claim: each for claim, each in PROVEN.items() if claim is not Claim.PLAN}
 
 
@@ -142,58 +128,26 @@ def test_the_same_order_on_two_branches(factory: Factory) -> None:
     assert_proven(factory, "main..other", with_plan=False)
 
 
-# What the model replied
+def test_a_repo_whose_ids_are_longer(factory: Factory) -> None:
+    shutil.rmtree(factory.repo / ".git")
+    git(factory.repo, "init", "--quiet", "--initial-branch=main", "--object-format=sha256")
+    commit_all(factory.repo)
+    make_branch(factory)
+    assert_proven(factory)
 
 
-def fenced(*blocks: tuple[str, str]) -> str:
-    parts = (f"{path}\n```\n{text}```\n" for path, text in blocks)
-    return "SUMMARY: as scripted\n\n" + "\n".join(parts)
+# What git makes of it
 
 
-def edit(path: str, search: str, replace: str) -> str:
-    return (
-        f"SUMMARY: as scripted\n\n{path}\n```\n<<<<<<< SEARCH\n{search}=======\n{replace}"
-        ">>>>>>> REPLACE\n```\n"
-    )
-
-
-CHANGE = writing("src/app.py", acceptance_commands=["grep -q moin src/app.py"])
-REPLIES: dict[str, list[str | Callable[[Request], str]]] = {
-    "whole files": [fenced(("src/app.py", "GREETING = 'moin'\n"))],
-    "a part of a file": [edit("src/app.py", "GREETING = 'hello'\n", "GREETING = 'moin'\n")],
-    "unreadable at first": ["I would rather not.", fenced(("src/app.py", "GREETING = 'moin'\n"))],
-    "unchanged at first": [
-        fenced(("src/app.py", "GREETING = 'hello'\n")),
-        fenced(("src/app.py", "GREETING = 'moin'\n")),
-    ],
-    "a part that is asked for again": [
-        edit("src/app.py", "GREETING = 'nowhere'\n", "GREETING = 'moin'\n"),
-        edit("src/app.py", "GREETING = 'hello'\n", "GREETING = 'moin'\n"),
-    ],
-    "JSON, unasked": [proposal({"src/app.py": "GREETING = 'moin'\n"})],
-}
-
-
-@pytest.mark.parametrize("said", REPLIES)
-@pytest.mark.parametrize("form", [ReplyFormat.FILES, ReplyFormat.EDITS])
-def test_a_reply(factory: Factory, said: str, form: ReplyFormat) -> None:
-    options = factory.options()
-    models = replace(options.models, reply_format=form)
-    summary = factory.run(CHANGE, list(REPLIES[said]), models=models)
+def test_what_a_filter_stores_is_not_compared_with_the_reply(factory: Factory) -> None:
+    config = f"{os.environ['HOME']}/.gitconfig"
+    git(factory.repo, "config", "--file", config, "filter.upper.clean", "tr a-z A-Z")
+    commit_all(factory.repo, {".gitattributes": "*.txt filter=upper\n"})
+    summary = factory.run(writing("one.txt"), [ONE])
     assert summary.verdict == "PASS", summary
-    assert_proven(factory, with_plan=False)
-
-
-def test_line_ends_that_git_converts_in_a_checkout(factory: Factory) -> None:
-    (factory.repo / ".gitattributes").write_text("*.py text eol=crlf\n")
-    git(factory.repo, "add", "--all")
-    git(factory.repo, "commit", "--quiet", "--message=crlf")
-    try:
-        factory.run(CHANGE, [proposal({"src/app.py": "GREETING = 'moin'\r\n"})], max_attempts=1)
-    except LlmchError:
-        pytest.skip("such a file is refused")
-    found = Auditor(factory.repo, factory.artifacts).look("main..work") if factory.tip() else None
-    assert found is None or contradictions(found) == []
+    found = Auditor(factory.repo, factory.artifacts).look()
+    assert contradictions(found) == []
+    assert standings(found)[Claim.REPLY] is Standing.NOT_PROVABLE
 
 
 @pytest.mark.parametrize("name", ["Ada", " Åsa, Jr. ", "O'Neil <x>", "\u200eليلى"])
@@ -201,6 +155,12 @@ def test_names_that_git_spells_otherwise(factory: Factory, name: str) -> None:
     git(factory.repo, "config", "user.name", name)
     git(factory.repo, "config", "user.email", "a@example.org")
     factory.run(writing("one.txt", title="Ünïcode: `x`\tand more"), [ONE])
+    assert_proven(factory, with_plan=False)
+
+
+def test_commits_that_git_would_write_in_another_encoding(factory: Factory) -> None:
+    git(factory.repo, "config", "i18n.commitEncoding", "ISO-8859-1")
+    factory.run(writing("one.txt", title="Grüße"), [ONE])
     assert_proven(factory, with_plan=False)
 
 

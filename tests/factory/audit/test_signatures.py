@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -206,3 +207,57 @@ def test_an_openpgp_key_that_is_not_known_decides_nothing(factory: Factory, gpg:
     shutil.rmtree(gpg)
     gpg.mkdir(mode=0o700)
     assert signature(factory) is Standing.NOT_PROVABLE
+
+
+# X.509
+
+
+@pytest.fixture
+def x509(factory: Factory, tmp_path: Path) -> Iterator[None]:
+    """A person who signs commits with an X.509 key, whose certificate is trusted here."""
+    for program in ("openssl", "gpgsm", "gpgconf"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+    home = Path(os.environ["HOME"]) / ".gnupg"
+    home.mkdir(mode=0o700)
+    (home / "gpgsm.conf").write_text("disable-crl-checks\n")
+    (home / "gpg-agent.conf").write_text("allow-loopback-pinentry\n")
+    key, certificate, both = (str(tmp_path / each) for each in ("key", "certificate", "both"))
+    made = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=Ada"]
+    usage = ["-addext", "keyUsage=digitalSignature,keyCertSign"]
+    mail = ["-addext", f"subjectAltName=email:{NAMES['ada']}"]
+    exported = ["pkcs12", "-export", "-legacy", "-passout", "pass:"]
+    loopback = ["--batch", "--pinentry-mode", "loopback", "--passphrase-fd", "0"]
+    try:
+        for command in (
+            ["openssl", *made, *usage, *mail, "-keyout", key, "-out", certificate],
+            ["openssl", *exported, "-inkey", key, "-in", certificate, "-out", both],
+            ["gpgsm", *loopback, "--import", both],
+        ):
+            nothing = subprocess.DEVNULL
+            done = subprocess.run(command, stdin=nothing, capture_output=True, check=False)
+            if done.returncode:
+                pytest.skip(f"{command[0]} makes no key here: {done.stderr.decode()}")
+        listed = ["gpgsm", "--with-colons", "--list-secret-keys"]
+        keys = subprocess.run(listed, capture_output=True, check=True).stdout.decode()
+        (fingerprint,) = re.findall(r"^fpr:+(\w+):", keys, re.MULTILINE)
+        (home / "trustlist.txt").write_text(f"{fingerprint} S relax\n")
+        subprocess.run(["gpgconf", "--kill", "all"], check=False)
+        for name, value in (("commit.gpgSign", "true"), ("gpg.format", "x509")):
+            git(factory.repo, "config", name, value)
+        git(factory.repo, "config", "user.signingKey", NAMES["ada"])
+        yield
+    finally:
+        subprocess.run(["gpgconf", "--kill", "all"], check=False)
+
+
+@pytest.mark.usefixtures("x509")
+def test_x509_signs_and_checks(factory: Factory) -> None:
+    commit = factory.run(writing("one.txt"), [ONE]).commit or ""
+    assert said(factory) == []
+    assert signature(factory) is Standing.PROVEN
+    forger = Forger(factory.repo, factory.artifacts, (commit,))
+    signed = envelope(factory.repo, commit)
+    changed = {**forger.statement(commit), "more": True}
+    forger.note(commit, Envelope(canonical_json(changed), signed.signatures).render())
+    assert signature(factory) is Standing.CONTRADICTED

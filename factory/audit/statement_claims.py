@@ -1,0 +1,125 @@
+"""Looks into the statement on a commit: whether it is about this commit, and who signed it."""
+
+from __future__ import annotations
+
+from factory.audit.case import Case
+from factory.audit.claims import Claim, Ruling, contradicted, not_provable, proven
+from factory.audit.evidence import how_to_fetch
+from factory.statement.document import Statement
+from factory.statement.notes import PROOF_REF
+from shared.git import commits
+from shared.git.signing import Trust, check_signature
+from shared.git.signing_config import read_signing_config
+
+
+def rule_on_statement(case: Case) -> Ruling:
+    """Return whether the commit carries a statement about itself."""
+    claim, commit, statement = Claim.STATEMENT, case.commit, case.statement
+    if case.malformed:
+        return contradicted(claim, f"its note in {PROOF_REF} is not a statement: {case.malformed}")
+    if statement is None:
+        return _without_statement(case)
+    if statement.commit != commit.id:
+        return contradicted(
+            claim, f"its statement is about the commit {statement.commit[:12] or 'of nobody'}"
+        )
+    result = statement.predicate.result
+    if {statement.tree, result.tree} != {commit.tree} or result.commit != commit.id:
+        return contradicted(
+            claim, f"its statement is about the tree {result.tree[:12]}, and it has another"
+        )
+    return proven(claim, f"made in run {statement.predicate.tool.run}")
+
+
+def _without_statement(case: Case) -> Ruling:
+    claim, evidence = Claim.STATEMENT, case.evidence
+    others = [each for one in case.named for each in evidence.about(one)]
+    if others:
+        return contradicted(claim, _differences(case, others[0]))
+    if other := _replaced(case):
+        return contradicted(
+            claim,
+            f"it has the files of {other.predicate.order.id}'s commit {other.commit[:12]}, and is "
+            "not that commit: it was amended, rebased or squashed",
+        )
+    if not case.named:
+        return not_provable(claim, "it names no order, so llmch says nothing of it")
+    if evidence.lacks_objects:
+        return not_provable(
+            claim,
+            f"this is a partial clone, which lacks objects of {PROOF_REF}",
+            "fetch without the filter: `git fetch --refetch --no-filter`",
+        )
+    if not evidence.has_statements:
+        return not_provable(
+            claim,
+            f"this repo has no {PROOF_REF}: statements come with it, and a clone leaves it out",
+            f"`{how_to_fetch(case.git)}`, after whoever made the commits has pushed that ref",
+        )
+    return not_provable(
+        claim,
+        "no statement is about it: it was made by a version of llmch without statements, or its "
+        "statement was not brought here",
+        f"`{how_to_fetch(case.git)}`",
+    )
+
+
+def _replaced(case: Case) -> Statement | None:
+    """Return the statement about a commit in whose place this one stands, with the same files.
+
+    Where that commit is among those before it, this one is a later work of somebody.
+    """
+    git, commit = case.git, case.commit
+    return next(
+        (
+            each
+            for each in case.evidence.with_tree(commit.tree)
+            if not commits.is_ancestor(git, each.commit, commit.id)
+        ),
+        None,
+    )
+
+
+def _differences(case: Case, other: Statement) -> str:
+    """Say how a commit differs from that of the statement about its order."""
+    stated, commit = other.predicate, case.commit
+    what = []
+    if (stated.base.commit,) != commit.parents:
+        what.append(f"its parent is not {stated.base.commit[:12]}")
+    if stated.result.tree != commit.tree:
+        what.append("its files differ")
+    what = what or ["its message, author or date differs"]
+    return (
+        f"the statement about {stated.order.id} is about {other.commit[:12]}, not about this "
+        f"commit: it was amended, rebased or forged ({', '.join(what)})"
+    )
+
+
+def rule_on_signature(case: Case) -> Ruling | None:
+    """Return whether the statement is signed by somebody trusted; `None` without a statement."""
+    claim, envelope, statement = Claim.SIGNATURE, case.envelope, case.statement
+    if envelope is None or statement is None:
+        return None
+    if not envelope.signatures:
+        if stated := statement.predicate.signed:
+            return contradicted(claim, f"its signature ({stated}) was taken away")
+        return not_provable(
+            claim,
+            "the statement is not signed: it says how the commit was made, and nobody vouches "
+            "for that",
+            "statements are signed where git's config has commit.gpgSign",
+        )
+    try:
+        config = read_signing_config(case.git)
+    except ValueError as useless:
+        return not_provable(claim, str(useless))
+    checked = [
+        check_signature(case.git, config, envelope.signed_bytes, each)
+        for each in envelope.signatures
+    ]
+    # One that is wrong is not made good by another one.
+    for trust, rule in ((Trust.BAD, contradicted), (Trust.GOOD, proven)):
+        for each in checked:
+            if each.trust is trust:
+                return rule(claim, each.text)
+    return not_provable(claim, checked[0].text, "have git know the key, as `git log` needs it too")

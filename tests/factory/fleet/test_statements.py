@@ -1,0 +1,45 @@
+"""What a fleet made is proven like anything else: also on the remote, in another's clone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from factory.statement.notes import PROOF_REF
+from shared.settings.values.database import DatabaseUrl
+from tests.factory.audit.honest import PROVEN, Auditor, describe, standings
+from tests.factory.fleet.small_fleet import DATE, SmallFleet, order, small_fleet
+from tests.harness import git
+from tests.llmch.command_line import run
+
+
+@pytest.fixture
+def fleet(url: DatabaseUrl, tmp_path: Path, repo: Path) -> Iterator[SmallFleet]:
+    with small_fleet(url, tmp_path, repo) as opened:
+        yield opened
+
+
+@pytest.fixture
+def person(fleet: SmallFleet) -> Path:
+    home = fleet.folder / "person"
+    home.mkdir()
+    fleet.configure(home)
+    return home
+
+
+def test_a_submitted_plan_is_proven_in_a_clone(fleet: SmallFleet, person: Path) -> None:
+    plan = fleet.plan(order(1), order(2))
+    fleet.start_worker("one")
+    said = run(
+        *("submit", "--repo", fleet.remote, "--workdir", plan, "--branch", "work", "--json"),
+        *("--reply-format", "json", "--wait"),
+        cwd=person,
+        **DATE,
+    )
+    assert said.code == 0, said.err
+    git(person, "clone", "--quiet", "--branch=work", str(fleet.remote), "clone")
+    git(person / "clone", "fetch", "--quiet", "origin", f"{PROOF_REF}:{PROOF_REF}")
+    found = Auditor(person / "clone", person / "artifacts", plan).look("origin/main..HEAD")
+    assert standings(found) == PROVEN, describe(found)

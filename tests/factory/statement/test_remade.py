@@ -1,0 +1,54 @@
+"""A commit is made again without git, byte for byte as git writes it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from factory.orders.commit_message import CommitTerms, describe_commit
+from factory.orders.identity import identify
+from factory.statement.document import CommitTermsPart
+from factory.statement.remade import remake_commit
+from shared.git import commits, trees
+from shared.git.client import Git, GitFailed
+from shared.git.identity import Identity
+from shared.work_order.parsing import parse_document
+from shared.work_order.schemas import WorkOrder
+from tests.harness import git, order
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=40)
+LAW = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@LAW
+@given(name=TEXT, email=TEXT, title=TEXT, summary=TEXT, date=st.integers(0, 10**10))
+def test_git_writes_the_same_bytes(
+    repo: Path, name: str, email: str, title: str, summary: str, date: int
+) -> None:
+    work = parse_document(WorkOrder, order(title=title, covers=["R1"]))
+    identity, asked = identify(work, "a" * 64), Git(repo)
+    terms = CommitTermsPart(
+        author=name, email=email, date=f"@{date} +0000", subject="{order}: {title}", summary=summary
+    )
+    form = CommitTerms(Identity(name, email), terms.date, terms.subject)
+    parent = git(repo, "rev-parse", "HEAD")
+    tree = trees.tree_of(asked, parent)
+    try:
+        made = commits.write(asked, tree, parent, describe_commit(work, identity, form, summary))
+    except GitFailed:
+        return  # git takes no such person
+    raw = subprocess.run(
+        ["git", "cat-file", "commit", made], cwd=repo, capture_output=True, check=True
+    ).stdout
+    assert remake_commit(work, identity, terms, tree, parent) == raw
+
+
+@pytest.mark.parametrize("date", ["", "now", "@1", "@1 +0100", "@1 +0000\ntree x", "@-1 +0000"])
+def test_what_is_no_date_of_llmch_makes_no_commit(date: str) -> None:
+    work = parse_document(WorkOrder, order())
+    terms = CommitTermsPart(author="a", email="b", date=date, subject="s", summary="")
+    assert remake_commit(work, identify(work, ""), terms, "t", "p") is None
