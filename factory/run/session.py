@@ -108,9 +108,8 @@ class Session:
         passed = result.verdict
         if not isinstance(passed, Passed):
             return result
-        self.notary.attest(task, result, self.tip)
         try:
-            self._move_branch(task, passed.commit)
+            self._move_branch(task, result, passed.commit)
         except LlmchError as error:
             return replace(result, verdict=Errored(error.message, error))
         with contextlib.suppress(CommandFailed):  # the branch itself shows that it landed
@@ -194,9 +193,13 @@ class Session:
             self.parts.emit(Noted(f"pushed {self.branch} to origin"))
         return done.exit_code == 0
 
-    def _move_branch(self, task: OrderTask, commit: str) -> None:
+    def _move_branch(self, task: OrderTask, result: OrderResult, commit: str) -> None:
         old = self.tip if self.branch_exists else refs.NO_COMMIT
-        self.parts.journal.record(LandingBegun(task.name, self.branch, old, commit), sync=True)
+        begun = LandingBegun(task.name, self.branch, old, commit)
+        side_by_side(
+            lambda: self.parts.journal.record(begun, sync=True),
+            lambda: self.notary.attest(task, result, self.tip),
+        )
         self.landing.land(commit, old)
         self.branch_exists = True
         self.tip = commit
