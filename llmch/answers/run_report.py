@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _ORDERS: Final = ("order", "state", "title", "attempts", "commit")
 _REQUIREMENTS: Final = ("requirement", "orders", "commits")
+_ENDED: Final = ("passed", "failed", "ended early")
 _MOST_ROWS: Final = 200
 _LONGEST_TITLE: Final = 80  # characters
 _MOST_LISTED: Final = 5
@@ -51,12 +52,7 @@ class RunReportDocument:
     def blocks(self) -> Iterator[Block]:
         """Return the outcome, the orders, what stopped them, the requirements, and the costs."""
         run = self.run
-        yield Conclusion(
-            run.command or "branch",
-            f"{run.landed:,} of {count(len(run.orders), 'order')} on {run.branch or 'no branch'}",
-            run.standing == "passed",
-            ", ".join(_head(run)),
-        )
+        yield _outcome(run)
         if run.orders:
             yield Rows(tuple(map(_order_row, run.orders[:_MOST_ROWS])), _ORDERS)
         if left := run.orders[_MOST_ROWS:]:
@@ -70,6 +66,16 @@ class RunReportDocument:
             yield Section("What the records do not show", items)
         if self.page:
             yield Paragraph((f"page: {self.page}",))
+
+
+def _outcome(run: RunView) -> Block:
+    """Return how the run ended. One that has not, and a branch without a run, has no verdict."""
+    orders = f"{run.landed:,} of {count(len(run.orders), 'order')} on {run.branch or 'no branch'}"
+    if not run.run_id:
+        return Paragraph((f"{count(run.landed, 'order')} on {run.branch}, by its commits",))
+    if run.standing in _ENDED:
+        return Conclusion(run.command, orders, run.standing == "passed", ", ".join(_head(run)))
+    return Paragraph((f"{run.command} {run.run_id}: {orders} ({', '.join(_head(run))})",))
 
 
 def _head(run: RunView) -> Iterator[str]:

@@ -32,9 +32,9 @@ def _figures(run: RunView) -> Iterator[Figure]:
         f"{run.landed:,} of {len(run.orders):,}",
         f"{before:,} from earlier runs" if before else "",
     )
-    yield Figure("Attempts", f"{run.attempts:,}", f"{run.rejected:,} rejected")
     if not run.run_id:
         return
+    yield Figure("Attempts", f"{run.attempts:,}", f"{run.rejected:,} rejected")
     replayed = f"{usage.replayed:,} replayed" if usage.replayed else ""
     yield Figure("Model calls", f"{usage.calls:,}", replayed)
     cached = f"{usage.cached_tokens:,} of them cached" if usage.cached_tokens else ""

@@ -19,6 +19,7 @@ STANDINGS: Final = {
     Standing.INTERRUPTED: "Interrupted",
     Standing.RUNNING: "Running",
     Standing.CUT_OFF: "Cut off",
+    Standing.NOT_ON_RECORD: "Commits only",
 }
 
 _STATES: Final = {
@@ -153,6 +154,8 @@ def standing_tone(run: RunView) -> str:
             return "bad"
         case Standing.INTERRUPTED | Standing.CUT_OFF:
             return "warn"
+        case Standing.NOT_ON_RECORD:
+            return "idle"
 
 
 def verdict_sentence(run: RunView) -> str:

@@ -36,7 +36,7 @@ def read_branch(found: FoundBranch) -> RunView:
     return RunView(
         run_id="",
         title="",
-        standing=Standing.PASSED,
+        standing=Standing.NOT_ON_RECORD,
         branch=found.branch,
         base=orders[0].parent,
         tip=history[0].id,

@@ -22,6 +22,8 @@ class Standing(StrEnum):
     INTERRUPTED = "interrupted"
     RUNNING = "running"
     CUT_OFF = "cut off"
+    NOT_ON_RECORD = "not on record"
+    """There are only the commits of a branch: no record says how the run that made them ended."""
 
 
 class Judged(StrEnum):

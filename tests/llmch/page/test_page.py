@@ -210,3 +210,10 @@ def test_every_guarantee_of_a_sandbox_has_its_words() -> None:
     for each in Guarantee:
         held, missing = (guarantee_sentence(each, holds=holds) for holds in (True, False))
         assert held != missing and held.endswith(".") and missing.endswith(".")
+
+
+def test_what_a_branch_does_not_tell_is_not_drawn() -> None:
+    run = replace(drawn_run(3), run_id="", standing=Standing.NOT_ON_RECORD, tracks=(), roles=())
+    page = check_structure(render_page(run))
+    assert "Commits only" in page.text and "Attempts" not in page.text
+    assert not {"graph", "time", "run"} & set(page.ids)

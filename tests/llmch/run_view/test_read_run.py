@@ -233,6 +233,7 @@ def test_a_branch_is_read_by_its_commits_and_notes(factory: Factory, tmp_path: P
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "--quiet", "--branch", "work", str(factory.repo), str(clone))
     run = read_report("work", clone, tmp_path / "none")
+    assert run.standing is Standing.NOT_ON_RECORD
     assert [each.id for each in run.orders] == ["WO-01", "WO-02"]
     assert "+TWO = 2" in run.orders[1].change.patch
     assert any("git fetch origin refs/notes/llmch:refs/notes/llmch" in each for each in run.gaps)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import Factory
+from tests.harness import Factory, git
 from tests.llmch.command_line import Say, Words
-from tests.llmch.run_view.test_read_run import run_two
+from tests.llmch.run_view.test_read_run import kill, run_two
 
 
 @pytest.fixture
@@ -43,6 +43,24 @@ def test_a_pull_request_gets_it_as_markdown(say: Say, told: Words) -> None:
     assert "**run-all PASS** 2 of 2 orders on work" in said.out
     assert "| WO-02 | landed | Count to two |" in said.out
     assert "| FR-2 | WO-02 |" in said.out
+
+
+def test_a_run_without_an_end_has_no_verdict(say: Say, told: Words, factory: Factory) -> None:
+    kill(factory.run_folder)
+    for form in ("--markdown", "--quiet"):
+        said = say("report", *told, form).out
+        assert "1 of 2 orders on work (cut off" in said
+        assert "FAIL" not in said and "PASS" not in said
+
+
+def test_a_branch_of_a_clone_is_shown_by_its_commits(
+    say: Say, told: Words, factory: Factory, tmp_path: Path
+) -> None:
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "--quiet", "--branch", "work", str(factory.repo), str(clone))
+    said = say("report", "work", "--repo", clone, "--html", "clone.html")
+    assert said.code == 0 and "2 orders on work, by its commits" in said.out
+    assert "git fetch origin refs/notes/llmch:refs/notes/llmch" in said.out
 
 
 def test_the_page_is_written_whole(say: Say, told: Words, cwd: Path) -> None:
