@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from llmch.console import Console
 from llmch.console.document import Outcome
+from shared.errors import InterruptedRun
 
 if TYPE_CHECKING:
     from factory.fleet.link import Link
@@ -15,11 +16,15 @@ if TYPE_CHECKING:
 def await_plan(link: Link, plan: str, settings: Settings, console: Console) -> Outcome:
     """Return how a submitted plan ended, as `run-all` would; its records are here then.
 
-    Raises the error that ended the run.
+    Raises the error that ended the run. Whoever stops to wait does not stop the plan.
     """
     from factory.fleet.plans.awaiting import Awaited
     from llmch.answers.orders import BatchDocument
     from llmch.entry.execution import exit_code_of
 
-    summary = Awaited(link, plan, console).summary(settings.artifacts_dir.absolute())
+    try:
+        summary = Awaited(link, plan, console).summary(settings.artifacts_dir.absolute())
+    except KeyboardInterrupt as interrupt:
+        hint = f"the plan goes on: `llmch fleet wait {plan}` waits for it again"
+        raise InterruptedRun(hint) from interrupt
     return Outcome(BatchDocument(summary), exit_code_of(*summary.orders))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -120,6 +121,23 @@ def test_what_happens_is_shown_while_it_happens(fleet: SmallFleet) -> None:
     assert out.index("WO-01") < out.index("1 of 1 order on work")
     assert f"git fetch {fleet.remote} work" in out
     assert str(fleet.folder / "one") not in out
+
+
+@large
+def test_whoever_stops_to_wait_does_not_stop_the_plan(fleet: SmallFleet) -> None:
+    plan = fleet.plan(order(1))
+    with start(*_words(fleet, plan, "--wait"), cwd=person(fleet), **DATE) as waiting:
+        until(lambda: bool(read_fleet(fleet.url).plans), "the plan is queued")
+        assert waiting.stderr is not None
+        while "no worker of the fleet is alive" not in (line := waiting.stderr.readline()):
+            assert line
+        waiting.send_signal(signal.SIGTERM)
+        out, _ = waiting.communicate(timeout=100)
+    assert waiting.returncode == 130
+    (queued,) = read_fleet(fleet.url).plans
+    assert f"`llmch fleet wait {queued.plan}`" in json.loads(out)["error"]["hint"]
+    fleet.start_worker("one")
+    assert wait(fleet, queued.plan).code == 0
 
 
 @large
