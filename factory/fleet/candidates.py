@@ -14,16 +14,23 @@ _LOOK_EVERY_SECONDS: Final = 0.2
 _GIVEN_UP: Final = ""
 
 
-def announce(database: Database, run: str, job: str, commit: str) -> None:
-    """Record the commit that a job judges, before its commands run."""
-    database.run(
-        lambda cursor: cursor.execute(
-            "INSERT INTO llmch.candidates (run, commit, job) VALUES (%s, %s, %s) "
+def announce(database: Database, run: str, runner: str, job: str, commit: str) -> bool:
+    """Record the commit that a job judges, before its commands run; return whether its run goes on.
+
+    `runner` is the process of the run. A run that has ended clears up once, so nothing is recorded
+    of it any more.
+    """
+
+    def record(cursor: Cursor) -> bool:
+        cursor.execute(
+            "INSERT INTO llmch.candidates (run, commit, job) SELECT %s, %s, %s WHERE NOT EXISTS "
+            "(SELECT 1 FROM llmch.workers WHERE id = %s AND dead IS NOT NULL) "
             "ON CONFLICT (commit, job) DO UPDATE SET known = NULL",
-            (run, commit, job),
-        ),
-        patience_seconds=math.inf,
-    )
+            (run, commit, job, runner),
+        )
+        return cursor.rowcount == 1
+
+    return database.run(record, patience_seconds=math.inf)
 
 
 def announced(database: Database, jobs: Sequence[str]) -> Mapping[str, Sequence[str]]:

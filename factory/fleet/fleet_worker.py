@@ -136,8 +136,8 @@ class FleetWorker:
         emit = self._parts.emit
         try:
             self._bring_transcript()
+            self._lease.leave()  # first: a worker that is still at it leaves nothing after this
             forget_run(self._link.database, self._link.queue, self._run, self._asked.over)
-            self._lease.leave()
         except FleetUnavailable as lost:
             emit(Warned(f"jobs of run {self._run} are left in the fleet's queue: {lost.message}"))
         try:

@@ -14,6 +14,7 @@ from typing import Final
 from factory.fleet import candidates
 from factory.fleet.carried_files import pack
 from factory.fleet.jobs import Answer, Job
+from factory.fleet.leases import runner_of
 from factory.fleet.live_events import LiveEvents
 from factory.fleet.open_plan import Means, OpenPlan
 from factory.fleet.usage import usage_between
@@ -31,6 +32,7 @@ from factory.orders.verdict import Errored
 from factory.repo.preflight import Repo, find_repo
 from factory.run.execution import Execution
 from factory.run.steps import Making, Step
+from shared.errors import CommandFailed
 from shared.files.atomic_io import make_folder
 from shared.git import repos
 from shared.git.client import Git
@@ -106,7 +108,11 @@ class Machine:
 
         def announce(commit: str) -> None:
             plan.refs.offer(commit)
-            candidates.announce(self.means.database, document.run, job.id, commit)
+            run, runner = document.run, runner_of(document.run)
+            if not candidates.announce(self.means.database, run, runner, job.id, commit):
+                with contextlib.suppress(CommandFailed):  # the next run sweeps it
+                    plan.refs.withdraw(commit)
+                dropped.set()
 
         making = Making(state_of(document.state)) if document.state else None
         step = Step(task, making, document.parent, announce, dropped=dropped)

@@ -45,6 +45,14 @@ class RunRefs:
             refs = [self._ref(each) for each in missing]
             _patiently(lambda: remote_refs.fetch_refs(self.git, self.remote, refs))
 
+    def withdraw(self, commit: str) -> None:
+        """Delete the ref of a commit that nobody wants. Raises `CommandFailed`."""
+        with self._lock:
+            self._offered.discard(commit)
+            ref = self._ref(commit)
+            left = remote_refs.list_refs(self.git, self.remote, ref)
+            remote_refs.push_refs(self.git, self.remote, dict.fromkeys(left, ""))
+
     def sweep(self) -> None:
         """Delete all refs of the run on the remote. Raises `CommandFailed`."""
         _patiently(self._sweep)
