@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from shared.settings.values.database import DatabaseUrl
 from tests.factory.fleet import cluster as postgres
 from tests.factory.fleet.cluster import Cluster
+from tests.factory.fleet.gate import Gate
+from tests.factory.fleet.small_fleet import SmallFleet, small_fleet
 
 
 @pytest.fixture(scope="session")
@@ -44,3 +47,18 @@ def database(cluster: Cluster, template: str) -> Iterator[str]:
 def url(cluster: Cluster, database: str) -> DatabaseUrl:
     """The URL of the test's database, as one who may do no more than any worker."""
     return cluster.url(database, "ada")
+
+
+@pytest.fixture
+def fleet(url: DatabaseUrl, tmp_path: Path, repo: Path) -> Iterator[SmallFleet]:
+    """The repo with a remote, a model that answers, and no worker yet."""
+    with small_fleet(url, tmp_path, repo) as opened:
+        yield opened
+
+
+@pytest.fixture
+def gate(tmp_path: Path, repo: Path) -> Gate:
+    """A verification of the repo that stops candidates; it is asked for before the fleet."""
+    gate = Gate(tmp_path / "gate")
+    gate.stand_in(repo)
+    return gate

@@ -16,7 +16,6 @@ import pytest
 from factory.fleet.engine.queue import Queue
 from factory.fleet.status import read_fleet
 from shared.errors import ExitCode
-from shared.settings.values.database import DatabaseUrl
 from tests.factory.fleet.cluster import Cluster
 from tests.factory.fleet.fleet_of_processes import until
 from tests.factory.fleet.scale import large
@@ -24,7 +23,6 @@ from tests.factory.fleet.small_fleet import (
     SmallFleet,
     order,
     run_all,
-    small_fleet,
     start_run_all_logged,
 )
 from tests.factory.fleet.traces import rows_left
@@ -54,12 +52,6 @@ def server_with_password() -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-@pytest.fixture
-def fleet(url: DatabaseUrl, tmp_path: Path, repo: Path) -> Iterator[SmallFleet]:
-    with small_fleet(url, tmp_path, repo) as opened:
-        yield opened
 
 
 @large

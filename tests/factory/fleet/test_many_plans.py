@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from factory.fleet.status import read_fleet
-from shared.settings.values.database import DatabaseUrl
 from tests.factory.fleet.cluster import Cluster
 from tests.factory.fleet.scale import BRANCHES, PLANS_OF_A_BRANCH, large
-from tests.factory.fleet.small_fleet import SmallFleet, order, small_fleet
+from tests.factory.fleet.small_fleet import SmallFleet, order
 from tests.factory.fleet.traces import rows_left
 from tests.harness import git
 from tests.llmch.command_line import Say, say_in
@@ -28,12 +26,6 @@ _MOST_GROWTH = 1.15
 _LOOK_EVERY_SECONDS = 0.5
 # Nothing has landed anywhere for so long: something hangs.
 _PATIENCE_SECONDS = 180.0
-
-
-@pytest.fixture
-def fleet(url: DatabaseUrl, tmp_path: Path, repo: Path) -> Iterator[SmallFleet]:
-    with small_fleet(url, tmp_path, repo) as opened:
-        yield opened
 
 
 @pytest.fixture

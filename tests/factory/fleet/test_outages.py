@@ -14,7 +14,6 @@ import pytest
 
 from factory.fleet.status import read_fleet
 from shared.errors import ExitCode
-from shared.settings.values.database import DatabaseUrl
 from tests.factory.fleet.cluster import Cluster
 from tests.factory.fleet.fleet_of_processes import until
 from tests.factory.fleet.gate import Gate
@@ -24,7 +23,6 @@ from tests.factory.fleet.small_fleet import (
     SmallFleet,
     order,
     run_all,
-    small_fleet,
     start_run_all_logged,
 )
 from tests.factory.fleet.traces import rows_left
@@ -33,17 +31,8 @@ from tests.harness import git
 _PATIENCE_SECONDS = 240.0
 
 
-@pytest.fixture
-def gate(tmp_path: Path, repo: Path) -> Gate:
-    gate = Gate(tmp_path / "gate")
-    gate.stand_in(repo)
-    return gate
-
-
-@pytest.fixture
-def fleet(url: DatabaseUrl, tmp_path: Path, repo: Path, gate: Gate) -> Iterator[SmallFleet]:
-    with small_fleet(url, tmp_path, repo) as opened:
-        yield opened
+# The gate is in the repo before the fleet has it.
+pytestmark = pytest.mark.usefixtures("gate")
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from shared.errors import ExitCode
-from shared.settings.values.database import DatabaseUrl
 from tests.factory.fleet.cluster import Cluster
 from tests.factory.fleet.gate import Gate
 from tests.factory.fleet.scale import large
@@ -18,7 +16,6 @@ from tests.factory.fleet.small_fleet import (
     SmallFleet,
     order,
     run_all,
-    small_fleet,
     start_run_all,
 )
 from tests.factory.fleet.traces import rows_left
@@ -27,17 +24,8 @@ from tests.harness import git
 _PATIENCE_SECONDS = 240.0
 
 
-@pytest.fixture
-def gate(tmp_path: Path, repo: Path) -> Gate:
-    gate = Gate(tmp_path / "gate")
-    gate.stand_in(repo)
-    return gate
-
-
-@pytest.fixture
-def fleet(url: DatabaseUrl, tmp_path: Path, repo: Path, gate: Gate) -> Iterator[SmallFleet]:
-    with small_fleet(url, tmp_path, repo) as opened:
-        yield opened
+# The gate is in the repo before the fleet has it.
+pytestmark = pytest.mark.usefixtures("gate")
 
 
 @large

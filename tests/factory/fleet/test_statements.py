@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from factory.statement.notes import PROOF_REF
-from shared.settings.values.database import DatabaseUrl
 from tests.factory.audit.honest import PROVEN, Auditor, describe, standings
-from tests.factory.fleet.small_fleet import DATE, SmallFleet, order, small_fleet
+from tests.factory.fleet.small_fleet import DATE, SmallFleet, order
 from tests.harness import git
 from tests.llmch.command_line import run
-
-
-@pytest.fixture
-def fleet(url: DatabaseUrl, tmp_path: Path, repo: Path) -> Iterator[SmallFleet]:
-    with small_fleet(url, tmp_path, repo) as opened:
-        yield opened
 
 
 @pytest.fixture

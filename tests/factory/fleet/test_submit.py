@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from factory.fleet.status import cancel_plan, read_fleet
-from shared.settings.values.database import DatabaseUrl
 from tests.factory.fleet.cluster import PASSWORD, Cluster
 from tests.factory.fleet.fleet_of_processes import until
-from tests.factory.fleet.small_fleet import DATE, SmallFleet, order, small_fleet
+from tests.factory.fleet.scale import large
+from tests.factory.fleet.small_fleet import DATE, SmallFleet, order
 from tests.harness import git
 from tests.llmch.command_line import Said, Words, run, start
-
-large = pytest.mark.skipif(
-    os.environ.get("LLMCH_TEST_FLEET") != "full", reason="a large test: make test-fleet runs it"
-)
-
-
-@pytest.fixture
-def fleet(url: DatabaseUrl, tmp_path: Path, repo: Path) -> Iterator[SmallFleet]:
-    with small_fleet(url, tmp_path, repo) as opened:
-        yield opened
 
 
 def person(fleet: SmallFleet) -> Path:
