@@ -75,6 +75,8 @@ def _patiently(ask: Callable[[], None]) -> None:
     while True:
         try:
             return ask()
+        except remote_refs.NoCredential:
+            raise
         except CommandFailed:
             if time.monotonic() > until:
                 raise

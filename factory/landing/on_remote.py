@@ -80,6 +80,8 @@ class LandingOnRemote:
         while True:
             try:
                 return remote_refs.move_ref(git, self.remote, ref, new, old)
+            except remote_refs.NoCredential:
+                raise
             except CommandFailed as refused:
                 error = refused
             found = self._standing(otherwise=old)

@@ -15,6 +15,16 @@ _CREDENTIALS = re.compile(r"://[^/@\s]*@")
 _OVER_HTTP = re.compile(r"^(https?://)[^/@\s]*@", re.IGNORECASE)
 _PASSWORD = re.compile(r"^([a-z+]+://[^/@:\s]*):[^/@\s]*@", re.IGNORECASE)
 _BRANCHES = "refs/heads/"
+_NO_CREDENTIAL = (
+    "could not read Username",
+    "could not read Password",
+    "Authentication failed",
+    "Permission denied (publickey",
+)
+
+
+class NoCredential(CommandFailed):
+    """Say that the remote wants a credential that git does not have here; waiting gives none."""
 
 
 def url_of(git: Git, remote: str) -> str:
@@ -97,7 +107,8 @@ def _run(git: Git, remote: str, command: str, *arguments: str) -> str:
     done = replace(git, environment=environment, held=()).try_run(command, *arguments)
     if done.exit_code or done.timed_out:
         said = _CREDENTIALS.sub("://", done.stderr.decode(errors="replace").strip())
-        raise CommandFailed(
+        failed = NoCredential if any(each in said for each in _NO_CREDENTIAL) else CommandFailed
+        raise failed(
             f"git {command} with {_CREDENTIALS.sub('://', remote)} failed: {said or 'timed out'}",
             "see that this machine reaches the remote, and that git needs no password typed there",
         )

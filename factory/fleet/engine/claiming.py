@@ -26,6 +26,9 @@ from shared.settings.values.database import DatabaseUrl
 _COMPLAIN_AGAIN_SECONDS: Final = 60.0
 _COMPLAINT_CHARACTERS: Final = 50
 
+# What a worker that ends says of the jobs that it hands on; `perform` reports its own errors.
+_ENDED_BY_US: Final = "Exception encountered in background workflow"
+
 Perform = Callable[[str, object], Mapping[str, Any]]
 
 
@@ -111,6 +114,8 @@ class _Complaints(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Pass on the first line of a record, unless its words were passed on a short while ago."""
         line = record.getMessage().splitlines()[0]
+        if line.startswith(_ENDED_BY_US):
+            return
         words, now = line[:_COMPLAINT_CHARACTERS], time.monotonic()
         if now - self._said.get(words, -_COMPLAIN_AGAIN_SECONDS) >= _COMPLAIN_AGAIN_SECONDS:
             self._said[words] = now

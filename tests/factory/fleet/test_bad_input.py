@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -30,7 +31,10 @@ from tests.harness import git
 
 
 class _WantsPassword(BaseHTTPRequestHandler):
+    asked: ClassVar[list[str]] = []
+
     def do_GET(self) -> None:
+        self.asked.append(self.path)
         self.send_response(401)
         self.send_header("www-authenticate", 'Basic realm="git"')
         self.send_header("content-length", "0")
@@ -56,12 +60,15 @@ def server_with_password() -> Iterator[str]:
 
 @large
 def test_a_remote_that_wants_a_password_ends_the_run_and_asks_nobody(fleet: SmallFleet) -> None:
+    _WantsPassword.asked.clear()
     with server_with_password() as remote:
         git(fleet.repo, "remote", "set-url", "origin", remote)
         said = run_all(fleet, fleet.repo, fleet.plan(order(1)), "--on", "fleet")
     assert said.code == ExitCode.FAILED
     assert "terminal prompts disabled" in said.error["message"]
     assert "git needs no password typed" in said.error["hint"]
+    # Waiting gives no password: it is asked a few times at the run's begin and end, and not again.
+    assert len(_WantsPassword.asked) < 10
     assert "Traceback" not in said.err
 
 
