@@ -38,8 +38,9 @@ def _version(folder: Path) -> int:
 class Cluster:
     """Run a server that can be stopped and started; each test has a database of its own."""
 
-    def __init__(self, folder: Path, bin_folder: Path) -> None:
+    def __init__(self, folder: Path, bin_folder: Path, host: str = "127.0.0.1") -> None:
         self.folder = folder
+        self.host = host
         self.port = _free_port()
         self._bin = bin_folder
         self._names = itertools.count(1)
@@ -52,7 +53,7 @@ class Cluster:
 
     def url(self, database: str, user: str = "admin", password: str = PASSWORD) -> DatabaseUrl:
         """Return the URL of a database of this server."""
-        return DatabaseUrl(f"postgresql://{user}:{password}@127.0.0.1:{self.port}/{database}")
+        return DatabaseUrl(f"postgresql://{user}:{password}@{self.host}:{self.port}/{database}")
 
     def new_database(self, template: str = "template1") -> str:
         """Make a database and return its name."""
@@ -72,7 +73,7 @@ class Cluster:
         """Start the server and wait until it answers."""
         command: list[str | Path] = [
             *(self._bin / "postgres", "-D", self.folder / "data", "-k", self.folder),
-            *("-c", "listen_addresses=127.0.0.1", "-p", str(self.port), "-c", "fsync=off"),
+            *("-c", f"listen_addresses={self.host}", "-p", str(self.port), "-c", "fsync=off"),
             *("-c", "max_connections=200"),
         ]
         with processes.lasting_ones(), (self.folder / "log").open("ab") as log:
@@ -113,14 +114,27 @@ class Cluster:
             user=self._user,
             cwd="/",
         )
+        with (self.folder / "data" / "pg_hba.conf").open("a") as allowed:
+            allowed.write(f"host all all {self.host}/24 scram-sha-256\n")
+
+
+def prepared(cluster: Cluster) -> str:
+    """Make a fleet's database with a member of it, `ada`, and return its name."""
+    from factory.fleet.initialise import initialise
+
+    name = cluster.new_database()
+    roles = initialise(cluster.url(name)).roles
+    cluster.execute(f"CREATE ROLE ada LOGIN PASSWORD '{PASSWORD}'")
+    cluster.execute(f"GRANT {roles.member} TO ada")
+    return name
 
 
 @contextlib.contextmanager
-def running_cluster(bin_folder: Path) -> Iterator[Cluster]:
+def running_cluster(bin_folder: Path, host: str = "127.0.0.1") -> Iterator[Cluster]:
     """Run a server while the block does, and remove all of it afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="llmch-postgres-"))
     try:
-        cluster = Cluster(folder, bin_folder)
+        cluster = Cluster(folder, bin_folder, host)
         try:
             cluster.start()
             yield cluster

@@ -26,13 +26,7 @@ def cluster() -> Iterator[Cluster]:
 @pytest.fixture(scope="session")
 def template(cluster: Cluster) -> str:
     """A fleet's database that was set up once: those of the tests are copies."""
-    from factory.fleet.initialise import initialise
-
-    name = cluster.new_database()
-    roles = initialise(cluster.url(name)).roles
-    cluster.execute(f"CREATE ROLE ada LOGIN PASSWORD '{postgres.PASSWORD}'")
-    cluster.execute(f"GRANT {roles.member} TO ada")
-    return name
+    return postgres.prepared(cluster)
 
 
 @pytest.fixture

@@ -117,18 +117,19 @@ class Silence:
 class ScriptedServer:
     """Plays `script`; what came in is in `received`. Past the script's end it answers 599."""
 
-    def __init__(self, script: Iterable[Act]) -> None:
+    def __init__(self, script: Iterable[Act], host: str = "127.0.0.1") -> None:
         self.received: list[Received] = []
         self._script = list(script)
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._http = ThreadingHTTPServer((host, 0), self._handler())
         self._http.daemon_threads = False
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+        host, port = self._http.server_address[:2]
+        return f"http://{host!s}:{port}/v1"
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
