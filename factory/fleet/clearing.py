@@ -23,7 +23,7 @@ def forget_run(database: Database, queue: Queue, run: str, jobs: Sequence[str]) 
     """Delete what queue and database hold of a run that is over; its replies stay on record."""
     queue.forget(jobs)
     forget_takeovers(database, jobs)
-    forget_events(database, jobs)
+    forget_events(database, [run])
     forget_candidates(database, [run])
     forget_spending(database, [run])
 

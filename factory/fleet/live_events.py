@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from factory.fleet.database import Cursor, Database
+from factory.fleet.leases import runner_of
 from shared.errors import FleetUnavailable
 from shared.events.event import Event, event_to_json
 from shared.events.model_calls import ModelTextArrived
@@ -21,12 +22,14 @@ _MOST_READ: Final = 1000
 
 @dataclass(slots=True)
 class LiveEvents:
-    """Pass on the events of one job while it runs; secrets are masked.
+    """Pass on the events of one job of a run while it is done; secrets are masked.
 
-    Events wait while the database is away. The pieces of a streamed reply are left out.
+    Events wait while the database is away, and are dropped once the run is over. The pieces of a
+    streamed reply are left out.
     """
 
     database: Database
+    run: str
     job: str
     worker: str
     secrets: Sequence[str] = ()
@@ -67,13 +70,16 @@ class LiveEvents:
             waiting = tuple(self._waiting)
         if not waiting:
             return
-        rows = [(self.job, self.worker, number, text) for number, text in waiting]
+        numbers, texts = [number for number, _ in waiting], [text for _, text in waiting]
 
         def insert(cursor: Cursor) -> None:
-            cursor.executemany(
-                "INSERT INTO llmch.events (job, worker, number, event) VALUES (%s, %s, %s, %s) "
+            cursor.execute(
+                "INSERT INTO llmch.events (run, job, worker, number, event) "
+                "SELECT %s, %s, %s, number, event FROM unnest(%s::integer[], %s::text[]) "
+                "AS given (number, event) WHERE NOT EXISTS "
+                "(SELECT FROM llmch.workers WHERE id = %s AND dead IS NOT NULL) "
                 "ON CONFLICT DO NOTHING",
-                rows,
+                (self.run, self.job, self.worker, numbers, texts, runner_of(self.run)),
             )
 
         self.database.run(insert)
@@ -110,8 +116,12 @@ def events_after(database: Database, last: Mapping[str, int]) -> Sequence[EventS
     return database.run(read)
 
 
-def forget_events(database: Database, jobs: Sequence[str]) -> None:
-    """Delete the events of jobs that are over."""
+def forget_events(database: Database, runs: Sequence[str]) -> None:
+    """Delete the events of runs that are over: of these, and of all whose process has ended."""
     database.run(
-        lambda cursor: cursor.execute("DELETE FROM llmch.events WHERE job = ANY(%s)", (list(jobs),))
+        lambda cursor: cursor.execute(
+            "DELETE FROM llmch.events WHERE run = ANY(%s) OR EXISTS (SELECT FROM llmch.workers "
+            "WHERE workers.id = %s || events.run AND workers.dead IS NOT NULL)",
+            (list(runs), runner_of("")),
+        )
     )

@@ -118,7 +118,7 @@ class Machine:
         step = Step(task, making, document.parent, announce, dropped=dropped)
         means = self.means
         with (
-            LiveEvents(means.database, job.id, means.worker, means.secrets) as live,
+            LiveEvents(means.database, job.plan, job.id, means.worker, means.secrets) as live,
             plan.account_of(task.name, live) as account,
             _ending_when_dropped(plan.execution, step),
         ):

@@ -80,6 +80,7 @@ CREATE TABLE IF NOT EXISTS llmch.pauses (
 );
 CREATE TABLE IF NOT EXISTS llmch.events (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    run text NOT NULL,
     job text NOT NULL,
     worker text NOT NULL,
     number integer NOT NULL,

@@ -51,7 +51,7 @@ class Coordinator:
         folder = make_folder(self.folder / "plans" / name)
         try:
             with LiveEvents(
-                self.link.database, job.id, self.means.worker, self.means.secrets
+                self.link.database, job.plan, job.id, self.means.worker, self.means.secrets
             ) as events:
                 return {"outcome": render(self._run(job, plan, folder, events, dropped))}
         finally:
