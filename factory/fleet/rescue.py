@@ -56,6 +56,7 @@ def _rescue(cursor: Cursor, queue: Queue, declare: bool) -> Iterator[Rescued]:
     lost = [each.id for each in jobs if runner_of(each.plan) in dead]
     queue.cancel(lost)
     queue.forget(lost)
+    cursor.execute("DELETE FROM llmch.takeovers WHERE job = ANY(%s)", (lost,))
     for job in jobs:
         if job.state is not JobState.RUNNING or job.worker not in dead or job.id in lost:
             continue
