@@ -15,11 +15,11 @@ from factory.record.journal_entries import WorkspaceOpened, WorkspaceOpening
 from factory.repo.preflight import Repo
 from factory.sandbox import Policy, Sandbox, open_sandbox
 from factory.workbench.linking import find_links
+from factory.workbench.listings import Listings
 from factory.workbench.supplies import Supplier, Supplies
 from factory.workbench.toolset import Toolset, find_toolset
 from factory.workbench.workbench import Workbench
 from factory.workbench.workspace import (
-    Listings,
     Workspace,
     open_workspace,
     remove_tree,

@@ -10,24 +10,21 @@ import os
 import re
 import shutil
 import tempfile
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 from factory.repo.path_names import printable
+from factory.workbench.listings import Listings
 from factory.workbench.side_by_side import side_by_side
 from factory.workbench.sweep import Listing, discard, find_leftovers
 from factory.workbench.tree import Tree
 from shared.errors import CommandFailed, EnvironmentFault
 from shared.files.atomic_io import is_disk_full
-from shared.git import trees, worktrees
+from shared.git import worktrees
 from shared.git.client import Git
 
 _OWNER = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
-_MOST_LISTINGS: Final = 8
 _OWN_CONFIG = (
     # The whole tree is judged, and links are links, whatever the user's own config says.
     ("core.sparseCheckout", "false"),
@@ -49,38 +46,6 @@ class _Seen:
     commit: str
     listing: Listing
     exact: bool = False
-
-
-class Listings:
-    """Hold what the trees of the latest commits hold, for all workspaces of a repo."""
-
-    def __init__(self) -> None:
-        self._files: OrderedDict[str, frozenset[str]] = OrderedDict()
-        self._submodules: dict[str, frozenset[str]] = {}
-        self._lock = threading.Lock()
-
-    def files_of(self, git: Git, commit: str) -> frozenset[str]:
-        """Return the paths of a commit's files."""
-        with self._lock:
-            known = self._files.get(commit)
-        if known is None:
-            known = frozenset(trees.files_of(git, commit))
-            self.remember(commit, known)
-        return known
-
-    def remember(self, commit: str, files: frozenset[str]) -> None:
-        """Record the paths of a commit's files; the oldest ones are forgotten."""
-        with self._lock:
-            self._files[commit] = files
-            if len(self._files) > _MOST_LISTINGS:
-                self._files.popitem(last=False)
-
-    def submodules_of(self, git: Git, commit: str) -> frozenset[str]:
-        """Return the folders of a commit's submodules."""
-        with self._lock:
-            if commit not in self._submodules:
-                self._submodules = {commit: frozenset(trees.submodules_of(git, commit))}
-            return self._submodules[commit]
 
 
 @dataclass(slots=True)
