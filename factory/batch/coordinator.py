@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
+from factory.attempt.graph import prepare_graph
 from factory.batch.batch import Batch
 from factory.batch.choice import Choice
 from factory.batch.history import BranchHistory
@@ -26,14 +28,21 @@ from shared.events.event import Emit
 from shared.files.atomic_io import write_json
 from shared.llm.stack import Mode, ModelSource
 
-OpenWorker = Callable[[Session], AbstractContextManager[Worker]]
-"""Opens what takes the steps of a run's orders."""
+
+@dataclass(frozen=True, slots=True)
+class WorkerKind:
+    """Say what takes the steps of a run's orders, and what is imported for it meanwhile."""
+
+    open: Callable[[Session], AbstractContextManager[Worker]]
+    import_ahead: Callable[[], None]
 
 
 @contextlib.contextmanager
-def local_worker(session: Session) -> Iterator[Worker]:
-    """Open the worker that is this process."""
+def _local_worker(session: Session) -> Iterator[Worker]:
     yield LocalWorker(session.execution, session.parts.options.jobs)
+
+
+THIS_PROCESS: Final = WorkerKind(_local_worker, prepare_graph)
 
 
 def run_all(
@@ -41,7 +50,7 @@ def run_all(
     options: RunOptions,
     source: ModelSource,
     emit: Emit,
-    open_worker: OpenWorker = local_worker,
+    kind: WorkerKind = THIS_PROCESS,
 ) -> BatchSummary:
     """Run the orders in `workdir` on one branch and return the summary of all.
 
@@ -49,15 +58,15 @@ def run_all(
     one stopped. Raises as `factory.run.run_order` does.
     """
     orders = read_workdir(workdir)
-    commission = Commission("run-all", workdir, orders, options, source, emit)
-    return run_orders(commission, open_worker=open_worker)
+    commission = Commission("run-all", workdir, orders, options, source, emit, kind.import_ahead)
+    return run_orders(commission, kind=kind)
 
 
 def run_orders(
     commission: Commission,
     only: str = "",
     rest: str = "",
-    open_worker: OpenWorker = local_worker,
+    kind: WorkerKind = THIS_PROCESS,
 ) -> BatchSummary:
     """Run the orders of a commission, or the one with the id `only`, as `run_all` does.
 
@@ -73,7 +82,7 @@ def run_orders(
         if source.mode is Mode.LIVE and (remaining := batch.remaining()):
             announce_forecast(remaining, session)
         try:
-            with open_worker(session) as worker:
+            with kind.open(session) as worker:
                 error = batch.run(worker, options.jobs)
         except BaseException:
             with contextlib.suppress(LlmchError):  # the run's error matters more than the disk's

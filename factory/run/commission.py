@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from factory.attempt.graph import prepare_graph
 from factory.orders.command_settings import command_settings
 from factory.orders.commit_message import CommitTerms
 from factory.orders.next_step import PlanAtHand
@@ -25,7 +27,8 @@ from shared.work_order.hashing import order_key
 class Commission:
     """Hold what one command asks for: which orders to run, how, and who replies.
 
-    `path` is the file or folder that the orders were read from.
+    `path` is the file or folder that the orders were read from. `import_ahead` imports, in a
+    thread while the run begins, what takes its steps.
     """
 
     command: Literal["run", "run-all", "retry"]
@@ -34,6 +37,7 @@ class Commission:
     options: RunOptions
     source: ModelSource
     emit: Emit
+    import_ahead: Callable[[], None] = prepare_graph
 
     @property
     def listed(self) -> tuple[ListedOrder, ...]:

@@ -183,9 +183,8 @@ def begin_run(commission: Commission) -> Iterator[OpenRun]:
         emit = recording.emit
         note_found_by_content(landed, emit)
         model = opened.enter_context(open_model(commission.source, folder.path, emit, held.earlier))
-        session = opened.enter_context(
-            open_session(RunParts(options, held.repo, model, folder, journal, emit), target, terms)
-        )
+        parts = RunParts(options, held.repo, model, folder, journal, emit)
+        session = opened.enter_context(open_session(parts, target, terms, commission.import_ahead))
         for text in (
             *_warnings_about(held.repo),
             *changed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from factory.judging.known_commits import KnownCommits
 from factory.judging.warm_checker import warm_tools
@@ -21,13 +21,17 @@ from factory.workbench.pool import WorkbenchPool
 
 
 @contextlib.contextmanager
-def open_session(parts: RunParts, target: TargetBranch, terms: CommitTerms) -> Iterator[Session]:
+def open_session(
+    parts: RunParts, target: TargetBranch, terms: CommitTerms, import_ahead: Callable[[], None]
+) -> Iterator[Session]:
     """Open the workbenches and all that works on them, for as long as the block runs.
+
+    `import_ahead` runs in a thread meanwhile: what it imports takes most of a run's start.
 
     The first workbench is opened at once, so that a missing sandbox is reported before anything
     else. Raises `SandboxUnavailable` then.
     """
-    _import_ahead()
+    threading.Thread(target=import_ahead, name="import ahead").start()
     options, repo, folder, emit = parts.options, parts.repo, parts.folder, parts.emit
     pool = WorkbenchPool(options, repo, parts.journal, folder.run_id, emit)
     tools, known = warm_tools(options.settings.sandbox, repo.tree), KnownCommits()
@@ -47,10 +51,3 @@ def open_session(parts: RunParts, target: TargetBranch, terms: CommitTerms) -> I
         with deferring_signals():
             tools.close()
             pool.close()
-
-
-def _import_ahead() -> None:
-    """Start to import the graph library while git works; the import takes most of a run's start."""
-    from factory.attempt import graph
-
-    threading.Thread(target=graph.prepare_graph, name="import langgraph").start()

@@ -17,7 +17,7 @@ from llmch.entry.execution import options_and_source, run_all_with_consent
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from factory.batch.coordinator import OpenWorker
+    from factory.batch.coordinator import WorkerKind
     from factory.batch.worker import Worker
     from factory.orders.options import RunOptions
     from factory.run.session import Session
@@ -44,23 +44,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Run the orders. The exit code is 0 where all have landed, and 1 where one failed."""
-    from factory.batch.coordinator import local_worker, run_all
+    from factory.batch.coordinator import THIS_PROCESS, run_all
     from factory.orders.read import read_workdir
 
     folder = args.workdir
     options, source = options_and_source(args, console, lambda: read_workdir(folder))
-    open_worker: OpenWorker = local_worker
+    kind: WorkerKind = THIS_PROCESS
     if args.on == "fleet":
-        options, open_worker = _on_fleet(options, waits=not args.no_wait)
+        options, kind = _on_fleet(options, waits=not args.no_wait)
     elif args.no_wait:
         raise InvalidInput("--no-wait belongs to --on fleet", "leave it out")
     return run_all_with_consent(
-        lambda each: run_all(folder, each, source, console, open_worker), options, console
+        lambda each: run_all(folder, each, source, console, kind), options, console
     )
 
 
-def _on_fleet(options: RunOptions, *, waits: bool) -> tuple[RunOptions, OpenWorker]:
+def _on_fleet(options: RunOptions, *, waits: bool) -> tuple[RunOptions, WorkerKind]:
     """Return the options with the width of the fleet's train, and what opens the fleet."""
+    from factory.batch.coordinator import WorkerKind
+    from factory.fleet.engine.guard import import_engine
     from factory.fleet.fleet_worker import RunTerms, fleet_worker
     from factory.fleet.link import linked
     from llmch.entry.fleet_argument import fleet_of
@@ -77,4 +79,4 @@ def _on_fleet(options: RunOptions, *, waits: bool) -> tuple[RunOptions, OpenWork
         ):
             yield worker
 
-    return replace(options, jobs=fleet.train), opened
+    return replace(options, jobs=fleet.train), WorkerKind(opened, import_engine)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 APPLICATION: Final = "llmch"
 CONNECTIONS: Final = 5
 """How many connections a process keeps beside those of its jobs."""
+
+
+_importing: Final = threading.Lock()
 
 
 class PickleRefused(Exception):
@@ -69,8 +73,22 @@ def errors_in_words(url: DatabaseUrl) -> Iterator[None]:
         ) from None
 
 
-@cache
+def import_engine() -> None:
+    """Import DBOS, which takes long, so that nobody has to wait for it later.
+
+    An error here is ignored, because it comes again where the queue is opened.
+    """
+    with contextlib.suppress(Exception):
+        _refuse_pickles()
+
+
 def _refuse_pickles() -> None:
+    with _importing:
+        _refuse_pickles_once()
+
+
+@cache
+def _refuse_pickles_once() -> None:
     """Import DBOS so that it neither reads pickles nor prints."""
     logger = logging.getLogger("dbos")
     logger.addHandler(logging.NullHandler())  # else DBOS adds one that prints

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from factory.batch.coordinator import OpenWorker, run_all
+from factory.batch.coordinator import WorkerKind, run_all
 from factory.fleet.carried_files import pack
+from factory.fleet.engine.guard import import_engine
 from factory.fleet.fleet_worker import FleetWorker, RunTerms, fleet_worker
 from factory.fleet.jobs import Answer, Job, JobMisread
 from factory.fleet.link import Link
@@ -67,11 +68,11 @@ class Coordinator:
     ) -> PlanOutcome:
         workdir = _written(plan, make_folder(folder / "plan"))
         options = self._options(plan, clone_for(plan, folder / "clone"), folder / "artifacts")
-        open_worker = self._fleet(job, plan, dropped)
+        kind = self._fleet(job, plan, dropped)
         summary, error = None, None
         try:
             emit = _for_others(plan, events)
-            done = run_all(workdir, options, self.means.source, emit, open_worker)
+            done = run_all(workdir, options, self.means.source, emit, kind)
             summary = done.model_dump(mode="json")
         except LlmchError as failed:
             error = refusal_of(failed)
@@ -101,7 +102,7 @@ class Coordinator:
             allow_lost=plan.allow_lost,
         )
 
-    def _fleet(self, job: Job, plan: PlanDocument, dropped: threading.Event) -> OpenWorker:
+    def _fleet(self, job: Job, plan: PlanDocument, dropped: threading.Event) -> WorkerKind:
         """Return what opens the fleet for a run, and has the run land on the remote."""
 
         @contextlib.contextmanager
@@ -118,7 +119,7 @@ class Coordinator:
             finally:
                 _publish_notes(landing, session)
 
-        return opened
+        return WorkerKind(opened, import_engine)
 
 
 def _for_others(plan: PlanDocument, emit: Emit) -> Emit:
