@@ -8,7 +8,7 @@ from typing import Final
 from factory.fleet.candidates import forget_candidates
 from factory.fleet.database import Database
 from factory.fleet.engine.queue import Queue
-from factory.fleet.leases import mark_cleared, run_of, workers_seen
+from factory.fleet.leases import forget_workers, mark_cleared, run_of, workers_seen
 from factory.fleet.live_events import forget_events
 from factory.fleet.refs import ALL_REFS, RunRefs, run_of_ref
 from factory.fleet.rescue import forget_takeovers
@@ -47,8 +47,12 @@ def sweep_dead_runs(database: Database, queue: Queue, git: Git, remote: str) -> 
 
 
 def forget_old_ends(database: Database, queue: Queue) -> None:
-    """Delete what has been over for a week and nobody has read. Raises `FleetUnavailable`."""
+    """Delete what has been over for a week: ends that nobody has read, and workers that ended.
+
+    Raises `FleetUnavailable`.
+    """
     jobs = queue.over_for_long(_KEPT_SECONDS)
     queue.forget(jobs)
     forget_takeovers(database, jobs)
     forget_events(database, jobs)
+    forget_workers(database, _KEPT_SECONDS)

@@ -89,8 +89,9 @@ class Lease:
 
         def renew(cursor: Cursor) -> bool:
             cursor.execute(
-                "UPDATE llmch.workers SET seen = now() WHERE id = %s AND dead IS NULL",
-                (self.worker,),
+                "UPDATE llmch.workers SET seen = now() "
+                "WHERE id = %s AND host = %s AND pid = %s AND dead IS NULL",
+                (self.worker, socket.gethostname(), os.getpid()),
             )
             return cursor.rowcount == 1
 
@@ -112,6 +113,17 @@ def mark_cleared(database: Database, worker: str) -> None:
         lambda cursor: cursor.execute(
             "UPDATE llmch.workers SET cause = %s WHERE id = %s AND dead IS NOT NULL",
             (LEFT, worker),
+        )
+    )
+
+
+def forget_workers(database: Database, seconds: float) -> None:
+    """Delete those that left so long ago, and those that died and of which nothing is left."""
+    database.run(
+        lambda cursor: cursor.execute(
+            "DELETE FROM llmch.workers "
+            "WHERE dead < now() - make_interval(secs => %s) AND (cause = %s OR slots > 0)",
+            (seconds, LEFT),
         )
     )
 

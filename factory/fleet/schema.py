@@ -8,7 +8,7 @@ from factory.fleet.database import Cursor, Database
 from shared.errors import FleetUnavailable
 from shared.version import VERSION
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 ENGINE_SCHEMA = "llmch_engine"
 
 # Each statement can be run again: `fleet init` runs them all, on a new database and on an old one.
@@ -96,6 +96,15 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER stay_dead BEFORE UPDATE ON llmch.workers
     FOR EACH ROW EXECUTE FUNCTION llmch.stay_dead();
+CREATE OR REPLACE FUNCTION llmch.stay_on_record() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF OLD.dead IS NULL OR OLD.dead > now() - interval '7 days' THEN
+        RAISE EXCEPTION 'worker % stays on record for 7 days after its end', OLD.id;
+    END IF;
+    RETURN OLD;
+END $$;
+CREATE OR REPLACE TRIGGER stay_on_record BEFORE DELETE ON llmch.workers
+    FOR EACH ROW EXECUTE FUNCTION llmch.stay_on_record();
 """
 
 
@@ -117,13 +126,13 @@ class Roles:
 
 
 # Nobody but the administrator makes, changes or empties tables. What is declared dead, and a reply
-# on record, cannot be taken back by a member.
+# on record, cannot be taken back by a member; the former is forgotten after a week.
 GRANTS = """
 REVOKE ALL ON DATABASE {database} FROM PUBLIC;
 GRANT CONNECT ON DATABASE {database} TO {member}, {reader};
 GRANT USAGE ON SCHEMA llmch, {engine} TO {member}, {reader};
 GRANT SELECT ON llmch.fleet, llmch.workers, llmch.takeovers TO {member}, {reader};
-GRANT INSERT, UPDATE ON llmch.workers TO {member};
+GRANT INSERT, UPDATE, DELETE ON llmch.workers TO {member};
 GRANT INSERT, DELETE ON llmch.takeovers TO {member};
 GRANT SELECT, INSERT, UPDATE, DELETE ON llmch.intents, llmch.candidates, llmch.spending,
     llmch.pauses TO {member};
