@@ -69,6 +69,8 @@ class Service:
     emit: Emit
     end_commands: Callable[[], None] = lambda: None
     """Kills the commands that this process runs."""
+    complaint: Callable[[], str] = lambda: ""
+    """Says why this machine can take no steps for now; "" where it can."""
     _running: dict[str, threading.Event] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _ending: threading.Event = field(default_factory=threading.Event)
@@ -97,7 +99,7 @@ class Service:
         )
         self.emit(Noted(f"worker {self.terms.worker} takes jobs of {self.url}"))
         try:
-            self._keep_in_step(lease, database, queue, ended)
+            self._keep_in_step(lease, database, queue, claiming, ended)
         finally:
             claiming.stop()
             self._leave(lease, database, queue)
@@ -137,11 +139,17 @@ class Service:
             return Refusal(ExitCode.INTERNAL, f"worker {self.terms.worker}, {job_id}: {said}")
 
     def _keep_in_step(
-        self, lease: Lease, database: Database, queue: Queue, ended: threading.Event
+        self,
+        lease: Lease,
+        database: Database,
+        queue: Queue,
+        claiming: Claiming,
+        ended: threading.Event,
     ) -> None:
         steady_since: float | None = None
-        told, tidied = False, -math.inf
+        told, tidied, unfit = False, -math.inf, False
         while not ended.wait(lease.seconds_between_beats):
+            unfit = self._pause_while_unfit(claiming, unfit)
             try:
                 self._renew(lease)
                 steady_since = steady_since or time.monotonic()
@@ -161,6 +169,18 @@ class Service:
                 if told:
                     self.emit(Noted("the fleet's database is back"))
                 told = False
+
+    def _pause_while_unfit(self, claiming: Claiming, before: bool) -> bool:
+        """Have this worker claim nothing while its machine is unfit; return whether it is."""
+        if complaint := self.complaint():
+            claiming.stop()
+            if not before:
+                worker = self.terms.worker
+                self.emit(Warned(f"worker {worker} takes no jobs for now: {complaint}"))
+        elif before:
+            claiming.go_on()
+            self.emit(Noted(f"worker {self.terms.worker} takes jobs again"))
+        return bool(complaint)
 
     def _drop_what_moved_on(self, queue: Queue) -> None:
         with self._lock:

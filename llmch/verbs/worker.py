@@ -61,6 +61,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     It is 9 where the database cannot be used, and 6 where no sandbox works.
     """
+    from factory.fleet.disk import Disk
     from factory.fleet.jobs import Kind
     from factory.fleet.link import linked
     from factory.fleet.plans.coordinator import Coordinator
@@ -81,7 +82,9 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
             coordinator = Coordinator(machine.means, link, machine.folder)
             handlers = dict.fromkeys((Kind.PROPOSE, Kind.JUDGE), machine.take)
             handlers[Kind.COORDINATE] = coordinator.take
-            Service(url, terms, handlers, console, end_all).run(threading.Event())
+            disk = Disk(machine.folder)
+            service = Service(url, terms, handlers, console, end_all, disk.complaint)
+            service.run(threading.Event())
     except KeyboardInterrupt:
         pass  # the way to end a worker
     finally:

@@ -50,7 +50,8 @@ class Claiming:
         document, and returns the answer as JSON. Whatever it returns after the job was given to
         another worker is discarded. Raises `FleetUnavailable`.
         """
-        self._widths = {ORDERS: slots, PLANS: plans}
+        self._own_widths = {ORDERS: slots, PLANS: plans}
+        self._widths = self._own_widths
         logging.getLogger("dbos").addHandler(_Complaints(warn))
         with errors_in_words(url):
             from dbos import DBOS, DBOSPortableJSONSerializer, WorkflowSerializationFormat
@@ -82,8 +83,12 @@ class Claiming:
             self._narrow()
 
     def stop(self) -> None:
-        """Claim nothing more; what runs goes on."""
-        self._widths = dict.fromkeys(self._widths, 0)
+        """Claim nothing more for now; what runs goes on."""
+        self._widths = dict.fromkeys(self._own_widths, 0)
+
+    def go_on(self) -> None:
+        """Claim again after `stop`."""
+        self._widths = self._own_widths
 
     def close(self) -> None:
         """End the threads that claim jobs, once nothing runs any more."""

@@ -51,7 +51,14 @@ def main() -> int:
         return {"by": terms.worker, "said": document.get("say", "")}
 
     url = DatabaseUrl(os.environ.pop("LLMCH_FLEET_DB"))
-    service = Service(url, terms, dict.fromkeys(Kind, perform), emit)
+    unfit = Path(told["unfit"])
+    service = Service(
+        url,
+        terms,
+        dict.fromkeys(Kind, perform),
+        emit,
+        complaint=lambda: "it is unfit" if unfit.exists() else "",
+    )
     try:
         service.run(ended)
     except LlmchError as error:

@@ -79,10 +79,19 @@ class FleetOfProcesses:
         """The file for which waiting jobs wait."""
         return self.folder / "go"
 
+    def unfit(self, worker: str) -> Path:
+        """The file that says, while it is there, that the machine of a worker is unfit."""
+        return self.folder / f"{worker}.unfit"
+
     def start(self, worker: str, slots: int = 1, lease: float = LEASE_SECONDS) -> Worker:
         """Start a worker; it is under way when this returns, not yet ready."""
         log = self.folder / f"{worker}.log"
-        told = {"worker": worker, "slots": slots, "lease_seconds": lease}
+        told = {
+            "worker": worker,
+            "slots": slots,
+            "lease_seconds": lease,
+            "unfit": str(self.unfit(worker)),
+        }
         with log.open("ab") as output:
             process = processes.start(
                 [sys.executable, "-m", "tests.factory.fleet.driver", json.dumps(told)],

@@ -228,7 +228,9 @@ def test_a_worker_whose_disk_is_full_ends_the_run_in_words_which_goes_on(
         assert "worker small: cannot write" in run.message
         assert "No space left on device" in run.message
         assert str(fleet.folder) not in run.message  # no folder of another machine
+        until(lambda: "takes no jobs for now" in fleet.said_by("small"), "it takes no more")
         filler.unlink()
+        until(lambda: "takes jobs again" in fleet.said_by("small"), "it takes jobs again")
         run.goes_on()
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(_PATIENCE_SECONDS) == 0

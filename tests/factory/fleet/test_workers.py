@@ -129,6 +129,23 @@ def test_a_job_that_kills_its_workers_is_given_up_and_its_victims_are_named(
 
 
 @large
+def test_a_worker_on_an_unfit_machine_takes_no_jobs_until_it_is_fit_again(
+    fleet: FleetOfProcesses,
+) -> None:
+    fleet.unfit("poor").touch()
+    poor = fleet.start("poor", slots=4)
+    until(lambda: "takes no jobs for now: it is unfit" in poor.said, "it says so")
+    fleet.started("other")
+    jobs = [fleet.put() for _ in range(3)]
+    assert {fleet.answer(each)["by"] for each in jobs} == {"other"}  # type: ignore[index]
+    held = fleet.put(wait=True)
+    until(lambda: fleet.beginnings(held) == ["other"], "the other is full")
+    waiting = fleet.put()
+    fleet.unfit("poor").unlink()
+    assert fleet.answer(waiting)["by"] == "poor"  # type: ignore[index]
+    fleet.go.touch()
+
+
 def test_a_cancelled_job_is_dropped_by_its_worker(fleet: FleetOfProcesses) -> None:
     running, waiting = fleet.put(wait=True), fleet.put(wait=True)
     (worker,) = fleet.started("one")
