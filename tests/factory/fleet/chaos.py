@@ -20,7 +20,12 @@ from random import Random
 
 from factory.fleet.status import read_fleet
 from tests.factory.fleet.fleet_of_processes import until
-from tests.factory.fleet.small_fleet import SmallFleet, start_run_all_logged
+from tests.factory.fleet.small_fleet import (
+    SmallFleet,
+    start_run_all_logged,
+    start_submit_logged,
+)
+from tests.harness import git
 from tests.kill.zygote import kill
 
 COORDINATOR = "coordinator"
@@ -44,6 +49,8 @@ class Chaos:
     machines: int
     slots: int
     kills_left: int
+    submitted: bool = False
+    """Whether the plan is submitted, so that a worker coordinates it, and not the command."""
     killed: Counter[str] = field(default_factory=Counter)
     ended_by_themselves: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -63,6 +70,8 @@ class Chaos:
             peaceful += not self.kills_left
             code, out, err = self._run_once(branch)
             if code == 0:
+                if self.submitted:
+                    git(self.fleet.repo, "fetch", "--quiet", "origin", f"{branch}:{branch}")
                 return str(json.loads(out)["tip"])
             if code != -signal.SIGKILL:
                 assert code in (1, 8, 9), (code, out, err)
@@ -97,7 +106,8 @@ class Chaos:
     def _run_once(self, branch: str) -> tuple[int, str, str]:
         """Run the command once, to its end or to its death, and kill workers meanwhile."""
         log = self.fleet.folder / f"coordinator{next(self._numbers)}"
-        process = start_run_all_logged(self.fleet, self.plan, log, branch)
+        start = start_submit_logged if self.submitted else start_run_all_logged
+        process = start(self.fleet, self.plan, log, branch)
         while process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(self._pause())
@@ -117,13 +127,24 @@ class Chaos:
         tree = self.random.choice((False, True))
         if self.random.random() < _COORDINATORS:
             self.killed[COORDINATOR] += 1
-            kill(coordinator.pid, tree=tree)
+            if self.submitted:
+                self._kill_worker(self._coordinating(), tree=tree)
+            else:
+                kill(coordinator.pid, tree=tree)
         else:
             self.killed[WORKER] += 1
-            machine, process = self._workers.pop(self._victim())
-            kill(process.pid, tree=tree)
-            process.wait()
-            self._start_worker(machine)
+            self._kill_worker(self._victim(), tree=tree)
+
+    def _kill_worker(self, name: str, *, tree: bool) -> None:
+        machine, process = self._workers.pop(name)
+        kill(process.pid, tree=tree)
+        process.wait()
+        self._start_worker(machine)
+
+    def _coordinating(self) -> str:
+        """Return the worker that runs the plan, or any, while none does."""
+        at_it = {each.coordinator for each in read_fleet(self.fleet.url).plans}
+        return self.random.choice(sorted(at_it & self._workers.keys()) or list(self._workers))
 
     def _victim(self) -> str:
         """Choose a worker, more often than not one that has a job."""

@@ -10,6 +10,7 @@ FULL = os.environ.get("LLMCH_TEST_FLEET") == "full"
 FIRST_SEED = int(os.environ.get("LLMCH_TEST_SEED", "1"))
 """A seed says all that is random about a test: the same number tries the same again."""
 SEEDS = 10 if FULL else 1
+SEEDS_SUBMITTED = 3
 KILLS = 10 if FULL else 4
 
 large = pytest.mark.skipif(not FULL, reason="a large test: make test-fleet runs it")

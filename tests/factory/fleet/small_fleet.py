@@ -152,6 +152,18 @@ def start_run_all_logged(
     return start_logged(words, fleet.person(), out=out, err=err, **_surroundings(fleet))
 
 
+def start_submit_logged(
+    fleet: SmallFleet, plan: Path, log: Path, branch: str = "work"
+) -> subprocess.Popen[str]:
+    """Submit a plan and wait for its end, as `start_run_all_logged` runs one."""
+    words: Words = [
+        *("submit", "--repo", fleet.remote, "--workdir", plan, "--branch", branch, "--wait"),
+        *("--json", "--reply-format", "json"),
+    ]
+    out, err = log.with_suffix(".out"), log.with_suffix(".err")
+    return start_logged(words, fleet.person(), out=out, err=err, **_surroundings(fleet))
+
+
 def start_logged(
     words: Words,
     cwd: Path,

@@ -12,7 +12,7 @@ from shared.settings.values.database import DatabaseUrl
 from tests.factory.fleet.chaos import Chaos
 from tests.factory.fleet.cluster import Cluster
 from tests.factory.fleet.counting_model import CountingServer, prompts_on_record
-from tests.factory.fleet.scale import FIRST_SEED, FULL, KILLS, SEEDS
+from tests.factory.fleet.scale import FIRST_SEED, FULL, KILLS, SEEDS, SEEDS_SUBMITTED, large
 from tests.factory.fleet.small_fleet import SmallFleet, order, run_all, small_fleet
 from tests.factory.fleet.traces import folders_left, rows_left, unverified, verifying
 from tests.harness import git
@@ -46,6 +46,26 @@ def fleet(
 def test_whoever_is_killed_the_plan_lands_as_on_one_machine(
     cluster: Cluster, database: str, fleet: SmallFleet, account: Path, seed: int
 ) -> None:
+    _land_among_kills(cluster, database, fleet, account, seed, submitted=False)
+
+
+@large
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + SEEDS_SUBMITTED))
+def test_a_submitted_plan_lands_too_whichever_worker_is_killed(
+    cluster: Cluster, database: str, fleet: SmallFleet, account: Path, seed: int
+) -> None:
+    _land_among_kills(cluster, database, fleet, account, seed, submitted=True)
+
+
+def _land_among_kills(
+    cluster: Cluster,
+    database: str,
+    fleet: SmallFleet,
+    account: Path,
+    seed: int,
+    *,
+    submitted: bool,
+) -> None:
     random = Random(seed)
     fleet.model.clumsy = frozenset("4")
     plan = fleet.plan(
@@ -58,7 +78,8 @@ def test_whoever_is_killed_the_plan_lands_as_on_one_machine(
     model = fleet.model
     assert isinstance(model, CountingServer)
     prompts = set(model.calls)
-    chaos = Chaos(fleet, plan, random, random.choice((3, 4)), random.choice((1, 2)), KILLS)
+    machines, slots = random.choice((3, 4)), random.choice((1, 2))
+    chaos = Chaos(fleet, plan, random, machines, slots, KILLS, submitted)
     chaos.begin()
     repeated, landed, branch = 0, 0, ""
     while not landed or chaos.kills_left:
