@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from factory.statement.document import Statement
+from pydantic import TypeAdapter
+
+from factory.statement.document import Acceptance, AnyStatement, Statement
 
 PATH = Path(__file__).parents[1] / "docs" / "provenance.schema.json"
 
 
 def schema() -> str:
     """Return the schema as the file has it."""
-    document = Statement.model_json_schema(by_alias=True, mode="serialization")
+    adapter: TypeAdapter[Statement | Acceptance] = TypeAdapter(AnyStatement)
+    document = adapter.json_schema(by_alias=True, mode="serialization")
     document["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from factory.audit.case import Case, open_case
+from factory.audit.acceptance_claims import (
+    rule_on_accepted_commit,
+    rule_on_accepted_files,
+    rule_on_accepted_order,
+    rule_on_accepted_reply,
+    rule_on_accepted_statement,
+)
+from factory.audit.case import Case, open_cases
 from factory.audit.chain_claim import rule_on_chain
 from factory.audit.check_claims import Judge, rule_on_checks
 from factory.audit.claims import Claim, Ruling, Standing, not_provable, worst_of
@@ -20,6 +27,7 @@ from shared.git.client import Git, GitFailed
 from shared.git.commit_object import CommitObject, read_commits
 
 _MOST_COMMITS: Final = 10_000
+_Rules = Sequence[tuple[Claim, Callable[[Case], Ruling | None]]]
 # Git has ways to show other objects than those that the ids name.
 _AS_STORED: Final = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": "/dev/null"}
 _NOTHING_COMPUTED: Final = (("core.commitGraph", "false"), ("advice.graftFileDeprecated", "false"))
@@ -33,18 +41,30 @@ _RULES: Final = (
     (Claim.REPLY, rule_on_reply),
     (Claim.PLAN, rule_on_plan),
 )
+_RULES_OF_ACCEPTED: Final = (
+    (Claim.STATEMENT, rule_on_accepted_statement),
+    (Claim.SIGNATURE, rule_on_signature),
+    (Claim.ORDER, rule_on_accepted_order),
+    (Claim.COMMIT, rule_on_accepted_commit),
+    (Claim.PARENT, rule_on_parent),
+    (Claim.FILES, rule_on_accepted_files),
+    (Claim.REPLY, rule_on_accepted_reply),
+    (Claim.PLAN, rule_on_plan),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedCommit:
     """Hold a commit with what became of its claims.
 
-    `order` is the order that it names, "" for none: then llmch claims nothing of it.
+    `order` is the order that it names, "" for none, and `accepted` are those for which a person
+    accepted it. Without any of them, llmch claims nothing of it.
     """
 
     commit: str
     subject: str
     order: str
+    accepted: tuple[str, ...]
     rulings: tuple[Ruling, ...]
 
 
@@ -113,7 +133,7 @@ def audit(
     objects = [found.get(each) or CommitObject(each, b"") for each in ids]
     present = _present(evidence.git, objects)
     cases = [
-        open_case(evidence, each, has_parent=bool(each.parents) and each.parents[0] in present)
+        open_cases(evidence, each, has_parent=bool(each.parents) and each.parents[0] in present)
         for each in objects
     ]
     audited = tuple(_audited(each, judge) for each in cases)
@@ -137,21 +157,32 @@ def _present(git: Git, commits: Iterable[CommitObject]) -> Mapping[str, CommitOb
     return read_commits(git, tuple({each for one in commits for each in one.parents}))
 
 
-def _audited(case: Case, judge: Judge | None) -> AuditedCommit:
-    identity = case.identity
+def _audited(cases: Sequence[Case], judge: Judge | None) -> AuditedCommit:
+    made = [each for each in cases if each.acceptance is None]
+    accepted = [each for each in cases if each.acceptance is not None]
+    first = cases[0]
+    named = [each.identity.work_order for each in made if each.identity]
+    found = tuple(_together([_rulings(each, _RULES) for each in made]))
+    found = (*found, *_checked(found, made, judge)) if first.concerns_llmch else found
+    for each in accepted:
+        rulings = tuple(_rulings(each, _RULES_OF_ACCEPTED))
+        name = each.identity.work_order if each.identity else ""
+        checked = _checked(rulings, [each], judge)
+        found = (*found, *(replace(one, order=name) for one in (*rulings, *checked)))
     return AuditedCommit(
-        commit=case.commit.id,
-        subject=case.commit.message.partition("\n")[0],
-        order=identity.work_order if identity else "",
-        rulings=tuple(_rulings(case, judge)),
+        commit=first.commit.id,
+        subject=first.commit.message.partition("\n")[0],
+        order=named[0] if named else "",
+        accepted=tuple(dict.fromkeys(each.order for each in found if each.order)),
+        rulings=found,
     )
 
 
-def _rulings(case: Case, judge: Judge | None) -> list[Ruling]:
+def _rulings(case: Case, rules: _Rules) -> list[Ruling]:
     if not case.concerns_llmch:
         return [rule_on_statement(case)]
     found = []
-    for claim, rule in _RULES:
+    for claim, rule in rules:
         try:
             ruling = rule(case)
         except GitFailed as failed:
@@ -159,7 +190,33 @@ def _rulings(case: Case, judge: Judge | None) -> list[Ruling]:
             ruling = not_provable(claim, failed.message, "have git fetch what is missing")
         if ruling is not None:
             found.append(ruling)
+    return found
+
+
+def _together(rulings: Sequence[Sequence[Ruling]]) -> Iterator[Ruling]:
+    """Yield one ruling for each claim of several statements about the same commit.
+
+    Where no statement is wrong, the one that is proven counts. One that is wrong is not made good
+    by another one.
+    """
+    for claim in Claim:
+        of_claim = [each for one in rulings for each in one if each.claim is claim]
+        for standing in (Standing.CONTRADICTED, Standing.PROVEN, Standing.NOT_PROVABLE):
+            if found := next((each for each in of_claim if each.standing is standing), None):
+                yield found
+                break
+
+
+def _checked(
+    found: Sequence[Ruling], cases: Sequence[Case], judge: Judge | None
+) -> tuple[Ruling, ...]:
+    """Return what becomes of the commands of one order, which are run once, if at all."""
+    if not cases:
+        return ()
     if judge is not None and worst_of(found) is Standing.CONTRADICTED:
         text = "not run: what is contradicted above would not get better by it"
-        return [*found, not_provable(Claim.CHECKS, text)]
-    return [*found, rule_on_checks(case, judge)]
+        return (not_provable(Claim.CHECKS, text),)
+    stated = [rule_on_checks(each, None) for each in cases]
+    if judge is None or worst_of(stated) is Standing.CONTRADICTED:
+        return tuple(_together([stated]))
+    return (rule_on_checks(cases[0], judge),)

@@ -9,7 +9,7 @@ from factory.audit.claims import Claim, Ruling, contradicted, not_provable, prov
 from factory.orders.documents import FailureBrief
 from factory.orders.stages import Stage
 from factory.orders.verified_by import VerifiedBy
-from factory.statement.document import CommandPart, Predicate
+from factory.statement.document import CommandPart, Judged
 from shared.errors import Interrupted, LlmchError, SandboxUnavailable
 from shared.shell_words import UnsplittableError, split_words
 from shared.work_order.schemas import WorkOrder
@@ -20,14 +20,14 @@ Judge = Callable[[Case], VerifiedBy | FailureBrief]
 
 def rule_on_checks(case: Case, judge: Judge | None) -> Ruling:
     """Return whether the commands pass on the commit's tree; without `judge`, none is run."""
-    claim, statement, order = Claim.CHECKS, case.statement, case.order
+    claim, stated, order = Claim.CHECKS, case.stated, case.order
     if order is None:
         return not_provable(claim, "which commands judge it stands in the order")
-    if statement is not None and (fault := _fault_of_stated(order, statement.predicate)):
+    if stated is not None and (fault := _fault_of_stated(order, stated)):
         return contradicted(claim, fault)
     if judge is None:
-        stated = "the word of the statement" if statement else "nothing is stated of its commands"
-        return not_provable(claim, stated, "`--rerun` runs them again on this very tree")
+        word = "the word of the statement" if stated else "nothing is stated of its commands"
+        return not_provable(claim, word, "`--rerun` runs them again on this very tree")
     try:
         judged = judge(case)
     except (SandboxUnavailable, Interrupted):
@@ -43,7 +43,7 @@ def rule_on_checks(case: Case, judge: Judge | None) -> Ruling:
     return contradicted(claim, f"run again, they do not pass ({said}): {last}")
 
 
-def _fault_of_stated(order: WorkOrder, predicate: Predicate) -> str:
+def _fault_of_stated(order: WorkOrder, predicate: Judged) -> str:
     """Return why the stated commands are not those that let a commit of the order pass; "" if so.
 
     A test run of which it is stated that it ended with another code than 0 needs a reason.

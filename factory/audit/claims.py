@@ -47,12 +47,16 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """Hold what became of a claim: `text` says by what or why not, and `remedy` what to do."""
+    """Hold what became of a claim: `text` says by what or why not, and `remedy` what to do.
+
+    `order` is the order for which a person accepted the commit, "" where llmch made it.
+    """
 
     claim: Claim
     standing: Standing
     text: str
     remedy: str = ""
+    order: str = ""
 
 
 def proven(claim: Claim, text: str) -> Ruling:

@@ -23,21 +23,22 @@ from shared.git.object_ids import is_id_of
 from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 from shared.work_order.schemas import WorkOrder
 
-_SHALLOW = "its parent is not in this repo, which is a shallow clone"
+SHALLOW = "its parent is not in this repo, which is a shallow clone"
 _NO_FILTER = ("", "unset", "unspecified")
-_UNSHALLOW = "`git fetch --unshallow`"
+UNSHALLOW = "`git fetch --unshallow`"
 
 
 def rule_on_parent(case: Case) -> Ruling:
     """Return whether the parent is the base on which the commit was judged."""
-    claim, statement = Claim.PARENT, case.statement
-    if statement is None:
+    claim, stated = Claim.PARENT, case.stated
+    if stated is None:
         return not_provable(claim, "what it was judged on stands in the statement")
-    base = statement.predicate.base
-    if case.commit.parents != (base.commit,):
+    base, parents = stated.base, case.commit.parents
+    # A person's commit may be a merge.
+    if (parents if case.statement else parents[:1]) != (base.commit,):
         return contradicted(claim, f"it was judged on {base.commit[:12]}, which is not its parent")
     if not case.has_parent:
-        return not_provable(claim, _SHALLOW, _UNSHALLOW)
+        return not_provable(claim, SHALLOW, UNSHALLOW)
     if trees.tree_of(case.git, base.commit) != base.tree:
         return contradicted(claim, f"its parent does not have the tree {base.tree[:12]} it names")
     return proven(claim, f"judged on {base.commit[:12]}")
@@ -49,7 +50,7 @@ def rule_on_files(case: Case) -> Ruling:
     if case.order is None:
         return not_provable(claim, "what it may change stands in the order, which is not at hand")
     if not case.has_parent or not case.parent:
-        return not_provable(claim, _SHALLOW, _UNSHALLOW)
+        return not_provable(claim, SHALLOW, UNSHALLOW)
     for fault in faults_of_change(case.git, case.order, case.parent, case.commit.id):
         return contradicted(claim, fault)
     if case.statement is None:
@@ -92,7 +93,7 @@ def rule_on_reply(case: Case) -> Ruling:
     if not replies:
         return contradicted(claim, "its statement names no reply")
     if not case.has_parent:
-        return not_provable(claim, _SHALLOW, _UNSHALLOW)
+        return not_provable(claim, SHALLOW, UNSHALLOW)
     known = case.evidence.replies_of_run(statement.predicate.tool.run)
     missing = [each.sha256 for each in replies if each.sha256 not in known]
     if missing:

@@ -12,8 +12,8 @@ from pathlib import Path
 from factory.orders.identity import OrderIdentity
 from factory.orders.read import LoadedOrder, read_workdir
 from factory.orders.reply_record import reply_sha256
-from factory.statement.document import Statement
-from factory.statement.envelope import EnvelopeMalformed, parse_envelope, parse_statement
+from factory.statement.bundle import Attached, parse_bundle
+from factory.statement.document import Acceptance, Statement
 from factory.statement.notes import PROOF_REF, read_envelopes
 from shared.errors import InvalidInput
 from shared.files.strict_json import MAX_DOCUMENT_BYTES
@@ -45,11 +45,12 @@ class Plan:
 class Evidence:
     """Hold what is at hand. Nothing of it is believed before it is compared with the commit.
 
-    `artifacts` is the folder of the records of runs, and `transcripts` are files named beside it.
+    `places` are the folders that have the folders of runs, and `transcripts` are files that are
+    named beside them.
     """
 
     git: Git
-    artifacts: Path
+    places: tuple[Path, ...]
     transcripts: tuple[Path, ...] = ()
     named_plan: Plan | None = None
     lacks_objects: bool = field(default=False, init=False)
@@ -74,23 +75,24 @@ class Evidence:
             return {}
 
     @cached_property
-    def statements(self) -> Mapping[str, Statement]:
-        """The statements that can be read, by the commit that each is attached to."""
-        found = {}
-        for commit, text in self.envelopes.items():
-            try:
-                found[commit] = parse_statement(parse_envelope(text))
-            except EnvelopeMalformed:
-                continue
-        return found
+    def attached(self) -> Mapping[str, tuple[Attached, ...]]:
+        """What the notes hold, by the commit that each is attached to."""
+        return {commit: parse_bundle(text) for commit, text in self.envelopes.items()}
+
+    @cached_property
+    def statements(self) -> tuple[Statement | Acceptance, ...]:
+        """The statements that can be read."""
+        found = (each.statement for parts in self.attached.values() for each in parts)
+        return tuple(each for each in found if each is not None)
 
     def about(self, identity: OrderIdentity) -> tuple[Statement, ...]:
-        """Return the statements about commits of an order."""
-        return tuple(each for each in self.statements.values() if _identity_of(each) == identity)
+        """Return the statements about commits that llmch made of an order."""
+        made = (each for each in self.statements if isinstance(each, Statement))
+        return tuple(each for each in made if identity_of(each) == identity)
 
-    def with_tree(self, tree: str) -> tuple[Statement, ...]:
+    def with_tree(self, tree: str) -> tuple[Statement | Acceptance, ...]:
         """Return the statements about commits with a tree."""
-        return tuple(each for each in self.statements.values() if each.tree == tree)
+        return tuple(each for each in self.statements if each.tree == tree)
 
     def plan_of_run(self, run_id: str) -> Plan | None:
         """Return the plan that a run was asked for, if its record and the plan are here."""
@@ -116,8 +118,9 @@ class Evidence:
             yield from sorted(folder.rglob("raw_llm_response*.txt"))
 
     def _folder_of(self, run_id: str) -> Path | None:
-        folder = self.artifacts / "factory" / run_id
-        return folder if _RUN_ID.fullmatch(run_id) and folder.is_dir() else None
+        if not _RUN_ID.fullmatch(run_id):
+            return None
+        return next((each for at in self.places if (each := at / run_id).is_dir()), None)
 
     def _recorded_plan(self, run_id: str) -> Plan | None:
         folder = self._folder_of(run_id)
@@ -146,7 +149,8 @@ def how_to_fetch(git: Git) -> str:
     return f"git fetch {remote} {PROOF_REF}:{PROOF_REF}"
 
 
-def _identity_of(statement: Statement) -> OrderIdentity:
+def identity_of(statement: Statement | Acceptance) -> OrderIdentity:
+    """Return the identity that a statement gives its order."""
     predicate = statement.predicate
     plan = predicate.plan.manifest_sha256 if predicate.plan else ""
     return OrderIdentity(predicate.order.id, predicate.order.key, plan)

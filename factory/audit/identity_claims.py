@@ -5,7 +5,7 @@ from __future__ import annotations
 from factory.audit.case import Case
 from factory.audit.claims import Claim, Ruling, contradicted, not_provable, proven
 from factory.orders.identity import OrderIdentity, identify
-from factory.statement.document import Statement
+from factory.statement.document import Judged, Statement
 from factory.statement.remade import remake_commit
 
 
@@ -41,16 +41,23 @@ def rule_on_order(case: Case) -> Ruling:
 def _fault_of_stated_order(identity: OrderIdentity, statement: Statement) -> str:
     """Return how the order of a statement is not the one that the message names; "" if it is."""
     stated = statement.predicate
-    plan = stated.plan.manifest_sha256 if stated.plan else ""
-    computed = identify(stated.order.document, plan)
-    if computed.key != stated.order.key or computed.work_order != stated.order.id:
-        return "the order in its statement does not have the key or the id that is stated for it"
+    if fault := fault_of_order_part(stated):
+        return fault
+    computed = identify(stated.order.document, stated.plan.manifest_sha256 if stated.plan else "")
     if computed.work_order != identity.work_order:
         return f"its message names {identity.work_order}, and its statement {computed.work_order}"
     if computed.key != identity.key:
         return f"its message names another {identity.work_order} than its statement"
     if computed.plan != identity.plan:
         return "its message names another plan than its statement"
+    return ""
+
+
+def fault_of_order_part(stated: Judged) -> str:
+    """Return what a statement says of its order that the order itself does not; "" if nothing."""
+    computed = identify(stated.order.document, "")
+    if computed.key != stated.order.key or computed.work_order != stated.order.id:
+        return "the order in its statement does not have the key or the id that is stated for it"
     if stated.requirements != tuple(dict.fromkeys(stated.order.document.covers)):
         return "its statement names other requirements than its order"
     return ""

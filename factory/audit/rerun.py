@@ -10,6 +10,7 @@ from pathlib import Path
 
 from factory.audit.case import Case
 from factory.audit.check_claims import Judge
+from factory.judging.proof import verified_by
 from factory.orders.commit_message import NOBODY, CommitTerms
 from factory.orders.documents import FailureBrief
 from factory.orders.identity import identify
@@ -57,10 +58,11 @@ class _Rerun:
             raise PreflightRefused("its parent is not in this repo", "`git fetch --unshallow`")
         loaded = _loaded(case)
         exempt, _ = decide_exempt(loaded, allow=self.options.allow_verify_exempt)
-        commit, folder = case.commit.id, self.folder / case.commit.id
+        commit, folder = case.commit.id, self.folder / case.commit.id / loaded.order.id
         task = OrderTask(loaded, exempt, case.parent, _NOBODYS_TERMS, folder)
         changed = patches.files_between(case.git, case.parent, commit)
-        return self.judge_of.judge(commit, task, changed, folder / "base")
+        judged = self.judge_of.judge(commit, task, changed, folder / "base")
+        return judged.brief or verified_by(judged.verify, judged.acceptance)
 
 
 def _loaded(case: Case) -> LoadedOrder:

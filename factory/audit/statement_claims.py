@@ -5,7 +5,7 @@ from __future__ import annotations
 from factory.audit.case import Case
 from factory.audit.claims import Claim, Ruling, contradicted, not_provable, proven
 from factory.audit.evidence import how_to_fetch
-from factory.statement.document import Statement
+from factory.statement.document import Acceptance, Statement
 from factory.statement.notes import PROOF_REF
 from shared.git import commits
 from shared.git.signing import Trust, check_signature
@@ -14,21 +14,24 @@ from shared.git.signing_config import read_signing_config
 
 def rule_on_statement(case: Case) -> Ruling:
     """Return whether the commit carries a statement about itself."""
-    claim, commit, statement = Claim.STATEMENT, case.commit, case.statement
+    claim, statement = Claim.STATEMENT, case.statement
     if case.malformed:
         return contradicted(claim, f"its note in {PROOF_REF} is not a statement: {case.malformed}")
     if statement is None:
         return _without_statement(case)
-    if statement.commit != commit.id:
-        return contradicted(
-            claim, f"its statement is about the commit {statement.commit[:12] or 'of nobody'}"
-        )
-    result = statement.predicate.result
-    if {statement.tree, result.tree} != {commit.tree} or result.commit != commit.id:
-        return contradicted(
-            claim, f"its statement is about the tree {result.tree[:12]}, and it has another"
-        )
+    if fault := fault_of_subject(case, statement):
+        return contradicted(claim, fault)
     return proven(claim, f"made in run {statement.predicate.tool.run}")
+
+
+def fault_of_subject(case: Case, statement: Statement | Acceptance) -> str:
+    """Return what else a statement is about than the commit that has it; "" if it is about it."""
+    commit, result = case.commit, statement.predicate.result
+    if statement.commit != commit.id:
+        return f"its statement is about the commit {statement.commit[:12] or 'of nobody'}"
+    if {statement.tree, result.tree} != {commit.tree} or result.commit != commit.id:
+        return f"its statement is about the tree {result.tree[:12]}, and it has another"
+    return ""
 
 
 def _without_statement(case: Case) -> Ruling:
@@ -64,20 +67,17 @@ def _without_statement(case: Case) -> Ruling:
     )
 
 
-def _replaced(case: Case) -> Statement | None:
+def _replaced(case: Case) -> Statement | Acceptance | None:
     """Return the statement about a commit in whose place this one stands, with the same files.
 
-    Where that commit is among those before it, this one is a later work of somebody.
+    Where one of the two follows the other, each stands in a place of its own.
     """
-    git, commit = case.git, case.commit
-    return next(
-        (
-            each
-            for each in case.evidence.with_tree(commit.tree)
-            if not commits.is_ancestor(git, each.commit, commit.id)
-        ),
-        None,
-    )
+    git, own = case.git, case.commit.id
+    for each in case.evidence.with_tree(case.commit.tree):
+        follows = commits.is_ancestor(git, each.commit, own)
+        if not follows and not commits.is_ancestor(git, own, each.commit):
+            return each
+    return None
 
 
 def _differences(case: Case, other: Statement) -> str:
@@ -97,16 +97,16 @@ def _differences(case: Case, other: Statement) -> str:
 
 def rule_on_signature(case: Case) -> Ruling | None:
     """Return whether the statement is signed by somebody trusted; `None` without a statement."""
-    claim, envelope, statement = Claim.SIGNATURE, case.envelope, case.statement
-    if envelope is None or statement is None:
+    claim, envelope, stated = Claim.SIGNATURE, case.envelope, case.stated
+    if envelope is None or stated is None:
         return None
     if not envelope.signatures:
-        if stated := statement.predicate.signed:
-            return contradicted(claim, f"its signature ({stated}) was taken away")
+        if stated.signed:
+            return contradicted(claim, f"its signature ({stated.signed}) was taken away")
+        said = "how the commit was made" if case.statement else "what the commit stands for"
         return not_provable(
             claim,
-            "the statement is not signed: it says how the commit was made, and nobody vouches "
-            "for that",
+            f"the statement is not signed: it says {said}, and nobody vouches for that",
             "statements are signed where git's config has commit.gpgSign",
         )
     try:

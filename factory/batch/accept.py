@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from factory.batch.acceptance_notes import drop_acceptance_notes, note_acceptance
 from factory.batch.offered_commit import OfferedCommit, find_offered_commit
 from factory.batch.plan_on_branch import PlanOnBranch
+from factory.judging.judgement import Judgement
+from factory.judging.proof import verified_by
+from factory.landing.order_change import as_text, change_of
 from factory.orders.command_settings import command_settings
-from factory.orders.commit_note import add_acceptance, drop_acceptance
 from factory.orders.decision import NOTHING_DECIDED, AcceptedCommit, Decision
 from factory.orders.documents import FailureBrief
-from factory.orders.identity import NOTES_REF
 from factory.orders.options import RunOptions
 from factory.orders.read import decide_exempt
 from factory.orders.task import OrderTask
@@ -23,9 +25,11 @@ from factory.repo.lock import hold
 from factory.repo.preflight import RepoPlace
 from factory.run.authorship import commit_terms
 from factory.run.judge_commit import open_judge
+from factory.statement.compose import StandingCommit
+from factory.statement.document import Snapshot
 from shared.errors import InvalidInput
 from shared.events.event import Emit
-from shared.git import commits
+from shared.git import trees
 from shared.git.client import Git
 from shared.run_record import Recording, new_run_folder, new_run_id, recorded_run
 from shared.work_order.schemas import WorkOrder
@@ -33,18 +37,24 @@ from shared.work_order.schemas import WorkOrder
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Say whether a commit stands for an order now; `judged` says by what, or why not."""
+    """Say whether a commit stands for an order now, by the commands that judged it."""
 
     order: WorkOrder
     branch: str
     offered: OfferedCommit
-    judged: VerifiedBy | FailureBrief
+    judgement: Judgement
     run_dir: str
+
+    @property
+    def judged(self) -> VerifiedBy | FailureBrief:
+        """Return what verified the commit, or why it does not do what the order asks for."""
+        judgement = self.judgement
+        return judgement.brief or verified_by(judgement.verify, judgement.acceptance)
 
     @property
     def failure(self) -> FailureBrief | None:
         """Return why the commit does not stand for the order, if it does not."""
-        return self.judged if isinstance(self.judged, FailureBrief) else None
+        return self.judgement.brief
 
 
 def accept_commit(
@@ -69,12 +79,12 @@ def accept_commit(
         found = find_offered_commit(plan, name, given, place, artifacts, allow_more=allow_more)
         folder = new_run_folder(artifacts, "factory", new_run_id())
         with recorded_run(folder, _head(plan, name, found, options), emit) as recording:
-            accepted = _judge(plan, name, found, place, options, recording)
+            task = _task(plan, name, found, place, options, recording)
+            accepted = _judge(plan, task, found, place, options, recording)
             recording.results["summary"] = acceptance_document(accepted)
             if isinstance(accepted.judged, VerifiedBy):
                 with deferring_signals():
-                    proof = accepted.judged.describe()
-                    _record(plan, accepted, proof, place, options, folder.run_id)
+                    _record(plan, accepted, accepted.judged, task, place, recording)
         return accepted
 
 
@@ -93,7 +103,9 @@ def take_back(plan: PlanOnBranch, name: str, place: RepoPlace, options: RunOptio
                 f"no commit stands for {name} on {plan.branch}", "there is nothing to take back"
             )
         commit = before.accepted.commit
-        _drop_note(plan, name, commit, git, options)
+        terms = commit_terms(git, options.settings.commit, None)
+        task = OrderTask(plan.named(name), False, commit, terms, plan.path)
+        drop_acceptance_notes(git, commit, task)
         write_decision(place.common_dir, key, replace(before, accepted=None))
     return commit
 
@@ -131,62 +143,64 @@ def _head(
     }
 
 
-def _judge(
+def _task(
     plan: PlanOnBranch,
     name: str,
     found: OfferedCommit,
     place: RepoPlace,
     options: RunOptions,
     recording: Recording,
-) -> Acceptance:
-    loaded, emit = plan.named(name), recording.emit
+) -> OrderTask:
+    loaded = plan.named(name)
     exempt, _ = decide_exempt(loaded, allow=options.allow_verify_exempt)
     terms = commit_terms(place.git, options.settings.commit, None)
-    folder = recording.folder.path / name
-    task = OrderTask(loaded, exempt, found.parent, terms, folder)
-    with open_judge(found.commit, place, options, emit) as judge:
+    return OrderTask(loaded, exempt, found.parent, terms, recording.folder.path / name)
+
+
+def _judge(
+    plan: PlanOnBranch,
+    task: OrderTask,
+    found: OfferedCommit,
+    place: RepoPlace,
+    options: RunOptions,
+    recording: Recording,
+) -> Acceptance:
+    with open_judge(found.commit, place, options, recording.emit) as judge:
         judged = judge.judge(found.commit, task, found.changed, recording.folder.path / "base")
-    return Acceptance(loaded.order, plan.branch, found, judged, str(recording.folder.path))
+    return Acceptance(task.order, plan.branch, found, judged, str(recording.folder.path))
 
 
 def _record(
     plan: PlanOnBranch,
     accepted: Acceptance,
-    proof: str,
+    judged: VerifiedBy,
+    task: OrderTask,
     place: RepoPlace,
-    options: RunOptions,
-    run_id: str,
+    recording: Recording,
 ) -> None:
     """Note the commit, then record the decision: a kill between the two repeats both."""
     order, commit = accepted.order, accepted.offered.commit
     key = plan.key_of(order.id)
-    terms = commit_terms(place.git, options.settings.commit, None)
-    before = commits.notes(place.git, NOTES_REF, {commit}).get(commit, "")
-    facts = {
-        "key": key.key,
-        "plan": key.plan,
-        "covers": ", ".join(dict.fromkeys(order.covers)),
-        "beyond": ", ".join(accepted.offered.beyond),
-        "run": run_id,
-        "proof": proof,
-    }
-    task = OrderTask(plan.named(order.id), False, accepted.offered.parent, terms, place.git_dir)
-    note = add_acceptance(before, order.id, facts)
-    commits.add_note(place.git, NOTES_REF, commit, note, task.commit_facts(""))
+    replaced = plan.decisions(place.common_dir).get(order.id, NOTHING_DECIDED).accepted
+    if replaced is not None and replaced.commit != commit:
+        drop_acceptance_notes(place.git, replaced.commit, task)
+    work = _standing(place.git, accepted, task, recording.folder.run_id)
+    note_acceptance(place.git, work, judged.describe(), key.plan, recording.emit)
     stands = AcceptedCommit(
         commit, order.title, tuple(dict.fromkeys(order.covers)), accepted.offered.beyond
     )
     write_decision(place.common_dir, key, Decision(accepted=stands))
 
 
-def _drop_note(plan: PlanOnBranch, name: str, commit: str, git: Git, options: RunOptions) -> None:
-    before = commits.notes(git, NOTES_REF, {commit}).get(commit, "")
-    after = drop_acceptance(before, name)
-    if after == before:
-        return
-    terms = commit_terms(git, options.settings.commit, None)
-    facts = OrderTask(plan.named(name), False, commit, terms, plan.path).commit_facts("")
-    if after:
-        commits.add_note(git, NOTES_REF, commit, after, facts)
-    else:
-        commits.remove_note(git, NOTES_REF, commit, facts)
+def _standing(git: Git, accepted: Acceptance, task: OrderTask, run_id: str) -> StandingCommit:
+    offered, judgement = accepted.offered, accepted.judgement
+    return StandingCommit(
+        task=task,
+        base=Snapshot(commit=offered.parent, tree=trees.tree_of(git, offered.parent)),
+        result=Snapshot(commit=offered.commit, tree=trees.tree_of(git, offered.commit)),
+        change=change_of(git, offered.commit, offered.changed),
+        beyond=tuple(map(as_text, offered.beyond)),
+        verify=judgement.verify,
+        acceptance=judgement.acceptance,
+        run_id=run_id,
+    )

@@ -1,17 +1,25 @@
 """States how each commit was made and judged, signed where the person signs commits.
 
-It happens before the branch moves, so that a kill never leaves a commit of the branch without its
-statement. A commit that never lands keeps a note that nothing points to.
+A landing is stated before the branch moves, so that a kill never leaves a commit of the branch
+without its statement. A commit that never lands keeps a note that nothing points to.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from factory.orders.task import OrderResult, OrderTask
 from factory.orders.verdict import Passed
-from factory.statement.compose import LandingCommit, compose_statement
-from factory.statement.document import Snapshot
+from factory.statement.compose import (
+    LandingCommit,
+    Signed,
+    StandingCommit,
+    compose_acceptance,
+    compose_statement,
+)
+from factory.statement.document import Acceptance, Snapshot, Statement
 from factory.statement.envelope import Envelope, payload_of
 from factory.statement.notes import write_envelope
 from shared.errors import LlmchError
@@ -21,6 +29,9 @@ from shared.git import trees
 from shared.git.client import Git, GitFailed
 from shared.git.signing import SigningFailed, sign
 from shared.git.signing_config import SigningConfig, read_signing_config
+
+Compose = Callable[[Signed], Statement | Acceptance]
+"""Composes a statement that says in which form it is signed, if it is."""
 
 
 @dataclass(slots=True)
@@ -41,14 +52,29 @@ class Notary:
         A warning says so where that fails, or where the statement stays unsigned.
         """
         passed = result.verdict
-        if not isinstance(passed, Passed):
-            return
+        if isinstance(passed, Passed):
+            self._attach(
+                task,
+                passed.commit,
+                lambda: partial(
+                    compose_statement, self._described(task, passed, parent), result.records
+                ),
+            )
+
+    def attest_acceptance(self, commit: StandingCommit) -> None:
+        """Attach the statement that a person's commit stands for an order, with the same warnings.
+
+        Other statements on the commit stay: it may stand for several orders.
+        """
+        self._attach(commit.task, commit.result.commit, lambda: partial(compose_acceptance, commit))
+
+    def _attach(self, task: OrderTask, commit: str, prepare: Callable[[], Compose]) -> None:
         try:
-            envelope = self._sealed(self._described(task, passed, parent), result)
-            write_envelope(self.git, passed.commit, envelope.render(), task.commit_facts(""))
+            envelope = self._sealed(prepare(), task)
+            write_envelope(self.git, commit, envelope.render(), task.commit_facts(""))
         except (LlmchError, ValueError) as error:
             said = error.message if isinstance(error, LlmchError) else str(error)
-            self.emit(Warned(f"no statement was added to {passed.commit[:12]}: {said}"))
+            self.emit(Warned(f"no statement was added to {commit[:12]}: {said}"))
 
     def _described(self, task: OrderTask, passed: Passed, parent: str) -> LandingCommit:
         git, before = self.git, self._before
@@ -63,21 +89,20 @@ class Notary:
             run_id=self.run_id,
         )
 
-    def _sealed(self, commit: LandingCommit, result: OrderResult) -> Envelope:
-        """Return the statement in its envelope, unsigned where signing fails."""
+    def _sealed(self, compose: Compose, task: OrderTask) -> Envelope:
+        """Return a statement in its envelope, unsigned where signing fails."""
         config = self._signing()
         if config is not None:
-            statement = compose_statement(commit, result.records, config.format.value)
-            envelope = Envelope(payload_of(statement))
+            envelope = Envelope(payload_of(compose(config.format.value)))
             try:
-                person = str(commit.task.terms.author)
+                person = str(task.terms.author)
                 signature = sign(self.git, config, envelope.signed_bytes, person)
                 return Envelope(envelope.payload, (signature,))
             except SigningFailed as failed:
                 # Somebody who did not answer once is not asked again for each order.
                 self._config = None
                 self._warn(failed.message)
-        return Envelope(payload_of(compose_statement(commit, result.records, None)))
+        return Envelope(payload_of(compose(None)))
 
     def _signing(self) -> SigningConfig | None:
         """Return how the person signs commits; `None` where they do not."""

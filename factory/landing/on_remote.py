@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from factory.landing.land import Landing
-from factory.orders.identity import NOTES_REF
-from factory.statement.notes import PROOF_REF
+from factory.landing.notes_on_remote import publish_notes
 from shared.errors import CommandFailed
-from shared.git import commits, refs, remote_refs
+from shared.git import refs, remote_refs
 from shared.git.identity import Identity
 
 _PATIENCE_SECONDS: Final = 30.0
 _AGAIN_AFTER_SECONDS: Final = 1.0
-_TRIES: Final = 20  # a further try is needed only if another run pushed notes within milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +47,8 @@ class LandingOnRemote:
         return self.here.land(new, old)
 
     def publish_notes(self) -> None:
-        """Bring the notes on commits to the remote, beside those that it has.
-
-        Raises `CommandFailed` where the remote refuses.
-        """
-        for ref in (NOTES_REF, PROOF_REF):
-            self._publish(ref)
-
-    def _publish(self, ref: str) -> None:
-        git, remote, theirs_here = self.here.git, self.remote, f"{ref}-of-remote"
-        if not refs.commit_of(git, ref):
-            return None
-        for _ in range(_TRIES):
-            theirs = remote_refs.list_refs(git, remote, ref).get(ref, "")
-            if theirs == refs.commit_of(git, ref):
-                return None
-            if theirs:
-                remote_refs.fetch_refs(git, remote, (f"+{ref}:{theirs_here}",))
-                commits.merge_notes(git, ref, theirs_here, self.author)
-            try:
-                return remote_refs.move_ref(git, remote, ref, refs.commit_of(git, ref), theirs)
-            except CommandFailed as failed:
-                error = failed
-        raise error
+        """Bring the notes on commits to the remote; see `factory.landing.notes_on_remote`."""
+        publish_notes(self.here.git, self.remote, self.author)
 
     def _push(self, new: str, old: str) -> None:
         """Move the remote's branch; a remote that refuses is asked again for a while."""

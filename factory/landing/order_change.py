@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from factory.repo.path_names import name_paths
+from factory.statement.document import ChangePart, FileHash
 from shared.git import patches, trees
 from shared.git.client import Git
 from shared.git.object_ids import is_id_of
@@ -18,6 +19,26 @@ def paths_of(order: WorkOrder) -> frozenset[str]:
     """Return the paths that a commit of the order may touch."""
     placed = (each.path for each in order.acceptance_files)
     return frozenset((*order.allowed_files, *placed, *order.removed_files))
+
+
+def change_of(git: Git, commit: str, changed: Collection[str]) -> ChangePart:
+    """Return what a statement lists of a commit that changes the files `changed`.
+
+    Links and submodules are not listed: the tree of the commit is, and it names them.
+    """
+    paths = sorted(changed)
+    hashes, there = trees.hashes_of(git, commit, paths), trees.entries_of(git, commit, paths)
+    return ChangePart(
+        written=tuple(
+            FileHash(path=as_text(path), sha256=hashes[path]) for path in paths if path in hashes
+        ),
+        removed=tuple(as_text(path) for path in paths if path not in there),
+    )
+
+
+def as_text(path: str) -> str:
+    """Return a path as JSON can hold it: bytes that are no text stand as their numbers."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def faults_of_change(git: Git, order: WorkOrder, parent: str, commit: str) -> Iterator[str]:

@@ -12,15 +12,12 @@ from pathlib import Path
 from factory.judging.brief import brief_of
 from factory.judging.commands import Judging
 from factory.judging.contract import check_declarations, render_violations, without_syntax
-from factory.judging.judgement import run_checks
+from factory.judging.judgement import Judgement, run_checks
 from factory.judging.known_commits import KnownCommits
-from factory.judging.proof import verified_by
 from factory.judging.verification import Check, verification_before
-from factory.orders.documents import FailureBrief
 from factory.orders.options import RunOptions
 from factory.orders.stages import Stage
 from factory.orders.task import OrderTask
-from factory.orders.verified_by import VerifiedBy
 from factory.record.progress import AnnouncedProgress
 from factory.record.summary import unjudged_warning
 from factory.workbench.pool import WorkbenchPool
@@ -45,10 +42,8 @@ class StandIn:
     known: KnownCommits
     emit: Emit
 
-    def judge(
-        self, commit: str, task: OrderTask, changed: frozenset[str]
-    ) -> VerifiedBy | FailureBrief:
-        """Return what verified `commit`, or why it does not do what the order asks for.
+    def judge(self, commit: str, task: OrderTask, changed: frozenset[str]) -> Judgement:
+        """Return the commands that judged `commit`, and why it does not do what the order asks for.
 
         The task's base is the commit's parent, and `changed` are the files that differ from it.
         Records go to the task's folder.
@@ -56,7 +51,7 @@ class StandIn:
         order, folder = task.order, make_folder(task.folder)
         with self.pool.lend(commit) as bench:
             if account := self._violations(task, commit, changed, bench, folder):
-                return brief_of(Stage.CONTRACT_VIOLATED, order, account)
+                return Judgement((), (), brief_of(Stage.CONTRACT_VIOLATED, order, account))
             own = (*order.allowed_files, *(each.path for each in order.acceptance_files))
             tree = bench.workspace.tree
             judging = Judging(
@@ -75,7 +70,7 @@ class StandIn:
             judgement = run_checks(judging)
         for warning in judgement.warnings:
             self.emit(Warned(f"{order.id}: {warning}"))
-        return judgement.brief or verified_by(judgement.verify, judgement.acceptance)
+        return judgement
 
     def _checks(
         self, task: OrderTask, changed: frozenset[str], bench: Workbench

@@ -61,16 +61,21 @@ class RunOnRecord:
         return tuple(sorted(int(each[1]) for each in found if each))
 
 
+def places_of_runs(artifacts: Path, common_dir: Path) -> tuple[Path, ...]:
+    """Return the folders that have folders of a repo's runs; some may not be there.
+
+    The run of the journal may have had another artifacts folder.
+    """
+    entries = read_understood(journal_path(common_dir))
+    begun = (each.folder.parent for each in entries if isinstance(each, RunBegun))
+    return tuple(dict.fromkeys((artifacts / "factory", *begun)))
+
+
 def runs_on_record(artifacts: Path, common_dir: Path, tree: Path) -> Iterator[RunOnRecord]:
     """Yield the runs of a repo, newest first: ids of runs sort by the time they were made."""
-    begun = (
-        each for each in read_understood(journal_path(common_dir)) if isinstance(each, RunBegun)
-    )
-    # The run of the journal may have had another artifacts folder.
-    places = [artifacts / "factory", *(each.folder.parent for each in begun)]
     found = {
         folder.name: folder
-        for place in places
+        for place in places_of_runs(artifacts, common_dir)
         for folder in (place.iterdir() if place.is_dir() else ())
         if _RUN_ID.fullmatch(folder.name) and folder.is_dir()
     }

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from factory.judging.judgement import Judgement
 from factory.judging.known_commits import KnownCommits
 from factory.judging.warm_checker import warm_tools
 from factory.landing.stand_in import StandIn
-from factory.orders.documents import FailureBrief
 from factory.orders.options import RunOptions
 from factory.orders.task import OrderTask
-from factory.orders.verified_by import VerifiedBy
 from factory.recovery.signals import deferring_signals
 from factory.repo.preflight import Repo, RepoPlace
 from factory.run.baseline import Baseline
@@ -35,8 +34,8 @@ class CommitJudge:
 
     def judge(
         self, commit: str, task: OrderTask, changed: frozenset[str], base_folder: Path
-    ) -> VerifiedBy | FailureBrief:
-        """Return what verified a commit, or why it does not do what the order asks for.
+    ) -> Judgement:
+        """Return the commands that judged a commit, and why it does not do what the order asks for.
 
         The task's base is the parent, and `changed` are the files that differ from it. Where the
         user allows failures, the parent is verified too, with records in `base_folder`.

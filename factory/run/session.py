@@ -10,6 +10,7 @@ from typing import Literal
 
 from factory.landing.land import Landing
 from factory.landing.notary import Notary
+from factory.landing.notes_on_remote import publish_notes
 from factory.landing.on_remote import LandingOnRemote
 from factory.orders.commit_message import CommitTerms
 from factory.orders.commit_note import render_note
@@ -177,7 +178,7 @@ class Session:
             return self.conclude(task, result, parent), error_of(result)
 
     def push(self) -> bool | None:
-        """Push the branch and return whether the push succeeded.
+        """Push the branch with the notes on its commits; return whether the branch was pushed.
 
         The result is None where nobody asked for it, and where there is no branch, because HEAD
         has all orders already. A refusal is reported as a warning and changes nothing.
@@ -189,9 +190,24 @@ class Session:
             said = done.stderr.decode(errors="replace").strip()
             # Git repeats the remote's URL, and a token may be in it.
             self.parts.emit(Warned(f"the branch was not pushed: {_CREDENTIALS.sub('://', said)}"))
+        elif self._push_notes():
+            self.parts.emit(Noted(f"pushed {self.branch} to origin, with the notes on its commits"))
         else:
             self.parts.emit(Noted(f"pushed {self.branch} to origin"))
         return done.exit_code == 0
+
+    def _push_notes(self) -> bool:
+        try:
+            publish_notes(self.parts.repo.git, "origin", self.terms.author)
+        except LlmchError as failed:
+            self.parts.emit(
+                Warned(
+                    "the notes on the commits, by which `llmch verify` proves them, were not "
+                    f"pushed: {failed.message}; the next push brings them"
+                )
+            )
+            return False
+        return True
 
     def _move_branch(self, task: OrderTask, result: OrderResult, commit: str) -> None:
         old = self.tip if self.branch_exists else refs.NO_COMMIT

@@ -1,21 +1,24 @@
-"""Composes the statement about a commit from what the run knows of it. Pure."""
+"""Composes the statements about a commit from what is known of it. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict
 
 from factory.orders.documents import AttemptRecord, CmdResult, SandboxRecord
 from factory.orders.task import OrderTask
 from factory.orders.verdict import Passed
 from factory.statement.document import (
+    Acceptance,
+    AcceptancePredicate,
     ChangePart,
     CommandPart,
     CommitTermsPart,
     FileHash,
     OrderPart,
+    PersonPart,
     PlanPart,
     Predicate,
     Snapshot,
@@ -45,27 +48,46 @@ class LandingCommit:
     run_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class StandingCommit:
+    """Hold what is said of a person's commit that stands for an order.
+
+    `verify` and `acceptance` are the commands that passed on it, in the run `run_id`.
+    """
+
+    task: OrderTask
+    base: Snapshot
+    result: Snapshot
+    change: ChangePart
+    beyond: tuple[str, ...]
+    verify: tuple[CmdResult, ...]
+    acceptance: tuple[CmdResult, ...]
+    run_id: str
+
+
+class _Common(TypedDict):
+    """Name the parts that statements of both kinds have."""
+
+    tool: ToolPart
+    order: OrderPart
+    plan: PlanPart | None
+    requirements: tuple[str, ...]
+    commands: tuple[CommandPart, ...]
+    sandboxes: tuple[SandboxRecord, ...]
+
+
 def compose_statement(
     commit: LandingCommit, records: Sequence[AttemptRecord], signed: Signed
 ) -> Statement:
     """Return the statement about a commit; the last of `records` is the attempt that passed."""
-    task, passed, order = commit.task, commit.passed, commit.task.order
-    plan, last = task.loaded.plan, records[-1]
-    commands, sandboxes = _commands(last)
+    task, passed, last = commit.task, commit.passed, records[-1]
+    result = Snapshot(commit=passed.commit, tree=passed.tree)
     return Statement(
-        subject=(
-            Subject(name="commit", digest={"gitCommit": passed.commit}),
-            Subject(name="tree", digest={"gitTree": passed.tree}),
-        ),
+        subject=_subjects(result),
         predicate=Predicate(
-            tool=ToolPart(version=VERSION, run=commit.run_id),
-            order=OrderPart(id=order.id, key=task.identity.key, document=order),
-            plan=PlanPart(manifest_sha256=plan.manifest_sha256, lineage=plan.lineage)
-            if plan
-            else None,
-            requirements=tuple(dict.fromkeys(order.covers)),
+            **_common(task, commit.run_id, last.verify, last.acceptance),
             base=commit.base,
-            result=Snapshot(commit=passed.commit, tree=passed.tree),
+            result=result,
             terms=_terms(task, passed),
             change=ChangePart(
                 written=tuple(
@@ -78,11 +100,50 @@ def compose_statement(
             attempts=len(records),
             models=tuple(dict.fromkeys(each.model for each in records if each.model)),
             replies=last.replies,
-            commands=commands,
-            sandboxes=sandboxes,
             signed=signed,
         ),
     )
+
+
+def compose_acceptance(commit: StandingCommit, signed: Signed) -> Acceptance:
+    """Return the statement that a person's commit stands for an order."""
+    task, person = commit.task, commit.task.terms.author
+    return Acceptance(
+        subject=_subjects(commit.result),
+        predicate=AcceptancePredicate(
+            **_common(task, commit.run_id, commit.verify, commit.acceptance),
+            base=commit.base,
+            result=commit.result,
+            change=commit.change,
+            beyond=commit.beyond,
+            accepted_by=PersonPart(name=person.name, email=person.email),
+            signed=signed,
+        ),
+    )
+
+
+def _subjects(result: Snapshot) -> tuple[Subject, ...]:
+    return (
+        Subject(name="commit", digest={"gitCommit": result.commit}),
+        Subject(name="tree", digest={"gitTree": result.tree}),
+    )
+
+
+def _common(
+    task: OrderTask, run_id: str, verify: Sequence[CmdResult], acceptance: Sequence[CmdResult]
+) -> _Common:
+    order, plan = task.order, task.loaded.plan
+    commands, sandboxes = _commands(verify, acceptance)
+    return {
+        "tool": ToolPart(version=VERSION, run=run_id),
+        "order": OrderPart(id=order.id, key=task.identity.key, document=order),
+        "plan": PlanPart(manifest_sha256=plan.manifest_sha256, lineage=plan.lineage)
+        if plan
+        else None,
+        "requirements": tuple(dict.fromkeys(order.covers)),
+        "commands": commands,
+        "sandboxes": sandboxes,
+    }
 
 
 def _terms(task: OrderTask, passed: Passed) -> CommitTermsPart:
@@ -97,10 +158,10 @@ def _terms(task: OrderTask, passed: Passed) -> CommitTermsPart:
 
 
 def _commands(
-    record: AttemptRecord,
+    verify: Sequence[CmdResult], acceptance: Sequence[CmdResult]
 ) -> tuple[tuple[CommandPart, ...], tuple[SandboxRecord, ...]]:
     """Return the commands that judged the tree, and the different sandboxes that they ran in."""
-    found = tuple(_by_stage(record))
+    found = tuple(_by_stage(verify, acceptance))
     sandboxes: list[SandboxRecord] = []
     for _, each in found:
         if each.sandbox not in sandboxes:
@@ -121,9 +182,9 @@ def _commands(
 
 
 def _by_stage(
-    record: AttemptRecord,
+    verify: Sequence[CmdResult], acceptance: Sequence[CmdResult]
 ) -> Iterator[tuple[Literal["verification", "acceptance"], CmdResult]]:
-    for each in record.verify:
+    for each in verify:
         yield "verification", each
-    for each in record.acceptance:
+    for each in acceptance:
         yield "acceptance", each

@@ -1,5 +1,6 @@
-"""Defines the statement about a commit: an in-toto Statement v1 with a predicate of our own.
+"""Defines the statements about a commit: in-toto Statements v1 with predicates of our own.
 
+One says how llmch made the commit, the other that a person's commit stands for an order.
 `docs/provenance.md` describes the fields. Anybody can write such a document, so one that is read
 is checked against the commit before it counts. Times of day are left out: the commit has its date.
 """
@@ -18,6 +19,7 @@ from shared.work_order.schemas import WorkOrder
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:llmch:provenance:v1"
 """The project has no site of its own, so its name is no URL that somebody else could own."""
+ACCEPTANCE_TYPE: Final = "urn:llmch:acceptance:v1"
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 
 ObjectId = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
@@ -106,11 +108,17 @@ class ToolPart(_Part):
     run: str
 
 
-class Predicate(_Part):
-    """Hold what is claimed of the commit.
+class PersonPart(_Part):
+    """Name a person as git does."""
+
+    name: str
+    email: str
+
+
+class Judged(_Part):
+    """Hold what is claimed of a commit that was judged as the work of an order.
 
     `signed` is the form of the signature, and null where the person does not sign commits.
-    `replies` are those of the attempt that passed, in the sequence in which they came.
     """
 
     tool: ToolPart
@@ -119,27 +127,40 @@ class Predicate(_Part):
     requirements: tuple[str, ...]
     base: Snapshot
     result: Snapshot
-    terms: CommitTermsPart
     change: ChangePart
-    attempts: Annotated[int, Field(ge=1)]
-    models: tuple[str, ...]
-    replies: tuple[ReplyRecord, ...]
     commands: tuple[CommandPart, ...]
     sandboxes: tuple[SandboxRecord, ...]
     signed: Literal["openpgp", "x509", "ssh"] | None
 
 
-class Statement(_Part):
-    """Represent an in-toto Statement v1 about one commit."""
+class Predicate(Judged):
+    """Hold what is claimed of a commit that llmch made.
 
+    `replies` are those of the attempt that passed, in the sequence in which they came.
+    """
+
+    terms: CommitTermsPart
+    attempts: Annotated[int, Field(ge=1)]
+    models: tuple[str, ...]
+    replies: tuple[ReplyRecord, ...]
+
+
+class AcceptancePredicate(Judged):
+    """Hold what is claimed of a person's commit that stands for an order. No model was asked.
+
+    `beyond` are the files that the commit changes although the order does not allow it; whoever
+    accepted the commit allowed them.
+    """
+
+    accepted_by: PersonPart
+    beyond: tuple[str, ...]
+
+
+class _AboutCommit(_Part):
     type: Annotated[Literal["https://in-toto.io/Statement/v1"], Field(alias="_type")] = (
         STATEMENT_TYPE
     )
     subject: tuple[Subject, ...]
-    predicate_type: Annotated[Literal["urn:llmch:provenance:v1"], Field(alias="predicateType")] = (
-        PREDICATE_TYPE
-    )
-    predicate: Predicate
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -156,3 +177,25 @@ class Statement(_Part):
         return next(
             (each.digest.get("gitTree", "") for each in self.subject if each.name == "tree"), ""
         )
+
+
+class Statement(_AboutCommit):
+    """Represent an in-toto Statement v1 about one commit that llmch made."""
+
+    predicate_type: Annotated[Literal["urn:llmch:provenance:v1"], Field(alias="predicateType")] = (
+        PREDICATE_TYPE
+    )
+    predicate: Predicate
+
+
+class Acceptance(_AboutCommit):
+    """Represent an in-toto Statement v1 about one commit of a person that stands for an order."""
+
+    predicate_type: Annotated[Literal["urn:llmch:acceptance:v1"], Field(alias="predicateType")] = (
+        ACCEPTANCE_TYPE
+    )
+    predicate: AcceptancePredicate
+
+
+AnyStatement = Annotated[Statement | Acceptance, Field(discriminator="predicate_type")]
+"""A statement of either kind, as its `predicateType` says."""

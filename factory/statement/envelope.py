@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from factory.statement.document import PAYLOAD_TYPE, Statement
+from factory.statement.document import PAYLOAD_TYPE, Acceptance, AnyStatement, Statement
 from shared.files.strict_json import JsonProblem, parse_json
 from shared.work_order.hashing import canonical_json
 
 _PROBLEMS_SHOWN: Final = 3
+_ANY: Final[TypeAdapter[Statement | Acceptance]] = TypeAdapter(AnyStatement)
 
 
 class EnvelopeMalformed(ValueError):
@@ -51,7 +52,7 @@ class Envelope:
         return json.dumps(document) + "\n"
 
 
-def payload_of(statement: Statement) -> bytes:
+def payload_of(statement: Statement | Acceptance) -> bytes:
     """Return a statement as canonical JSON."""
     return canonical_json(statement.model_dump(mode="json", by_alias=True))
 
@@ -71,10 +72,10 @@ def parse_envelope(text: bytes) -> Envelope:
             raise EnvelopeMalformed("it is not a DSSE envelope")
 
 
-def parse_statement(envelope: Envelope) -> Statement:
+def parse_statement(envelope: Envelope) -> Statement | Acceptance:
     """Return the statement in an envelope. Raises `EnvelopeMalformed`."""
     try:
-        return Statement.model_validate(parse_json(envelope.payload))
+        return _ANY.validate_python(parse_json(envelope.payload))
     except JsonProblem as problem:
         raise EnvelopeMalformed(f"its payload is not JSON: {problem}") from None
     except ValidationError as error:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
+from factory.statement.bundle import bundle_without
+from factory.statement.document import Acceptance, Statement
 from shared.git import commits, trees
 from shared.git.client import Git
 from shared.git.commits import CommitFacts
@@ -13,16 +15,28 @@ PROOF_REF: Final = "refs/notes/llmch-proof"
 
 
 def write_envelope(git: Git, commit: str, envelope: str, facts: CommitFacts) -> None:
-    """Attach an envelope to a commit, in the place of an earlier one; `facts` say who does it.
+    """Attach an envelope to a commit, beside those that are there; `facts` say who does it.
 
     Raises `GitFailed`.
     """
-    commits.add_note(git, PROOF_REF, commit, envelope, facts)
+    commits.append_note(git, PROOF_REF, commit, envelope, facts)
 
 
-def commits_with_envelopes(git: Git) -> frozenset[str]:
-    """Return the ids of the objects that have a note in this ref."""
-    return frozenset(commits.noted(git, PROOF_REF))
+def drop_statements(
+    git: Git,
+    commit: str,
+    unwanted: Callable[[Statement | Acceptance], bool],
+    facts: CommitFacts,
+) -> None:
+    """Take the statements that are not wanted from a commit's note. Raises `GitFailed`."""
+    before = read_envelopes(git, (commit,)).get(commit, b"")
+    after = bundle_without(before, unwanted)
+    if after == before:
+        return
+    if after:
+        commits.add_note(git, PROOF_REF, commit, after.decode("utf-8", "surrogateescape"), facts)
+    else:
+        commits.remove_note(git, PROOF_REF, commit, facts)
 
 
 def read_envelopes(git: Git, on: Collection[str] | None = None) -> Mapping[str, bytes]:

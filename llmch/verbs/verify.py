@@ -48,6 +48,7 @@ class VerifyDocument:
                     "commit": each.commit,
                     "subject": each.subject,
                     "work_order": each.order or None,
+                    "accepted_for": list(each.accepted),
                     "claims": [_ruling_json(ruling) for ruling in each.rulings],
                 }
                 for each in audit.commits
@@ -109,6 +110,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from factory.audit.audit import as_stored, audit, commits_named
     from factory.audit.evidence import Evidence, read_plan
     from factory.audit.rerun import rerunning
+    from factory.record.runs_on_record import places_of_runs
     from factory.repo.preflight import find_repo
     from llmch.entry.consent import with_consent
     from llmch.entry.wiring import settings_for
@@ -118,7 +120,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     git = as_stored(place.git)
     ids = commits_named(git, args.commits)
     plan = read_plan(args.plan, named=True) if args.plan else None
-    evidence = Evidence(git, settings.artifacts_dir, tuple(args.transcript), plan)
+    places = places_of_runs(settings.artifacts_dir, place.common_dir)
+    evidence = Evidence(git, places, tuple(args.transcript), plan)
     if not args.rerun:
         return _outcome(audit(evidence, ids), args)
 
@@ -156,7 +159,8 @@ def _is_proven(commit: AuditedCommit, claim: str) -> bool:
 
     of_claim = [each for each in commit.rulings if each.claim == claim]
     if not of_claim:
-        return claim == Claim.PLAN and bool(commit.order)  # it names no plan
+        # An order without a plan names none.
+        return claim == Claim.PLAN and bool(commit.order or commit.accepted)
     return all(each.standing is Standing.PROVEN for each in of_claim)
 
 
@@ -166,6 +170,7 @@ def _ruling_json(ruling: Ruling) -> dict[str, object]:
         "verdict": ruling.standing,
         "text": ruling.text,
         "remedy": ruling.remedy or None,
+        "accepted_for": ruling.order or None,
     }
 
 
@@ -175,7 +180,8 @@ def _items(ruling: Ruling) -> Iterator[Item]:
 
     word = str(ruling.standing).replace("_", " ")
     sign = Sign.WARNING if ruling.standing is Standing.CONTRADICTED else Sign.NONE
-    yield Item(f"{word:<{_WIDTH}} {ruling.claim}: {ruling.text}", sign)
+    claim = f"{ruling.claim} ({ruling.order})" if ruling.order else ruling.claim
+    yield Item(f"{word:<{_WIDTH}} {claim}: {ruling.text}", sign)
     if ruling.standing is not Standing.PROVEN:
         remedy = f"; {ruling.remedy}" if ruling.remedy else ""
         yield Item(f"{'':<{_WIDTH}} for: {DESCRIPTIONS[ruling.claim]}{remedy}")

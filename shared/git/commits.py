@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from shared.git import trees
 from shared.git.client import Git, text_of
@@ -138,15 +139,35 @@ def add_note(git: Git, ref: str, commit: str, text: str, facts: CommitFacts) -> 
     )  # fmt: skip
 
 
+def append_note(git: Git, ref: str, commit: str, text: str, facts: CommitFacts) -> None:
+    """Attach `text` to `commit` under the notes ref, below an earlier note and an empty line."""
+    git.run(
+        "notes", f"--ref={ref}", "append", "--file=-", commit,
+        stdin=text.encode(), environment=_as(facts),
+    )  # fmt: skip
+
+
 def remove_note(git: Git, ref: str, commit: str, facts: CommitFacts) -> None:
     """Remove the note that `commit` has under the notes ref, if it has one."""
     git.run("notes", f"--ref={ref}", "remove", "--ignore-missing", commit, environment=_as(facts))
 
 
-def merge_notes(git: Git, ref: str, theirs: str, author: Identity) -> None:
-    """Add the notes under the ref `theirs` to those under `ref`, which stay as they are."""
+class NotesMerge(StrEnum):
+    """Say how two notes on the same commit become one."""
+
+    TEXTS = "union"
+    """One stands below the other, after an empty line."""
+    LINES = "cat_sort_uniq"
+    """All of their lines are kept, each of them once."""
+
+
+def merge_notes(git: Git, ref: str, theirs: str, how: NotesMerge, author: Identity) -> None:
+    """Add the notes of the commit `theirs` of another notes ref to those under `ref`.
+
+    What one side alone has changed since the two had the same notes is as on that side.
+    """
     facts = CommitFacts("", author.name, author.email, "")
-    git.run("notes", f"--ref={ref}", "merge", "-q", "-s", "ours", theirs, environment=_as(facts))
+    git.run("notes", f"--ref={ref}", "merge", "-q", "-s", how, theirs, environment=_as(facts))
 
 
 def _as(facts: CommitFacts) -> dict[str, str]:

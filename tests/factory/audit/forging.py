@@ -90,8 +90,11 @@ class Forger:
 
     def statement(self, commit: str) -> Json:
         """Return the statement on a commit."""
-        document = json.loads(git(self.repo, "notes", f"--ref={PROOF_REF}", "show", commit))
-        found: Json = json.loads(base64.b64decode(document["payload"]))
+        return self.payload(git(self.repo, "notes", f"--ref={PROOF_REF}", "show", commit))
+
+    def payload(self, envelope: str) -> Json:
+        """Return the statement in an envelope."""
+        found: Json = json.loads(base64.b64decode(json.loads(envelope)["payload"]))
         return found
 
     def attach(self, commit: str, statement: Any, signatures: tuple[bytes, ...] = ()) -> None:

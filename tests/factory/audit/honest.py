@@ -88,7 +88,7 @@ class Auditor:
     def look(self, words: str = "main..work", judge: Judge | None = None) -> Audit:
         git = as_stored(Git(self.repo))
         plan = read_plan(self.plan, named=True) if self.plan else None
-        evidence = Evidence(git, self.artifacts, self.transcripts, plan)
+        evidence = Evidence(git, (self.artifacts / "factory",), self.transcripts, plan)
         return audit(evidence, commits_named(git, words), judge)
 
 

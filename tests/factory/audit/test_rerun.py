@@ -30,7 +30,7 @@ def rerun(repo: Path, artifacts: Path, words: str = "main..work", **changes: Any
     options = Factory(repo, artifacts.parent).options(sandbox=SANDBOXED, **changes)
     place = find_repo(repo)
     ids = commits_named(as_stored(place.git), words)
-    evidence = Evidence(as_stored(place.git), artifacts)
+    evidence = Evidence(as_stored(place.git), (artifacts / "factory",))
     with rerunning(ids[-1], place, options, lambda event: None) as judge:
         return audit(evidence, ids, judge)
 

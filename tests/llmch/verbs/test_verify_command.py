@@ -72,6 +72,15 @@ def test_what_is_required_has_to_be_proven(
     assert ("required and not proven" in said.out) is bool(code)
 
 
+def test_records_in_another_folder_are_found_by_the_journal(
+    say: Say, repo: Path, branch: str, tmp_path: Path
+) -> None:
+    """As `report` finds them, where the run was asked to leave its records elsewhere."""
+    said = say("verify", branch, "--repo", repo, "--artifacts-dir", tmp_path / "none",
+               "--require", "reply", "--require", "plan")  # fmt: skip
+    assert said.code == 0, said.out
+
+
 def test_a_commit_that_was_amended_fails_and_says_why(say: Say, repo: Path, branch: str) -> None:
     git(repo, "switch", "--quiet", "work")
     git(repo, "commit", "--quiet", "--amend", "--no-edit", "--date=@1 +0000")
