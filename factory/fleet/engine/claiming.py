@@ -18,6 +18,7 @@ from factory.fleet.engine.guard import (
     version_of,
 )
 from factory.fleet.engine.queue import ORDERS, PLANS, WORKFLOW
+from factory.fleet.engine.rhythm import Rhythm
 from factory.fleet.jobs import PROTOCOL
 from factory.fleet.schema import ENGINE_SCHEMA
 from shared.settings.values.database import DatabaseUrl
@@ -52,6 +53,7 @@ class Claiming:
         """
         self._own_widths = {ORDERS: slots, PLANS: plans}
         self._widths = self._own_widths
+        self._rhythm = Rhythm(time.monotonic())
         logging.getLogger("dbos").addHandler(_Complaints(warn))
         with errors_in_words(url):
             from dbos import DBOS, DBOSPortableJSONSerializer, WorkflowSerializationFormat
@@ -73,7 +75,11 @@ class Claiming:
             def run(document: object) -> Mapping[str, Any]:
                 job = DBOS.workflow_id
                 assert job is not None, "the engine knows what it runs"
-                return perform(job, document)
+                self._rhythm.note_work(time.monotonic())
+                try:
+                    return perform(job, document)
+                finally:
+                    self._rhythm.note_work(time.monotonic())
 
             DBOS.workflow(name=WORKFLOW, serialization_type=WorkflowSerializationFormat.PORTABLE)(
                 run
@@ -95,14 +101,23 @@ class Claiming:
         self._dbos.destroy()
 
     def _narrow(self) -> None:
-        """Have this process see its own width in the queues, instead of the stored one."""
+        """Have this process see its own width in the queues, instead of the stored one.
+
+        The engine reads a queue's row before each look into it, and does not look where the width
+        is 0. Our queues never change while workers run, so each row is read once.
+        """
         system = self._dbos._sys_db
         stored = system.get_queue
+        read: dict[str, Any] = {}
 
         def get_queue(name: str, **more: Any) -> Any:
-            queue = stored(name, **more)
-            if queue is not None and name in self._widths:
-                queue._worker_concurrency = self._widths[name]
+            if name not in self._widths:
+                return stored(name, **more)
+            queue = read.get(name) or stored(name, **more)
+            if queue is not None:
+                read[name] = queue
+                looks = self._rhythm.looks(name, time.monotonic())
+                queue._worker_concurrency = self._widths[name] if looks else 0
             return queue
 
         system.get_queue = get_queue  # type: ignore[method-assign]
