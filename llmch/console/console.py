@@ -188,7 +188,7 @@ def open_console(
             or not stream.isatty()
             or environ.get("TERM", "") in _PLAIN_TERMINALS
         ):
-            return WatchfulPrinter(stream, heartbeat_seconds)
+            return WatchfulPrinter(stream, heartbeat_seconds, protect)
         from llmch.console.activity import Activity
         from llmch.console.terminal.printer import TerminalPrinter
 
