@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median, variance
 
 _LEAST_LANDED = 2
-# A robust estimate of the standard deviation of one order: the median distance from the median is
-# 0.67 of it where durations are distributed normally. Equal durations are a coincidence of few.
-_DEVIATIONS = 1.48
-_LEAST_SPREAD = 0.2
-_WIDTH = 1.28  # standard deviations; four times in five, the end then lies in the range
+# Few orders say little of how much orders differ. So the deviation begins with an assumption, half
+# of the mean, that weighs as much as two of them.
+_ASSUMED_DEVIATION = 0.5
+_ASSUMED_WEIGHT = 2
+# Deviations on each side. Where durations differ by half (lognormal, sigma 0.5), the end then lies
+# in the range four times in five; a test simulates it.
+_WIDTH = 1.5
 _MINUTES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)
 _HOURS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 _STEPS = (*_MINUTES, *(60 * each for each in _HOURS))
@@ -49,23 +51,36 @@ def expect(landed: Sequence[Worked], under_way: Sequence[float], to_begin: int) 
     if len(landed) < _LEAST_LANDED or not left:
         return None
     lengths = [each.ended - each.began for each in landed]
-    usual = median(lengths)
-    deviation = _DEVIATIONS * median(abs(each - usual) for each in lengths)
-    margin = _WIDTH * max(deviation, _LEAST_SPREAD * usual)
+    margin = _WIDTH * _deviation(lengths)
     # The error of a sum, and that of the mean of what was seen, which all that is left shares.
     error = margin * math.sqrt(left + left**2 / len(landed))
-    rests = [max(usual - each, 0.0) for each in under_way]
-    # An order that takes longer than usual may take as long again.
-    late = [each for each in under_way if each > usual]
-    work = to_begin * usual + sum(rests)
     at_a_time = _at_a_time(landed)
+    # A few long orders draw the mean up, and there may be more of them or not.
+    low, high = sorted((median(lengths), fmean(lengths)))
     # However many are worked on at a time, the last one takes its own time.
-    last = usual if to_begin else max(rests)
-    single = margin * math.sqrt(1 + 1 / len(landed))
+    last = high if to_begin else max(high - each for each in under_way)
+    single = max(last, 0.0) + margin * math.sqrt(1 + 1 / len(landed))
+    # An order that takes longer than usual may take as long again.
+    late = [each for each in under_way if each > high]
     return Left(
-        least=max((work - error) / at_a_time, last - single, 0.0),
-        most=max((work + error + sum(late)) / at_a_time, last + single + max(late, default=0.0)),
+        least=max((_work(low, under_way, to_begin) - error) / at_a_time, 0.0),
+        most=max(
+            (_work(high, under_way, to_begin) + error + sum(late)) / at_a_time,
+            single + max(late, default=0.0),
+        ),
     )
+
+
+def _deviation(lengths: Sequence[float]) -> float:
+    """Return the standard deviation of an order's duration, as far as a few show it."""
+    assumed = _ASSUMED_WEIGHT * (_ASSUMED_DEVIATION * fmean(lengths)) ** 2
+    seen = (len(lengths) - 1) * variance(lengths)
+    return math.sqrt((assumed + seen) / (_ASSUMED_WEIGHT + len(lengths) - 1))
+
+
+def _work(usual: float, under_way: Sequence[float], to_begin: int) -> float:
+    """Return the seconds of work that are left where each order takes as long as `usual`."""
+    return to_begin * usual + sum(max(usual - each, 0.0) for each in under_way)
 
 
 def _at_a_time(landed: Sequence[Worked]) -> float:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
+import math
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,6 +70,31 @@ def test_more_evidence_narrows_the_range() -> None:
     assert few is not None
     assert many is not None
     assert many.most - many.least < few.most - few.least
+
+
+def simulated(dice: Random, jobs: int, seen: int) -> tuple[Left | None, float]:
+    """Return what is expected when `seen` of twelve orders have landed, and what comes true."""
+    free, spans = [0.0] * jobs, []
+    for _ in range(12):
+        began = heapq.heappop(free)
+        spans.append(Worked(began, began + dice.lognormvariate(math.log(60), 0.5)))
+        heapq.heappush(free, spans[-1].ended)
+    now = sorted(each.ended for each in spans)[seen - 1]
+    done = [each for each in spans if each.ended <= now]
+    running = [now - each.began for each in spans if each.began <= now < each.ended]
+    to_begin = len(spans) - len(done) - len(running)
+    return expect(done, running, to_begin), max(each.ended for each in spans) - now
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+@pytest.mark.parametrize("seen", [2, 3, 6])
+def test_the_end_lies_in_the_range_three_times_in_four_at_least(jobs: int, seen: int) -> None:
+    dice = Random(1)
+    inside = 0
+    for _ in range(500):
+        left, rest = simulated(dice, jobs, seen)
+        inside += left is not None and left.least <= rest <= left.most
+    assert inside >= 375
 
 
 def test_nothing_is_said_without_evidence() -> None:

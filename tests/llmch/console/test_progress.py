@@ -74,8 +74,8 @@ def test_the_end_is_expected_once_two_orders_have_landed() -> None:
     one = landing("WO-01", 0, 120)
     assert after(*one).left(120) == ""
     both = after(*one, *landing("WO-02", 120, 240))
-    assert both.left(240) == "about 6 to 10 min left"
-    assert both.describe(240) == "2 of 6 orders done; about 6 to 10 min left"
+    assert both.left(240) == "about 3 to 15 min left"
+    assert both.describe(240) == "2 of 6 orders done; about 3 to 15 min left"
 
 
 def test_replies_on_record_are_no_evidence() -> None:
