@@ -59,8 +59,8 @@ class Activity:
     """How far the batch has come, while one is under way."""
     input_tokens: int = 0
     output_tokens: int = 0
-    talking: str = ""
-    """The task whose model was heard last."""
+    _asking: str = ""
+    """The task that asked a model last; a piece of text may name no order."""
 
     @property
     def idle(self) -> bool:
@@ -111,12 +111,11 @@ class Activity:
     def _take_call(self, event: Event) -> None:
         match event:
             case ModelCallStarted(_, model, order):
-                self.talking = order or PLAN
-                self._set(self.talking, detail=model, reply=ArrivingReply())
+                self._asking = order or PLAN
+                self._set(self._asking, detail=model, reply=ArrivingReply())
             case ModelTextArrived(channel, text, order):
-                task = self.tasks.get(order or PLAN) or self.tasks.get(self.talking)
+                task = self.tasks.get(order or PLAN) or self.tasks.get(self._asking)
                 if task is not None and task.reply is not None:
-                    self.talking = task.who
                     task.reply.add(channel, text, self.clock())
             case ModelRetryScheduled(wait_seconds=wait, order=order):
                 if (task := self.tasks.get(order or PLAN)) is not None:

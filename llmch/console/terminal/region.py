@@ -46,7 +46,13 @@ class LiveRegion:
         """Return the lines of the region at this moment, cut to the terminal's size."""
         now = self._activity.clock()
         tasks = list(self._activity.tasks.values())
-        shown = [line for task in tasks[:_MAX_TASKS] for line in self._task(task, now)]
+        # The text of one reply at a time: that of the last to speak would change with each frame.
+        heard = next((task for task in tasks if task.reply and task.reply.tail), None)
+        shown = []
+        for task in tasks[:_MAX_TASKS]:
+            shown += self._task(task, now)
+            if task is heard and task.reply is not None:
+                shown += self._arriving(task.reply)
         footer = self._footer(now, len(tasks[_MAX_TASKS:]))
         room = max(self._rich.height - 1, 1)
         lines = [*shown[: max(room - len(footer), 0)], *footer][:room]
@@ -72,8 +78,6 @@ class LiveRegion:
             arrived = task.reply.describe(now) if task.reply else ""
             so_far = f"  {arrived}" if arrived else ""
             lines.append(styled([Span(f"  {task.detail}{so_far}", Style.FAINT)]))
-        if task.reply is not None and task.who == self._activity.talking:
-            lines += self._arriving(task.reply)
         return lines
 
     def _arriving(self, reply: ArrivingReply) -> list[Text]:

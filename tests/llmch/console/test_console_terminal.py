@@ -339,8 +339,8 @@ with console:
         console(OrderStarted(f"WO-0{number}", "Title", "b", "0" * 40, 5))
     console(ModelCallStarted("x", "small", "WO-01"))
     console(ModelCallStarted("x", "small", "WO-02"))
-    console(ModelTextArrived("text", "a" * 400, "WO-01"))
-    console(ModelTextArrived("text", "b" * 40, "WO-02"))
+    console(ModelTextArrived("text", "a" * 40, "WO-01"))
+    console(ModelTextArrived("text", "b" * 400, "WO-02"))
     console(CommandStarted("WO-03", "verify", "pytest -q"))
     step()
 """
@@ -351,10 +351,10 @@ with console:
         terminal.read_all()
     assert [re.sub(r"^\S |  \d+s$", "", line) for line in lines[-9:-1]] == [
         "WO-01",
-        "  small  about 100 tokens so far",
-        "WO-02",
         "  small  about 10 tokens so far",
-        f"    │ {'b' * 40}",
+        f"    │ {'a' * 40}",
+        "WO-02",
+        "  small  about 100 tokens so far",
         "WO-03  verify",
         "  $ pytest -q",
         "WO-04",
