@@ -26,6 +26,7 @@ from shared.events.orders import (
     OrderStarted,
 )
 from shared.events.plans import PlanAttemptStarted, PlanEnded, PlanJudged, PlanReviewed, PlanStarted
+from shared.llm.client import Role
 
 
 @dataclass(slots=True)
@@ -110,9 +111,11 @@ class Activity:
 
     def _take_call(self, event: Event) -> None:
         match event:
-            case ModelCallStarted(_, model, order):
+            case ModelCallStarted(place, model, order):
                 self._asking = order or PLAN
-                self._set(self._asking, detail=model, reply=ArrivingReply())
+                # The planner and its reviewer are asked about the same plan.
+                stage = None if order else "review" if place.startswith(Role.REVIEWER) else ""
+                self._set(self._asking, stage=stage, detail=model, reply=ArrivingReply())
             case ModelTextArrived(channel, text, order):
                 task = self.tasks.get(order or PLAN) or self.tasks.get(self._asking)
                 if task is not None and task.reply is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from llmch.console.activity import Activity
+from llmch.console.narration.whole import PLAN
 from llmch.console.progress import Progress
 from shared.events.attempts import AttemptStarted
 from shared.events.event import Event
@@ -14,6 +15,8 @@ from shared.events.orders import (
     OrderSkipped,
     OrderStarted,
 )
+from shared.events.plans import PlanStarted
+from shared.llm.client import CallPlace, Role
 
 COMMIT = "0" * 40
 
@@ -119,3 +122,13 @@ def test_a_batch_that_is_over_has_no_progress() -> None:
         over.take(event)
     assert over.idle
     assert over.progress is None
+
+
+def test_it_is_seen_whether_a_plan_is_written_or_reviewed() -> None:
+    activity = Activity(clock=lambda: 0.0)
+    activity.take(PlanStarted("spec.md", "01K", 5))
+    stages = []
+    for role in (Role.PLANNER, Role.REVIEWER, Role.PLANNER):
+        activity.take(ModelCallStarted(str(CallPlace(role, 1)), "m"))
+        stages.append(activity.tasks[PLAN].stage)
+    assert stages == ["", "review", ""]
