@@ -8,7 +8,7 @@ import os
 import sys
 
 from llmch import __version__
-from llmch.entry.verb_table import render_help
+from llmch.entry.verb_table import VERBS, render_help
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -24,7 +24,7 @@ def main(argv: list[str] | None = None) -> int:
             return _answer(render_help(), 0)
         case ["-V" | "--version", *_]:
             return _answer(f"llmch {__version__}\n", 0)
-        case ["help", verb, *_]:
+        case ["help", verb] if verb in VERBS:
             arguments = [verb, "--help"]
         case _:
             pass

@@ -8,11 +8,11 @@ hint.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import ClassVar
+from typing import ClassVar, Final
 
 
 class ExitCode(IntEnum):
-    """List the codes that the process returns; the table in `docs/commands.md` says when."""
+    """List the codes that the process returns; `EXIT_CODE_MEANINGS` says when."""
 
     OK = 0
     FAILED = 1
@@ -26,6 +26,30 @@ class ExitCode(IntEnum):
     FLEET = 9
     INTERNAL = 70
     INTERRUPTED = 130
+
+
+EXIT_CODE_MEANINGS: Final = {
+    ExitCode.OK: "the command did what it was asked to do",
+    ExitCode.FAILED: "an order failed, or cannot be made because one that it needs is left out; "
+    "the commit of `accept` fails; the command of `repro` fails again; a claim that `verify` "
+    "looks into is contradicted, or one that `--require` names is not proven; a person answered "
+    "`build` that nothing is to be executed; a general error",
+    ExitCode.INVALID: "usage; the specification or the plan is invalid (also one that `show` "
+    "shows); errors left after the last attempt",
+    ExitCode.MODEL: "the key is missing; authentication or quota was refused; transport failed "
+    "after its retries",
+    ExitCode.UNPARSEABLE: "the planner's last reply was not JSON",
+    ExitCode.PREFLIGHT: "the repo was refused before anything changed, also because its "
+    "verification fails; an order ended at the stage `environment`; the disk is full",
+    ExitCode.SANDBOX: "no sandbox works here and none was waived",
+    ExitCode.BUDGET: "the token or cost cap was reached",
+    ExitCode.BUSY: "another run holds this repo, or the run's state cannot be read",
+    ExitCode.FLEET: "the fleet's database cannot be reached, or is not one that this llmch can "
+    "use; or no worker is alive, with `--no-wait`",
+    ExitCode.INTERNAL: "a bug; the traceback is in the run's record",
+    ExitCode.INTERRUPTED: "Ctrl-C or SIGTERM; the state is kept, and the next run goes on",
+}
+"""When the process returns each code, for `llmch help exit-codes` and `docs/commands.md`."""
 
 
 class LlmchError(Exception):

@@ -7,17 +7,20 @@ import sys
 from pathlib import Path
 
 from shared.settings.declaration import FlagKind, Key
+from shared.settings.environment import VARIABLES
 from shared.settings.package_folders import PACKAGE_FOLDERS
 from shared.settings.settings import KEYS
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 _SETTINGS = re.compile(r"\| key \| flag \|.*\n(?:\|.*\n)+")
+_VARIABLES = re.compile(r"\| variable \|.*\n(?:\|.*\n)+")
 _LOCKS = re.compile(r"\| folder \| lock files \|.*\n(?:\|.*\n)+")
 
 
 def render_page(text: str) -> str:
     """Return the page with its tables as the declarations have them."""
     text = _SETTINGS.sub(lambda _: _settings_table(), text)
+    text = _VARIABLES.sub(lambda _: _variables_table(), text)
     return _LOCKS.sub(lambda _: _locks_table(), text)
 
 
@@ -49,6 +52,11 @@ def _who(key: Key) -> str:
         return "all"
     names = [f"`{each}`" for each in sorted(key.harmless | key.harmless_words)]
     return f"user; a repo only {', '.join(names)}" if names else "user"
+
+
+def _variables_table() -> str:
+    rows = (f"| `{name}` | {meaning} |\n" for name, meaning in VARIABLES.items())
+    return "| variable | meaning |\n|---|---|\n" + "".join(rows)
 
 
 def _locks_table() -> str:

@@ -13,7 +13,7 @@ import pytest
 from factory.orders.stages import AttemptStage, Stage
 from llmch.entry.verb_table import VERBS
 from shared.errors import ExitCode
-from tests import rules_page, stages_page, work_orders_page
+from tests import commands_page, rules_page, stages_page, work_orders_page
 
 ROOT = Path(__file__).parents[1]
 
@@ -58,6 +58,11 @@ def test_the_readme_shows_a_whole_work_order() -> None:
     assert readme == work_orders_page.render_example(readme), (
         "run `python -m tests.work_orders_page`"
     )
+
+
+def test_the_commands_page_says_what_the_program_says_of_exit_codes() -> None:
+    page = commands_page.PAGE.read_text("utf-8")
+    assert page == commands_page.render_page(page), "run `python -m tests.commands_page`"
 
 
 def test_the_commands_page_lists_the_exit_codes() -> None:

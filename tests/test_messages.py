@@ -12,6 +12,7 @@ import pytest
 
 import llmch
 from llmch.answers.codes import CODES
+from llmch.answers.stages import STAGE_NAMES
 from llmch.entry.verb_table import VERBS
 
 ROOT = Path(llmch.__file__).parents[1]
@@ -57,11 +58,11 @@ def test_each_verb_that_a_message_names_is_there() -> None:
     assert [each for each in named if each[1] not in {*VERBS, *PLACES}] == []
 
 
-def test_each_code_that_a_message_explains_is_there() -> None:
+def test_each_code_and_stage_that_a_message_explains_is_there() -> None:
     topics = [(where, found[2]) for where, found in mentions(COMMAND) if found[1] == "explain"]
     codes = [(where, topic) for where, topic in topics if topic]
     assert codes
-    assert [each for each in codes if each[1] not in CODES] == []
+    assert [each for each in codes if each[1] not in {*CODES, *STAGE_NAMES}] == []
 
 
 @pytest.mark.parametrize("text", ["see README", "see examples/ for the form", "in docs/rules.md"])

@@ -5,26 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Final
 
 
 class Guarantee(StrEnum):
     """Name one thing that a backend guarantees while a command runs."""
 
-    FILES = "files"  # nothing outside the workspace and the private /tmp is written
-    METADATA = "metadata"  # modes, owners and times of those files do not change
-    SECRETS = "secrets"  # files outside the allow-list cannot be read
-    GIT_DIR = "git_dir"  # the git directory and the workspace's `.git` stay as they are
-    GIT_CREDENTIALS = "git_credentials"  # credentials in the git directory cannot be read
-    NETWORK = "network"  # no TCP or UDP except on the command's own loopback
-    UNIX_SOCKETS = "unix_sockets"  # no socket of the host, by path or abstract name
-    PROCESSES = "processes"  # no other process can be read, traced or signalled
-    PROCESS_LIMIT = "process_limit"  # the limit on processes is enforced
-    LIMITS = "limits"  # the limits on memory, CPU time, file size and output are enforced
-    NAMESPACES = "namespaces"  # a command cannot make namespaces of its own
-    SURVIVORS = "survivors"  # no process is left when the command has ended
-    LOOPBACK = "loopback"  # a server on the command's own loopback works
-    MULTIPROCESSING = "multiprocessing"  # semaphores and shared memory work
+    FILES = "files"
+    METADATA = "metadata"
+    SECRETS = "secrets"
+    GIT_DIR = "git_dir"
+    GIT_CREDENTIALS = "git_credentials"
+    NETWORK = "network"
+    UNIX_SOCKETS = "unix_sockets"
+    PROCESSES = "processes"
+    PROCESS_LIMIT = "process_limit"
+    LIMITS = "limits"
+    NAMESPACES = "namespaces"
+    SURVIVORS = "survivors"
+    LOOPBACK = "loopback"
+    MULTIPROCESSING = "multiprocessing"
 
+
+MEANINGS: Final = {
+    Guarantee.FILES: "nothing outside the workspace and the private /tmp is written",
+    Guarantee.METADATA: "modes, owners and times of those files do not change",
+    Guarantee.SECRETS: "files outside the allow-list cannot be read",
+    Guarantee.GIT_DIR: "the git directory and the workspace's `.git` stay as they are",
+    Guarantee.GIT_CREDENTIALS: "credentials in the git directory cannot be read",
+    Guarantee.NETWORK: "no TCP or UDP except on the command's own loopback",
+    Guarantee.UNIX_SOCKETS: "no socket of the host, by path or abstract name",
+    Guarantee.PROCESSES: "no other process can be read, traced or signalled",
+    Guarantee.PROCESS_LIMIT: "the limit on processes is enforced",
+    Guarantee.LIMITS: "the limits on memory, CPU time, file size and output are enforced",
+    Guarantee.NAMESPACES: "a command cannot make namespaces of its own",
+    Guarantee.SURVIVORS: "no process is left when the command has ended",
+    Guarantee.LOOPBACK: "a server on the command's own loopback works",
+    Guarantee.MULTIPROCESSING: "semaphores and shared memory work",
+}
+"""What each guarantee says, as a sentence without its end."""
 
 Guarantees = Mapping[Guarantee, bool]
 

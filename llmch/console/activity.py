@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from llmch.console.narration.whole import PLAN
+from llmch.console.progress import Progress
+from llmch.console.reply import ArrivingReply
 from shared.events.attempts import AttemptFailed, AttemptStarted, StageStarted
 from shared.events.event import Event
 from shared.events.model_calls import (
@@ -21,13 +23,10 @@ from shared.events.orders import (
     BatchStarted,
     CandidateDropped,
     OrderEnded,
-    OrderSkipped,
     OrderStarted,
 )
 from shared.events.plans import PlanAttemptStarted, PlanEnded, PlanJudged, PlanReviewed, PlanStarted
-
-_TAIL_CHARACTERS = 4000
-_CHARACTERS_PER_TOKEN = 4  # a common average; the true figure comes with the reply
+from shared.llm.client import Role
 
 
 @dataclass(slots=True)
@@ -46,6 +45,8 @@ class Task:
     """The command or the model that the task waits for; empty while it waits for neither."""
     waiting_since: float = 0.0
     retry_at: float = 0.0
+    reply: ArrivingReply | None = None
+    """What has arrived of the reply, while a model is asked."""
 
 
 @dataclass(slots=True)
@@ -55,43 +56,35 @@ class Activity:
     clock: Callable[[], float] = time.monotonic
     tasks: dict[str, Task] = field(default_factory=dict)
     started: float | None = None
-    orders: int = 0
-    orders_done: int = 0
+    progress: Progress | None = None
+    """How far the batch has come, while one is under way."""
     input_tokens: int = 0
     output_tokens: int = 0
-    tail: str = ""
-    tail_characters: int = 0
-    _in_batch: bool = False
+    _asking: str = ""
+    """The task that asked a model last; a piece of text may name no order."""
 
     @property
     def idle(self) -> bool:
         """Return whether nothing is under way."""
         return self.started is None
 
-    @property
-    def arriving_tokens(self) -> int:
-        """Return the approximate number of tokens of the current reply that have arrived."""
-        return self.tail_characters // _CHARACTERS_PER_TOKEN
-
     def take(self, event: Event) -> None:
         """Apply the event to the state."""
+        if self.progress is not None:
+            self.progress.take(event, self.clock())
         match event:
             case PlanStarted(max_attempts=most):
                 self._begin(PLAN, most)
             case OrderStarted(order=order, max_attempts=most):
                 self._begin(order, most)
             case BatchStarted(orders=orders):
-                self._in_batch, self.orders, self.orders_done = True, orders, 0
-                self.started = self.clock()
-            case OrderSkipped():
-                self.orders_done += 1
+                self.progress, self.started = Progress(orders), self.clock()
             case PlanEnded():
                 self._end(PLAN)
             case OrderEnded(order=order):
-                self.orders_done += 1
                 self._end(order)
             case BatchEnded():
-                self._in_batch = False
+                self.progress = None
                 self.tasks.clear()
                 self.started = None
             case _:
@@ -118,21 +111,24 @@ class Activity:
 
     def _take_call(self, event: Event) -> None:
         match event:
-            case ModelCallStarted(_, model, order):
-                self._set(order or PLAN, detail=model)
-                self.tail, self.tail_characters = "", 0
-            case ModelTextArrived(text=text):
-                self.tail = (self.tail + text)[-_TAIL_CHARACTERS:]
-                self.tail_characters += len(text)
+            case ModelCallStarted(place, model, order):
+                self._asking = order or PLAN
+                # The planner and its reviewer are asked about the same plan.
+                stage = None if order else "review" if place.startswith(Role.REVIEWER) else ""
+                self._set(self._asking, stage=stage, detail=model, reply=ArrivingReply())
+            case ModelTextArrived(channel, text, order):
+                task = self.tasks.get(order or PLAN) or self.tasks.get(self._asking)
+                if task is not None and task.reply is not None:
+                    task.reply.add(channel, text, self.clock())
             case ModelRetryScheduled(wait_seconds=wait, order=order):
                 if (task := self.tasks.get(order or PLAN)) is not None:
                     task.retry_at = self.clock() + wait
-                self.tail, self.tail_characters = "", 0
+                    task.reply = ArrivingReply()
             case ModelCallEnded(order=order):
                 self._set(order or PLAN)
-                self.tail, self.tail_characters = "", 0
-                self.input_tokens += event.input_tokens
-                self.output_tokens += event.output_tokens
+                if not event.replayed:
+                    self.input_tokens += event.input_tokens
+                    self.output_tokens += event.output_tokens
             case _:
                 pass
 
@@ -144,11 +140,17 @@ class Activity:
 
     def _end(self, who: str) -> None:
         self.tasks.pop(who, None)
-        if not self.tasks and not self._in_batch:
+        if not self.tasks and self.progress is None:
             self.started = None
 
     def _set(
-        self, who: str, *, attempt: int | None = None, stage: str | None = None, detail: str = ""
+        self,
+        who: str,
+        *,
+        attempt: int | None = None,
+        stage: str | None = None,
+        detail: str = "",
+        reply: ArrivingReply | None = None,
     ) -> None:
         task = self.tasks.get(who)
         if task is None:
@@ -156,3 +158,4 @@ class Activity:
         task.attempt = task.attempt if attempt is None else attempt
         task.stage = task.stage if stage is None else stage
         task.detail, task.waiting_since, task.retry_at = detail, self.clock(), 0.0
+        task.reply = reply

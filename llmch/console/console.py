@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
 from llmch.console.clean import clean
-from llmch.console.document import Block, Document, ErrorDocument, Patch, Remark
+from llmch.console.document import Block, Document, ErrorDocument, Patch, Remark, Verbatim
 from llmch.console.line import Line, Verbosity, Weight
 from llmch.console.plain import HEARTBEAT_SECONDS, WatchfulPrinter
 from llmch.console.printer import OnDemand, Printer
@@ -131,7 +131,7 @@ class Console:
 
     def _show_text(self, blocks: Iterable[Block]) -> None:
         for block in blocks:
-            if isinstance(block, Patch) and not self._out.isatty():
+            if isinstance(block, Verbatim) or (isinstance(block, Patch) and not self._out.isatty()):
                 self._out.write(self._mask(block.text))
             else:
                 self._print(text_lines((block,), self._protect))
@@ -188,7 +188,7 @@ def open_console(
             or not stream.isatty()
             or environ.get("TERM", "") in _PLAIN_TERMINALS
         ):
-            return WatchfulPrinter(stream, heartbeat_seconds)
+            return WatchfulPrinter(stream, heartbeat_seconds, protect)
         from llmch.console.activity import Activity
         from llmch.console.terminal.printer import TerminalPrinter
 

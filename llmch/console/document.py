@@ -45,6 +45,26 @@ class Patch:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """Hold a text that programs read, such as a script; it is printed as it is.
+
+    `language` names what the text is written in, as Markdown does.
+    """
+
+    text: str
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Hold a term, and the lines that say what it means; `--quiet` shows them too."""
+
+    term: str
+    lines: tuple[str, ...]
+    aside: str = ""
+
+
 class Tone(Enum):
     """Say how much the head of a section stands out."""
 
@@ -133,7 +153,17 @@ class AlreadyShown:
 
 
 Block = (
-    Paragraph | Remark | Rows | Patch | Section | RuleFinding | Conclusion | Problem | AlreadyShown
+    Paragraph
+    | Remark
+    | Rows
+    | Patch
+    | Verbatim
+    | Definition
+    | Section
+    | RuleFinding
+    | Conclusion
+    | Problem
+    | AlreadyShown
 )
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from llmch.console.figures import ticking
 from llmch.console.line import Line, Mark, lay_out
+from llmch.console.narration.whole import BATCH
 from llmch.console.stream import Stream
 from llmch.console.ticker import Ticker
 
 if TYPE_CHECKING:
-    from llmch.console.activity import Activity
+    from llmch.console.activity import Activity, Task
     from shared.events.event import Event
 
 HEARTBEAT_SECONDS = 30.0
@@ -21,6 +22,7 @@ HEARTBEAT_SECONDS = 30.0
 The line is repeated each time the same time has passed again.
 """
 _LOOKS_PER_BEAT = 6
+_BEATS_PER_PROGRESS = 2
 
 
 class PlainPrinter:
@@ -44,13 +46,18 @@ class PlainPrinter:
 
 
 class WatchfulPrinter(PlainPrinter):
-    """Write plain lines, and a heartbeat for long waits: a silent log looks like a hung program."""
+    """Write plain lines, and a heartbeat for long waits: a silent log looks like a hung program.
 
-    def __init__(self, stream: Stream, every: float) -> None:
+    `protect` makes a model's text fit to be shown.
+    """
+
+    def __init__(self, stream: Stream, every: float, protect: Callable[[str], str]) -> None:
         super().__init__(stream)
+        self._protect = protect
         self._activity: Activity | None = None
         self._every = every
         self._last_beats: dict[str, tuple[float, int]] = {}
+        self._last_progress = 0
         self._lock = threading.Lock()
         self._ticker: Ticker | None = None
 
@@ -95,6 +102,27 @@ class WatchfulPrinter(PlainPrinter):
             if beat[1] and beat != self._last_beats.get(task.who):
                 self._last_beats[task.who] = beat
                 what = task.stage or "ask"
-                aside = f"still running after {ticking(waited)}"
+                aside = f"still running after {ticking(waited)}{self._arrived(task, now)}"
                 lines.append(Line(Mark.STEP, task.detail, task.who, what, aside))
-        return lines
+        return [*lines, *self._progress(activity, now)]
+
+    def _arrived(self, task: Task, now: float) -> str:
+        """Return how much of a model's reply has arrived, and the last order in it."""
+        if task.reply is None or not (text := task.reply.describe(now)):
+            return ""
+        if not task.reply.planned.count:
+            return f"; {text}"
+        order = task.reply.planned.latest[-1]
+        return f"; {text}, now {self._protect(order.id)} {self._protect(order.title)}"
+
+    def _progress(self, activity: Activity, now: float) -> Iterator[Line]:
+        """Yield a line that says how far a batch has come, where it is time for one."""
+        if activity.progress is None or activity.started is None:
+            self._last_progress = 0
+            return
+        passed = now - activity.started
+        beat = int(passed / (self._every * _BEATS_PER_PROGRESS))
+        if beat > self._last_progress:
+            self._last_progress = beat
+            text = activity.progress.describe(now, hidden=activity.progress.under_way)
+            yield Line(Mark.STEP, text, BATCH, "progress", ticking(passed))

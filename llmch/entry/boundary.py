@@ -118,9 +118,10 @@ def open_console_for(arguments: Sequence[str]) -> Console:
 
 
 def _format(args: argparse.Namespace) -> Format:
-    if args.json:
-        return Format.JSON
-    return Format.MARKDOWN if args.markdown else Format.TEXT
+    try:
+        return Format(args.output_format or Format.TEXT)
+    except ValueError:
+        return Format.TEXT  # the verb's own parser refuses it
 
 
 def _verbosity(args: argparse.Namespace) -> Verbosity:

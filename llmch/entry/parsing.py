@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn, Protocol, cast
 
-from llmch.console import Console
+from llmch.console import Console, Format
 from llmch.console.document import Outcome
 from llmch.console.stream import Stream
 from llmch.entry.verb_table import EXAMPLES, VERBS, module_of
@@ -93,29 +93,45 @@ def output_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the options that say how to print, whatever else is in the command line.
 
     These options are parsed before all others, because they say how a usage error is printed.
+    `output_format` is then any text or `None`: the verb's own parser refuses what is no format.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
-    _add_output_arguments(parser, exclusive=False)
-    # None of these options takes a value. An argument with a value belongs to another option, or
-    # is an error that the verb's own parser reports.
-    without_values = [each for each in arguments if not _VALUE_ATTACHED.match(each)]
-    args, _ = parser.parse_known_args(without_values)
+    _add_output_arguments(parser, strict=False)
+    # But for the format, none of these options takes a value. An argument with a value belongs to
+    # another option, or is an error that the verb's own parser reports.
+    own = [each for each in arguments if not _VALUE_ATTACHED.match(each)]
+    args, _ = parser.parse_known_args(own)
     return args
 
 
-def _add_output_arguments(parser: argparse.ArgumentParser, *, exclusive: bool = True) -> None:
+def _add_output_arguments(parser: argparse.ArgumentParser, *, strict: bool = True) -> None:
     """Add the options that say how to print; every verb has the same ones.
 
-    Where they are not `exclusive`, a command line may name two formats: the verb's own parser
-    refuses it later.
+    Where this is not `strict`, a command line may name two formats, none, or an unknown one: the
+    verb's own parser refuses that later.
     """
     group = parser.add_argument_group("output")
-    form = group.add_mutually_exclusive_group() if exclusive else group
-    form.add_argument("--json", action="store_true", help="print one JSON document on stdout")
-    form.add_argument("--markdown", action="store_true", help="print the answer as Markdown")
+    form = group.add_mutually_exclusive_group() if strict else group
+    form.add_argument(
+        "--json", dest=_FORMAT, action="store_const", const="json",
+        help="print one JSON document on stdout",
+    )  # fmt: skip
+    form.add_argument(
+        "--markdown", dest=_FORMAT, action="store_const", const="markdown",
+        help="print the answer as Markdown",
+    )  # fmt: skip
+    form.add_argument(
+        "--output-format",
+        dest=_FORMAT,
+        nargs=None if strict else "?",
+        choices=tuple(each.value for each in Format) if strict else None,
+        metavar="FORMAT",
+        help="the same, with the format as a value: text, json or markdown (text)",
+    )
     group.add_argument("--quiet", action="store_true", help="print the verdict and nothing else")
     group.add_argument("--verbose", action="store_true", help="print more of everything")
     group.add_argument("--no-color", action="store_true", help="no colours (NO_COLOR works too)")
 
 
-_VALUE_ATTACHED = re.compile("--[^=]+=", re.DOTALL)
+_FORMAT = "output_format"
+_VALUE_ATTACHED = re.compile("--(?!output-format=)[^=]+=", re.DOTALL)

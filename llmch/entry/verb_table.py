@@ -1,4 +1,4 @@
-"""Lists the verbs with their purposes and examples, and names the module of each.
+"""Lists the verbs with their purposes and examples, the module of each, and the topics of `help`.
 
 The module of a verb is imported only when the verb is called.
 """
@@ -34,11 +34,23 @@ _GROUPS = {
         "fleet": "set up a fleet's database, show what the fleet does, wait for a plan, cancel one",
         "worker": "take steps of orders for a fleet, until it is told to end",
     },
-    "Try it": {
+    "Try it, and learn more": {
         "demo": "build a shipped example from its specification; needs no key",
+        "help": "explain a topic that stands below, or list the options of a verb",
+        "completion": "print the script that completes command lines in bash, zsh or fish",
     },
 }
 VERBS = {verb: purpose for verbs in _GROUPS.values() for verb, purpose in verbs.items()}
+
+TOPICS = {
+    "exit-codes": "what an exit code means",
+    "stages": "where an attempt at an order can fail, and what to do then",
+    "settings": "every setting: its flag, its variable, its default",
+    "environment": "the variables that llmch reads",
+    "sandbox": "what the commands of a repository may do, and what they may not",
+    "files": "what a run leaves, and where",
+}
+FIRST_OPTIONS = ("--help", "--version")
 
 EXAMPLES = {
     "init": "llmch init",
@@ -64,6 +76,8 @@ EXAMPLES = {
     "fleet": "llmch fleet status",
     "worker": "llmch worker --slots 2",
     "demo": "llmch demo hello",
+    "help": "llmch help exit-codes",
+    "completion": "llmch completion bash",
 }
 
 _USAGE = """\
@@ -72,6 +86,9 @@ usage: llmch VERB [OPTIONS]
 Turns a product specification into verified commits: a model proposes, the harness decides.
 
 {groups}
+
+Topics of `llmch help TOPIC`:
+{topics}
 
   -h, --help     print this text; `llmch VERB --help` lists the options of a verb
   -V, --version  print the version
@@ -87,13 +104,13 @@ or step by step:
 
 def render_help() -> str:
     """Return the text of `llmch --help`."""
-    return _USAGE.format(groups="\n\n".join(map(_render_group, _GROUPS)))
+    groups = (f"{title}:\n{_render_names(verbs)}" for title, verbs in _GROUPS.items())
+    return _USAGE.format(groups="\n\n".join(groups), topics=_render_names(TOPICS))
 
 
-def _render_group(title: str) -> str:
-    width = max(map(len, VERBS))
-    verbs = (f"  {verb:<{width}}  {purpose}" for verb, purpose in _GROUPS[title].items())
-    return "\n".join([f"{title}:", *verbs])
+def _render_names(purposes: dict[str, str]) -> str:
+    width = max(map(len, (*VERBS, *TOPICS)))
+    return "\n".join(f"  {name:<{width}}  {purpose}" for name, purpose in purposes.items())
 
 
 def module_of(verb: str) -> str:

@@ -14,7 +14,7 @@ from factory.cli import add_batch_arguments, add_run_arguments, run_options
 from factory.orders.options import RunOptions
 from llmch.answers.changed_requirements import changed_requirements
 from llmch.answers.plan import PlanDocument
-from llmch.console import Console
+from llmch.console import Console, Format
 from llmch.console.document import Outcome
 from llmch.entry.arguments import add_model_arguments, add_record_arguments
 from llmch.entry.execution import run_all_with_consent
@@ -135,7 +135,7 @@ def _run_plan(
     from shared.llm.stack import Mode
 
     source = ground.factory
-    silent = args.yes or args.json or args.markdown
+    silent = args.yes or args.output_format in (Format.JSON, Format.MARKDOWN)
     if made is not None and made.change is not None:
         console.say(*changed_requirements(made.change.task.difference))
     try:

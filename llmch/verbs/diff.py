@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llmch.console import Console
+from llmch.console import Console, Format
 from llmch.console.document import Block, Outcome, Paragraph, Patch, Remark, Rows
 from llmch.console.figures import count
 from llmch.entry.attempt_words import add_attempt_arguments, attempt_asked_for
@@ -87,7 +87,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     place = find_repo(args.repo)
     attempt = attempt_asked_for(args, settings_for(args, console, repo=args.repo), place)
     patch = patch_of_attempt(place.git, attempt)
-    files = patches.files_in(place.git, patch) if args.stat or args.json else ()
+    counted = args.stat or args.output_format == Format.JSON
+    files = patches.files_in(place.git, patch) if counted else ()
     return Outcome(DiffDocument(attempt, patch.decode("utf-8", "replace"), files, args.stat))
 
 

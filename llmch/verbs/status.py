@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llmch.console import Console
+from llmch.console import Console, Format
 from llmch.console.document import Block, Outcome, Paragraph, Remark, Rows
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _follow(
 ) -> dict[str, Any]:
     """Show each state of a run but the last, and return the last; with `--json` show none."""
     while document["state"] == "running":
-        if not args.json:
+        if args.output_format != Format.JSON:
             console.say(*_blocks(document, _place(args)))
         before = document
         while document["state"] == "running" and _steps(before) == _steps(document):

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from shared.settings.declaration import Key, fill
+from shared.settings.declaration import PREFIX, Key, fill
+from shared.settings.environment import VARIABLES
 from shared.settings.layers import (
     Layer,
     Layers,
@@ -43,7 +44,7 @@ PROJECT_FILES = (PROJECT_FILE, USER_FILE)
 PROJECT_TABLE = ("tool", "llmch")
 CONFIG_VARIABLE = "LLMCH_CONFIG"
 # These variables are not settings: other code reads them. Tests have a prefix of their own.
-OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "LLMCH_WORKSPACES", "LLMCH_TOOLS", "LLMCH_DEBUG"})
+OTHER_VARIABLES = frozenset(each for each in VARIABLES if each.startswith(PREFIX))
 TEST_PREFIX = "LLMCH_TEST_"
 
 

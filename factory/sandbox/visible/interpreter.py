@@ -14,7 +14,8 @@ from pathlib import Path
 from shared.errors import InvalidInput
 from shared.process import ToolFailed, ToolMissing, run_tool
 
-# Any interpreter but llmch's own runs this, so it is written for every version of Python 3.
+# Any interpreter but llmch's own runs this, in a process of its own whose output is the answer. So
+# it prints, and is written for every version of Python 3.
 _QUESTION = """
 import json, os, sys
 print(json.dumps([sys.executable, getattr(sys, "_base_executable", sys.executable),

@@ -12,6 +12,7 @@ from llmch.console.document import (
     AlreadyShown,
     Block,
     Conclusion,
+    Definition,
     Document,
     Item,
     Paragraph,
@@ -22,6 +23,7 @@ from llmch.console.document import (
     RuleFinding,
     Section,
     Sign,
+    Verbatim,
 )
 from llmch.console.renderers.markdown_text import code_block, code_span, escaped
 
@@ -43,6 +45,10 @@ def _parts(blocks: Iterable[Block]) -> Iterator[str]:
                 yield _table(rows, headings)
             case Patch(text):
                 yield code_block(text, "diff")
+            case Verbatim(text, language):
+                yield code_block(text, language)
+            case Definition(term, lines, aside):
+                yield f"**{escaped(term)}**{_aside(aside)}: {' '.join(map(escaped, lines))}"
             case Section():
                 yield _section(block)
             case RuleFinding():

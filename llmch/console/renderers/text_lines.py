@@ -9,6 +9,7 @@ from llmch.console.document import (
     AlreadyShown,
     Block,
     Conclusion,
+    Definition,
     Paragraph,
     Patch,
     Problem,
@@ -18,6 +19,7 @@ from llmch.console.document import (
     Section,
     Sign,
     Tone,
+    Verbatim,
 )
 from llmch.console.line import Line, Mark, Weight
 from llmch.console.table import render_table
@@ -41,6 +43,11 @@ def _lines(block: Block) -> Iterator[Line]:
             yield from _plain_lines(render_table(every), Weight.VERDICT)
         case Patch(text):
             yield from patch_lines(text)
+        case Verbatim(text):
+            yield from _plain_lines(text.removesuffix("\n").split("\n"), Weight.VERDICT)
+        case Definition(term, lines, aside):
+            yield Line(Mark.TEXT, term, aside=aside, weight=Weight.VERDICT)
+            yield from (Line(Mark.ITEM, each, weight=Weight.VERDICT) for each in lines)
         case Section():
             yield from _section(block)
         case RuleFinding():

@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING
 
-from llmch.console import Console
+from llmch.console import Console, Format
 from llmch.console.document import Outcome, Remark
 from llmch.entry.arguments import add_record_arguments
 from shared.errors import InvalidInput
@@ -81,7 +81,7 @@ def _status(url: DatabaseUrl, args: argparse.Namespace, console: Console) -> Out
 
     document = FleetDocument(read_fleet(url))
     while args.watch and not document.idle:
-        if not args.json:
+        if args.output_format != Format.JSON:
             console.say(*document.blocks(), Remark(("",)))
         before = document
         while before.shown == document.shown and not document.idle:

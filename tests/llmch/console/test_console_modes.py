@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -18,10 +19,10 @@ from llmch.console import Color, Console, Format, Verbosity, open_console
 from llmch.console.document import AlreadyShown, Conclusion, Paragraph, Remark, Rows, RuleFinding
 from shared.errors import CommandFailed
 from shared.events.messages import Noted, Warned
-from shared.events.model_calls import ModelCallStarted
+from shared.events.model_calls import Channel, ModelCallStarted, ModelTextArrived
 from shared.events.order_commands import CommandEnded, CommandStarted
 from shared.events.orders import BatchEnded, BatchStarted, OrderEnded, OrderStarted
-from shared.events.plans import PlanEnded
+from shared.events.plans import PlanEnded, PlanStarted
 from tests.llmch.answers import Answer
 
 COMMIT = "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678"
@@ -153,27 +154,62 @@ def test_verbs_print_text_tables_and_a_verdict() -> None:
     )
 
 
-def test_a_command_that_runs_long_is_named_again_until_it_ends() -> None:
-    told = threading.Event()
+class Heard(io.StringIO):
+    """Notices when a text is written."""
 
-    class Heard(io.StringIO):
-        def write(self, text: str) -> int:
-            if "still running after" in text:
-                told.set()
-            return super().write(text)
+    def __init__(self, awaited: str) -> None:
+        super().__init__()
+        self._awaited = awaited
+        self.told = threading.Event()
 
-    out = Heard()
-    console = open_console(
+    def write(self, text: str) -> int:
+        written = super().write(text)
+        if self._awaited in text:
+            self.told.set()
+        return written
+
+
+def heard_by(out: io.StringIO) -> Console:
+    return open_console(
         verbosity=Verbosity.NORMAL, color=Color.AUTO, output=Format.TEXT, stdout=out, stderr=None,
-        environ={}, heartbeat_seconds=0.06,
+        environ={}, heartbeat_seconds=0.06, mask=lambda text: text.replace("hunter2", "***"),
     )  # fmt: skip
+
+
+def test_a_command_that_runs_long_is_named_again_until_it_ends() -> None:
+    out = Heard("still running after")
+    console = heard_by(out)
     console(OrderStarted("WO-01", "Title", "b", COMMIT, 5))
     console(CommandStarted("WO-01", "verify", "pytest -q"))
-    assert told.wait(60)
+    assert out.told.wait(60)
     console(CommandEnded("WO-01", "verify", "pytest -q", 0, 1.0))
     console.close()
     assert "  WO-01    verify    $ pytest -q  (still running after 0s)\n" in out.getvalue()
     assert out.getvalue().endswith("✓ WO-01    verify    pytest -q  (1.0s)\n")
+
+
+def test_a_log_says_how_much_of_a_plan_has_arrived() -> None:
+    out = Heard("WO-02")
+    reply = '[{"id": "WO-01", "title": "First"}, {"id": "WO-02", "title": "A \\u001b[2Jhunter2", "c'
+    with heard_by(out) as console:
+        console(PlanStarted("spec.md", "01K", 5))
+        console(ModelCallStarted("planner attempt 1", "gpt-5.2"))
+        for character in reply:
+            console(ModelTextArrived(Channel.TEXT, character))
+        assert out.told.wait(60)
+    line = r"  plan     ask       gpt-5\.2  \(still running after 0s; about \d+ tokens so far, now "
+    assert re.search(rf"^{line}WO-02 A \*\*\*\)$", out.getvalue(), re.MULTILINE)
+
+
+def test_a_log_says_how_far_a_batch_has_come() -> None:
+    out = Heard("progress")
+    with heard_by(out) as console:
+        console(BatchStarted(3, "b", COMMIT))
+        console(OrderStarted("WO-01", "Title", "b", COMMIT, 5))
+        console(OrderEnded("WO-01", "PASS", 1, COMMIT, "b", 1.0, ("a.py",)))
+        console(OrderStarted("WO-02", "Title", "b", COMMIT, 5))
+        assert out.told.wait(60)
+    assert "  run-all  progress  1 of 3 orders done, 1 under way  (0s)\n" in out.getvalue()
 
 
 def test_closing_ends_every_thread_and_may_be_done_twice() -> None:

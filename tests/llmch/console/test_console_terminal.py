@@ -197,7 +197,7 @@ def test_the_region_shows_what_is_going_on_and_leaves_nothing_behind() -> None:
     assert running[2][2:] == "WO-01  attempt 2 of 5  verify  1s"
     assert running[3:] == ["  $ pytest -q", "  1s, 0 of 3 orders done"]
     assert asking[4:6] == [
-        "  gpt-5.1  about 9 tokens so far",
+        "  gpt-5.1  about 9 tokens of reasoning so far",
         "    │ thinking [bold]hard[/bold]",
     ]
 
@@ -294,6 +294,72 @@ with console:
             "● plan     spec      spec.md  (run 01K)",
             "↻ model    wait      busy; trying again in 3.0s  (retry 1)",
         ]
+
+
+PLAN = """
+REPLY = ('{"system_overview": "x", "work_orders": [{"id": "WO-01", "title": "The greeting"}, '
+         '{"title": "The \\\\u001b[31mcommand\\\\u202e line", "id": "WO-02", "changes": ["a')
+with console:
+    console(PlanStarted("spec.md", "01K", 5))
+    console(ModelCallStarted("planner attempt 1", "gpt-5.2"))
+    console(ModelTextArrived("reasoning", "First a greeting."))
+    step()
+    console(ModelTextArrived("text", REPLY[:30]))
+    step()
+    for character in REPLY[30:]:
+        console(ModelTextArrived("text", character))
+    step()
+"""
+
+
+def test_the_orders_of_a_plan_are_shown_while_they_arrive() -> None:
+    with at_terminal(PLAN) as terminal:
+        terminal.read_until("First a greeting")
+        terminal.go_on()
+        terminal.read_until("system_overview")
+        beginning = screen(terminal.text)
+        terminal.go_on()
+        terminal.read_until("changes")
+        orders = screen(terminal.text)
+        terminal.go_on()
+        assert screen(terminal.read_all()) == ["● plan     spec      spec.md  (run 01K)"]
+    assert beginning[2].startswith("  gpt-5.2  about 11 tokens so far")
+    assert beginning[3] == '    │ {"system_overview": "x", "work_'[: len(beginning[3])]
+    assert orders[3:5] == [
+        "    │ WO-01  The greeting",
+        "    │ WO-02  The command line: changes ...",
+    ]
+
+
+def test_each_reply_is_counted_for_its_own_order() -> None:
+    script = """
+with console:
+    console(BatchStarted(9, "b", "0" * 40))
+    for number in range(1, 7):
+        console(OrderStarted(f"WO-0{number}", "Title", "b", "0" * 40, 5))
+    console(ModelCallStarted("x", "small", "WO-01"))
+    console(ModelCallStarted("x", "small", "WO-02"))
+    console(ModelTextArrived("text", "a" * 40, "WO-01"))
+    console(ModelTextArrived("text", "b" * 400, "WO-02"))
+    console(CommandStarted("WO-03", "verify", "pytest -q"))
+    step()
+"""
+    with at_terminal(script) as terminal:
+        terminal.read_until(r"(?s)pytest -q.*2 more under way")
+        lines = screen(terminal.text)
+        terminal.go_on()
+        terminal.read_all()
+    assert [re.sub(r"^\S |  \d+s$", "", line) for line in lines[-9:-1]] == [
+        "WO-01",
+        "  small  about 10 tokens so far",
+        f"    │ {'a' * 40}",
+        "WO-02",
+        "  small  about 100 tokens so far",
+        "WO-03  verify",
+        "  $ pytest -q",
+        "WO-04",
+    ]
+    assert re.fullmatch(r"  \d+s, 0 of 9 orders done, 2 more under way", lines[-1])
 
 
 def test_an_exception_takes_the_region_away() -> None:

@@ -9,15 +9,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from llmch.console import Format
 from llmch.entry.parsing import output_arguments
 from tests.llmch.command_line import Say
 
 OPTIONS = {
-    "--json": "json",
-    "--markdown": "markdown",
-    "--quiet": "quiet",
-    "--verbose": "verbose",
-    "--no-color": "no_color",
+    "--json": ("output_format", "json"),
+    "--markdown": ("output_format", "markdown"),
+    "--output-format=json": ("output_format", "json"),
+    "--output-format=text": ("output_format", "text"),
+    "--quiet": ("quiet", True),
+    "--verbose": ("verbose", True),
+    "--no-color": ("no_color", True),
 }
 NEUTRAL = [
     "plan",
@@ -51,6 +54,10 @@ def is_json(text: str) -> bool:
         ["run", "--max-attempts", "many", "--json"],
         # argparse takes what looks like an option for one: the branch has no value here.
         ["run", "--branch", "--json"],
+        ["explain", "E1", "--output-format", "json"],
+        ["explain", "--output-format=json", "E1"],
+        ["frobnicate", "--output-format", "json"],
+        ["explain", "--output-format", "--json"],
     ],
 )
 def test_a_usage_error_is_a_document_where_json_is_asked_for(
@@ -68,6 +75,9 @@ def test_a_usage_error_is_a_document_where_json_is_asked_for(
         ["explain", "E1", "--jso"],
         ["run", "--branch=--json"],
         ["explain", "E1", "--", "--json"],
+        ["explain", "--output-format", "xml"],
+        ["explain", "--output-format=", "E101"],
+        ["explain", "--output-format"],
     ],
 )
 def test_what_is_no_such_option_asks_for_no_json(say: Say, arguments: list[str]) -> None:
@@ -84,7 +94,32 @@ def test_a_value_given_to_an_option_that_takes_none_is_refused_as_json_where_ask
     assert "--quiet" in said.error["message"]
 
 
-def in_force(arguments: list[str]) -> Iterator[str]:
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("--json", "--markdown"), ("--json", "--output-format=text"), ("--markdown", "--json")],
+)
+def test_two_formats_are_refused_in_words(say: Say, first: str, second: str) -> None:
+    said = say("explain", "E101", first, second)
+    assert said.code == 2
+    name = second.partition("=")[0]
+    assert f"argument {name}: not allowed with argument {first}" in said.out + said.err
+
+
+@pytest.mark.parametrize("output", Format)
+def test_a_format_has_a_long_form(say: Say, output: Format) -> None:
+    short = [] if output is Format.TEXT else [f"--{output}"]
+    expected = say("help", "exit-codes", *short)
+    assert expected.code == 0
+    assert say("help", "exit-codes", "--output-format", output) == expected
+    assert say("help", "exit-codes", f"--output-format={output}") == expected
+
+
+def test_an_unknown_format_is_refused_with_those_that_there_are(say: Say) -> None:
+    said = say("explain", "--output-format", "xml")
+    assert "'xml' (choose from 'text', 'json', 'markdown')" in said.err
+
+
+def in_force(arguments: list[str]) -> Iterator[tuple[str, object]]:
     """Yield the options as a command line has them: before `--`, each an argument of its own."""
     for each in arguments:
         if each == "--":
@@ -98,4 +133,4 @@ def in_force(arguments: list[str]) -> Iterator[str]:
 @example(["--json=1", "--quiet=", "--verbose"])
 def test_an_option_is_found_wherever_it_stands(arguments: list[str]) -> None:
     found = vars(output_arguments(arguments))
-    assert {name for name, given_ in found.items() if given_} == set(in_force(arguments))
+    assert {name: value for name, value in found.items() if value} == dict(in_force(arguments))

@@ -13,6 +13,7 @@ from llmch.console.document import (
     AlreadyShown,
     Block,
     Conclusion,
+    Definition,
     Document,
     Paragraph,
     Patch,
@@ -21,6 +22,7 @@ from llmch.console.document import (
     Rows,
     RuleFinding,
     Section,
+    Verbatim,
 )
 from llmch.entry.boundary import answer
 from tests.harness import manifest, write_plan, writing
@@ -42,6 +44,11 @@ def _markdown(blocks: Iterable[Block]) -> Iterator[str]:
                 yield from (f"| {' | '.join(row)} |" for row in (headings, *rows))
             case Patch(text):
                 yield f"```diff\n{text}```"
+            case Verbatim(text, language):
+                yield f"```{language}\n{text}```"
+            case Definition(term, lines, aside):
+                yield f"**{term}** ({aside})"
+                yield from lines
             case Section():
                 yield f"### {block.name} {block.title}"
                 yield from (f"- {each.text}" for each in block.items)
