@@ -11,6 +11,7 @@ from llmch.console.narration.details import usage_text
 from llmch.console.narration.thoughts import Thoughts
 from llmch.console.narration.whole import MODEL, PLAN, Whole
 from shared.events.model_calls import (
+    BudgetCommitted,
     Channel,
     ModelCallEnded,
     ModelCallStarted,
@@ -20,7 +21,12 @@ from shared.events.model_calls import (
 )
 
 CallEvent = (
-    ModelCallStarted | ModelCallEnded | ModelRetryScheduled | ModelTextArrived | UsageCounted
+    ModelCallStarted
+    | ModelCallEnded
+    | ModelRetryScheduled
+    | ModelTextArrived
+    | BudgetCommitted
+    | UsageCounted
 )
 
 
@@ -50,6 +56,8 @@ class CallNarrator:
                 yield Line(Mark.RETRY, text, order or MODEL, "wait", f"retry {retry}")
             case ModelTextArrived():
                 yield from self._text(event)
+            case BudgetCommitted():
+                pass  # what was used is said at the end
             case UsageCounted():
                 yield self._usage(event)
 
