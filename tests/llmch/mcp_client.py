@@ -52,16 +52,16 @@ class Client:
         return {each.name: each for each in (await self.session.list_tools()).tools}
 
     async def call(self, name: str, **parameters: Any) -> Answer:
-        progress: list[Progress] = []
+        reports: list[Progress] = []
 
-        async def hear(done: float, total: float | None, message: str | None) -> None:
-            progress.append((done, total, message or ""))
-            self.heard.append(progress[-1])
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            reports.append((progress, total, message or ""))
+            self.heard.append(reports[-1])
 
         result = await self.session.call_tool(name, parameters, progress_callback=hear)
         (content,) = result.content
         assert content.type == "text"
-        return Answer(result.structured_content, content.text, bool(result.is_error), progress)
+        return Answer(result.structured_content, content.text, bool(result.is_error), reports)
 
     async def until(self, words: str) -> None:
         """Wait until some progress has these words."""

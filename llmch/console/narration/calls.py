@@ -56,8 +56,11 @@ class CallNarrator:
                 yield Line(Mark.RETRY, text, order or MODEL, "wait", f"retry {retry}")
             case ModelTextArrived():
                 yield from self._text(event)
-            case BudgetCommitted():
-                pass  # what was used is said at the end
+            case BudgetCommitted(tokens, cost):
+                price = "" if cost is None else f", ${cost:.4f}"
+                text = f"{tokens:,} tokens{price} are spent or may be by the calls under way"
+                who = self._whole.name or MODEL
+                yield Line(Mark.STEP, text, who, "budget", weight=Weight.VERBOSE)
             case UsageCounted():
                 yield self._usage(event)
 
