@@ -136,7 +136,7 @@ HEAVY = (
     *("tree_sitter", *GRAMMARS),
     *("dbos", "psycopg", "sqlalchemy"),
     *("jinja2", "pygments"),
-    *("anyio", "mcp", "starlette"),
+    *("anyio", "mcp", "starlette", "opentelemetry"),
 )
 
 
@@ -168,6 +168,10 @@ def test_the_queue_and_the_database_of_a_fleet_are_known_in_one_file_each() -> N
 
 def test_the_library_of_the_protocol_is_known_in_one_file() -> None:
     assert importers("mcp") == {"llmch.verbs.mcp.server"}
+
+
+def test_traces_are_drawn_in_one_file() -> None:
+    assert importers("opentelemetry") == {"llmch.telemetry.tracing"}
 
 
 def test_the_terminal_library_stays_behind_one_door() -> None:

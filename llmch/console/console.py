@@ -22,7 +22,7 @@ from shared.errors import CommandFailed
 # Verbs without events, and errors, need not wait for the import of the code that renders events.
 if TYPE_CHECKING:
     from llmch.console.narration.narrator import Narrator
-    from shared.events.event import Event
+    from shared.events.event import Emit, Event
 
 
 class Color(StrEnum):
@@ -61,17 +61,24 @@ class Console:
         self._render = renderer_of(output)
         self._protect = protect
         self._answered = False
+        self._listeners: list[Emit] = []
         self._lock = threading.RLock()
 
     def __call__(self, event: Event) -> None:
-        """Show an event."""
+        """Show an event, and pass it on to who listens."""
         with self._lock:
+            for listen in self._listeners:
+                listen(event)
             narrator = self._narrator or self._begin()
             fit = narrator.fit(event)
             lines = narrator.tell(fit)
             if self._verbosity is not Verbosity.QUIET:
                 self._printer.follow(fit)
             self._print(lines)
+
+    def listen(self, listener: Emit) -> None:
+        """Have a listener hear each event, before it is shown and as it was emitted."""
+        self._listeners.append(listener)
 
     def __enter__(self) -> Self:
         return self

@@ -12,6 +12,7 @@ from llmch.console import Color, Console, Format, Verbosity, open_console
 from llmch.console.document import Outcome
 from llmch.entry.interruption import Interruption, signals_as_exceptions
 from llmch.entry.parsing import find_verb, output_arguments, parser_of
+from llmch.entry.telemetry import traced
 from shared.errors import CommandFailed, ExitCode, Interrupted, InterruptedRun, LlmchError
 from shared.secrets.redaction import redact, secret_values
 
@@ -114,7 +115,9 @@ def answer(arguments: Sequence[str], console: Console) -> Outcome:
     """
     name, *rest = arguments
     verb = find_verb(name)
-    return verb.execute(parser_of(name, verb).parse_args(rest), console)
+    args = parser_of(name, verb).parse_args(rest)
+    with traced(name, console):
+        return verb.execute(args, console)
 
 
 def open_console_for(arguments: Sequence[str]) -> Console:

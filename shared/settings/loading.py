@@ -44,7 +44,9 @@ PROJECT_FILES = (PROJECT_FILE, USER_FILE)
 PROJECT_TABLE = ("tool", "llmch")
 CONFIG_VARIABLE = "LLMCH_CONFIG"
 # These variables are not settings: other code reads them. Tests have a prefix of their own.
-OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "LLMCH_WORKSPACES", "LLMCH_TOOLS", "LLMCH_DEBUG"})
+OTHER_VARIABLES = frozenset(
+    {CONFIG_VARIABLE, "LLMCH_WORKSPACES", "LLMCH_TOOLS", "LLMCH_DEBUG", "LLMCH_TELEMETRY"}
+)
 TEST_PREFIX = "LLMCH_TEST_"
 
 

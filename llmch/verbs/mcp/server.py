@@ -16,6 +16,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from llmch import __version__
+from llmch.entry.telemetry import is_asked_for
 from llmch.verbs.mcp.answering import error_answer
 from llmch.verbs.mcp.calling import Calling
 from llmch.verbs.mcp.grant import Grant
@@ -52,6 +53,8 @@ async def _serve(desk: _Desk) -> None:
         on_list_tools=desk.list_tools,
         on_call_tool=desk.call_tool,
     )
+    if not is_asked_for():
+        server.middleware.clear()  # the library draws each message as a span
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_end_on_signal, tasks.cancel_scope)
         with standard_streams(tasks.cancel_scope.cancel) as (stdin, stdout):
@@ -119,7 +122,7 @@ class _Desk:
         return self._with_what_is_spent(answered)
 
     def _calling(self, words: tuple[str, ...]) -> Calling:
-        return Calling(words, self._grant.cwd, self._grant.environ)
+        return Calling(words, self._grant.cwd, {**self._grant.environ, **_traced_below()})
 
     @asynccontextmanager
     async def _one_that_pays(self, words: tuple[str, ...], what: str) -> AsyncIterator[Calling]:
@@ -160,6 +163,14 @@ class _Desk:
             f"there is no tool {name[:100]!r} here",
             f"did you mean {near[0]}?" if near else f"the tools are {names}",
         )
+
+
+def _traced_below() -> dict[str, str]:
+    if not is_asked_for():
+        return {}
+    from llmch.telemetry.tracing import carried
+
+    return carried()
 
 
 def _described(tool: Tool, grant: Grant) -> mcp.types.Tool:
