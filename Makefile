@@ -90,7 +90,7 @@ $(READY): requirements.lock pyproject.toml
 
 # Needs uv: resolves once for every platform and Python that pyproject.toml allows.
 lock:
-	uv pip compile pyproject.toml --extra fleet --group dev --universal --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file requirements.lock
+	uv pip compile pyproject.toml --extra fleet --extra mcp --extra otel --group dev --universal --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file requirements.lock
 
 clean:
 	rm -rf $(VENV) dist build llmch-demo

@@ -31,10 +31,27 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
 def add_batch_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that make sense only for a whole plan."""
     group = parser.add_argument_group("plan")
+    _add_jobs(group)
+    _add_plan_arguments(group)
+
+
+def add_standing_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of `run-all` that hold for all runs which somebody else begins, as a client."""
+    branch = parser.add_argument_group("branch")
+    _add_allow_dirty(branch)
+    _add_allow_changed(branch)
+    _add_push(branch)
+    plan = parser.add_argument_group("plan")
+    _add_jobs(plan)
+    _add_allow_lost(plan)
+    _add_attempt_arguments(parser.add_argument_group("attempts"))
+    _add_sandbox_arguments(parser.add_argument_group("commands"))
+
+
+def _add_jobs(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--jobs", type=_count, default=1, metavar="N", help="work on up to N orders at a time (1)"
     )
-    _add_plan_arguments(group)
 
 
 def _add_plan_arguments(group: argparse._ArgumentGroup) -> None:
@@ -42,6 +59,10 @@ def _add_plan_arguments(group: argparse._ArgumentGroup) -> None:
         "--keep-going", action="store_true",
         help="after a failure, continue with the orders that do not need the failed order",
     )  # fmt: skip
+    _add_allow_lost(group)
+
+
+def _add_allow_lost(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--allow-lost", action="store_true",
         help="make orders again whose commits the branch once had and then lost",
@@ -144,16 +165,24 @@ def _add_branch_arguments(group: argparse._ArgumentGroup) -> None:
     either.add_argument("--create-branch", action="store_true", help="the branch must be new")
     either.add_argument("--reuse-branch", action="store_true", help="the branch must exist")
     group.add_argument("--commit-hash", metavar="C", help="start the branch here (default: HEAD)")
+    _add_allow_dirty(group)
+    _add_allow_changed(group)
+    _add_push(group)
+    group.add_argument("--out", type=Path, metavar="DIR", help="also write the summary here")
+
+
+def _add_allow_dirty(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--allow-dirty", action="store_true",
         help="work from HEAD although tracked files have uncommitted changes",
     )  # fmt: skip
-    _add_allow_changed(group)
+
+
+def _add_push(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--push", action=argparse.BooleanOptionalAction, default=False,
         help="push the branch to origin at the end (default: no)",
     )  # fmt: skip
-    group.add_argument("--out", type=Path, metavar="DIR", help="also write the summary here")
 
 
 def _add_allow_changed(group: argparse._ArgumentGroup) -> None:

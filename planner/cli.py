@@ -45,6 +45,11 @@ def add_acceptance_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--require-coverage", action="store_true", help="demand an order for each requirement"
     )
+    add_review_arguments(parser)
+
+
+def add_review_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say whether a valid plan is reviewed, and by which model."""
     parser.add_argument(
         "--review", action=argparse.BooleanOptionalAction, default=None,
         help="have a model review a valid plan (default: yes; in a replay, if on record)",

@@ -136,6 +136,7 @@ HEAVY = (
     *("tree_sitter", *GRAMMARS),
     *("dbos", "psycopg", "sqlalchemy"),
     *("jinja2", "pygments"),
+    *("anyio", "mcp", "starlette", "opentelemetry"),
 )
 
 
@@ -143,6 +144,7 @@ HEAVY = (
 LATE = (
     *(f"factory.attempt.{node}" for node in ("propose", "apply", "judge", "conclude")),
     "llmch.console.terminal",
+    *(f"llmch.verbs.mcp.{part}" for part in ("server", "calling", "standard_streams")),
 )
 
 
@@ -162,6 +164,14 @@ def test_the_queue_and_the_database_of_a_fleet_are_known_in_one_file_each() -> N
         f"factory.fleet.engine.{name}" for name in ("claiming", "guard", "queue")
     }
     assert importers("psycopg") == {"factory.fleet.database"}
+
+
+def test_the_library_of_the_protocol_is_known_in_one_file() -> None:
+    assert importers("mcp") == {"llmch.verbs.mcp.server"}
+
+
+def test_traces_are_drawn_in_one_file() -> None:
+    assert importers("opentelemetry") == {"llmch.telemetry.tracing"}
 
 
 def test_the_terminal_library_stays_behind_one_door() -> None:
@@ -293,6 +303,7 @@ def test_no_module_works_when_it_is_imported() -> None:
         ast.Import
         | ast.ImportFrom
         | ast.FunctionDef
+        | ast.AsyncFunctionDef
         | ast.ClassDef
         | ast.Assign
         | ast.AnnAssign

@@ -22,7 +22,7 @@ from shared.errors import CommandFailed
 # Verbs without events, and errors, need not wait for the import of the code that renders events.
 if TYPE_CHECKING:
     from llmch.console.narration.narrator import Narrator
-    from shared.events.event import Event
+    from shared.events.event import Emit, Event
 
 
 class Color(StrEnum):
@@ -43,6 +43,7 @@ class Console:
         self,
         *,
         out: Stream,
+        err: Stream,
         printer: Printer,
         err_printer: Printer,
         verbosity: Verbosity,
@@ -51,6 +52,7 @@ class Console:
         mask: Callable[[str], str],
     ) -> None:
         self._out = out
+        self._err = err
         self._mask = mask
         self._printer = printer
         self._err_printer = err_printer
@@ -59,17 +61,24 @@ class Console:
         self._render = renderer_of(output)
         self._protect = protect
         self._answered = False
+        self._listeners: list[Emit] = []
         self._lock = threading.RLock()
 
     def __call__(self, event: Event) -> None:
-        """Show an event."""
+        """Show an event, and pass it on to who listens."""
         with self._lock:
+            for listen in self._listeners:
+                listen(event)
             narrator = self._narrator or self._begin()
             fit = narrator.fit(event)
             lines = narrator.tell(fit)
             if self._verbosity is not Verbosity.QUIET:
                 self._printer.follow(fit)
             self._print(lines)
+
+    def listen(self, listener: Emit) -> None:
+        """Have a listener hear each event, before it is shown and as it was emitted."""
+        self._listeners.append(listener)
 
     def __enter__(self) -> Self:
         return self
@@ -125,6 +134,12 @@ class Console:
         with self._lock:
             self._print(text_lines(blocks, self._protect))
 
+    def advise(self, text: str) -> None:
+        """Tell the person at the terminal where errors go; nobody else is told."""
+        with self._lock:
+            if self._err.isatty():
+                self._err_printer.show([*text_lines([Remark((text,))], self._protect)])
+
     def remark(self, *texts: str) -> None:
         """Show texts, unchanged, before the command has ended; `--quiet` leaves them out."""
         self.say(Remark(texts))
@@ -159,6 +174,13 @@ _SHOWN = {
 _PLAIN_TERMINALS = ("", "dumb", "unknown")
 
 
+def protection(mask: Callable[[str], str]) -> Callable[[str], str]:
+    """Return what takes control characters and, by `mask`, secrets out of a text."""
+    # Invisible characters are removed in between. A secret may be recognisable only before
+    # their removal, or only after it.
+    return lambda text: mask(clean(mask(text)))
+
+
 def open_console(
     *,
     verbosity: Verbosity,
@@ -177,10 +199,7 @@ def open_console(
     where a stream is not a terminal, or is a simple one.
     """
 
-    def protect(text: str) -> str:
-        # Invisible characters are removed in between. A secret may be recognisable only before
-        # their removal, or only after it.
-        return mask(clean(mask(text)))
+    protect = protection(mask)
 
     def open_printer(stream: Stream) -> Printer:
         if (
@@ -199,6 +218,7 @@ def open_console(
     err_printer = OnDemand(lambda: open_printer(err))
     return Console(
         out=out,
+        err=err,
         printer=OnDemand(lambda: open_printer(out)) if output is Format.TEXT else err_printer,
         err_printer=err_printer,
         verbosity=verbosity,

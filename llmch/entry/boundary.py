@@ -5,14 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from llmch.console import Color, Console, Format, Verbosity, open_console
 from llmch.console.document import Outcome
 from llmch.entry.interruption import Interruption, signals_as_exceptions
 from llmch.entry.parsing import find_verb, output_arguments, parser_of
+from llmch.entry.telemetry import traced
 from shared.errors import CommandFailed, ExitCode, Interrupted, InterruptedRun, LlmchError
 from shared.secrets.redaction import redact, secret_values
+
+T = TypeVar("T")
 
 _BUG_HINT = "this is a bug in llmch; the traceback is in the run's folder, or set LLMCH_DEBUG=1"
 
@@ -28,20 +32,32 @@ def run_verb(arguments: Sequence[str]) -> int:
 
 def guarded(arguments: Sequence[str], console: Console, interruption: Interruption) -> ExitCode:
     """Run a verb, print its answer or the error that ended it, and return the exit code."""
-    try:
+
+    def show() -> ExitCode:
         outcome = answer(arguments, console)
         console.show(outcome.document)
         return outcome.exit_code
+
+    ended = or_error(show, arguments, interruption)
+    return ended if isinstance(ended, ExitCode) else _report(console, ended)
+
+
+def or_error(
+    work: Callable[[], T], arguments: Sequence[str], interruption: Interruption
+) -> T | LlmchError:
+    """Return what the work of a verb returns, or the error that ended it, whatever it was."""
+    try:
+        return work()
     except InterruptedRun as interrupt:
-        return _report(console, Interrupted("interrupted", interrupt.hint))
+        return Interrupted("interrupted", interrupt.hint)
     except KeyboardInterrupt:
-        return _report(console, _interrupted(arguments))
+        return _interrupted(arguments)
     except Exception as error:
         if os.environ.get("LLMCH_DEBUG") and not isinstance(error, LlmchError):
             raise
         if interruption.asked:  # a library may have turned the interrupt into its own error
-            return _report(console, _interrupted(arguments))
-        return _report(console, _in_words(error))
+            return _interrupted(arguments)
+        return _in_words(error)
 
 
 def _in_words(error: Exception) -> LlmchError:
@@ -99,7 +115,9 @@ def answer(arguments: Sequence[str], console: Console) -> Outcome:
     """
     name, *rest = arguments
     verb = find_verb(name)
-    return verb.execute(parser_of(name, verb).parse_args(rest), console)
+    args = parser_of(name, verb).parse_args(rest)
+    with traced(name, console):
+        return verb.execute(args, console)
 
 
 def open_console_for(arguments: Sequence[str]) -> Console:

@@ -6,7 +6,7 @@ import argparse
 import difflib
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from importlib import import_module
 from typing import NoReturn, Protocol, cast
 
@@ -31,11 +31,28 @@ class UsageError(InvalidInput):
     """Report that the command line itself is wrong."""
 
 
-class _Parser(argparse.ArgumentParser):
+class VerbParser(argparse.ArgumentParser):
     """Parse arguments; raise on an error instead of exiting, so `--json` covers usage errors."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, f"`{self.prog} --help` lists the options")
+
+    def words_for(
+        self, target: VerbParser, args: argparse.Namespace, without: Collection[str] = ()
+    ) -> tuple[str, ...]:
+        """Return the options in `args` that `target` knows as well, as words of a command line.
+
+        Options with their defaults are left out, and so are those that `without` names, as in
+        `--json`. Each word holds an option with its value, so no value can become an option.
+        """
+        known = {option for each in target._actions for option in each.option_strings}
+        return tuple(
+            word
+            for action in self._actions
+            if known.issuperset(action.option_strings)
+            and not set(without).intersection(action.option_strings)
+            for word in _words(action, getattr(args, action.dest, action.default))
+        )
 
     def format_help(self) -> str:
         # Each option is listed below with its meaning, so the usage line leaves them out.
@@ -58,6 +75,19 @@ class _Parser(argparse.ArgumentParser):
         Stream(sys.stdout).write(self.format_help())
 
 
+def _words(action: argparse.Action, value: object) -> Iterator[str]:
+    """Yield the words that give `value` to an option."""
+    if not action.option_strings or value == action.default:
+        return
+    option = action.option_strings[0]
+    if isinstance(value, bool):
+        yield option if value else action.option_strings[-1]
+    elif isinstance(value, list):
+        yield from (f"{option}={each}" for each in value)
+    else:
+        yield f"{option}={value}"
+
+
 def find_verb(name: str) -> Verb:
     """Return the verb with this name. Raises `UsageError` where no verb has it."""
     if name.startswith("-"):
@@ -71,9 +101,9 @@ def find_verb(name: str) -> Verb:
     return cast(Verb, import_module(module_of(name)))
 
 
-def parser_of(name: str, verb: Verb) -> argparse.ArgumentParser:
+def parser_of(name: str, verb: Verb) -> VerbParser:
     """Return the parser of a verb's options; the parser also prints the verb's help."""
-    parser = _Parser(
+    parser = VerbParser(
         prog=f"llmch {name}",
         description=_sentence(VERBS[name]),
         epilog=f"example:\n  {EXAMPLES[name]}",
@@ -95,7 +125,7 @@ def output_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     These options are parsed before all others, because they say how a usage error is printed.
     `output_format` is then any text or `None`: the verb's own parser refuses what is no format.
     """
-    parser = _Parser(add_help=False, allow_abbrev=False)
+    parser = VerbParser(add_help=False, allow_abbrev=False)
     _add_output_arguments(parser, strict=False)
     # But for the format, none of these options takes a value. An argument with a value belongs to
     # another option, or is an error that the verb's own parser reports.

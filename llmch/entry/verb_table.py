@@ -34,6 +34,9 @@ _GROUPS = {
         "fleet": "set up a fleet's database, show what the fleet does, wait for a plan, cancel one",
         "worker": "take steps of orders for a fleet, until it is told to end",
     },
+    "For other programs": {
+        "mcp": "serve plans, runs and their proofs as tools of an MCP client",
+    },
     "Try it, and learn more": {
         "demo": "build a shipped example from its specification; needs no key",
         "help": "explain a topic that stands below, or list the options of a verb",
@@ -75,6 +78,7 @@ EXAMPLES = {
     "submit": "llmch submit --repo . --workdir ../plan --wait",
     "fleet": "llmch fleet status",
     "worker": "llmch worker --slots 2",
+    "mcp": "llmch mcp --repo . --max-cost 5",
     "demo": "llmch demo hello",
     "help": "llmch help exit-codes",
     "completion": "llmch completion bash",

@@ -65,6 +65,19 @@ class ModelCallEnded(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetCommitted(Event):
+    """Report what a capped command has spent, and what its calls under way may still take.
+
+    `tokens` are input and output together; `cost_usd` is `None` while any price is unknown. A call
+    that was cut off counts with the most that it could take: nobody knows what it cost.
+    """
+
+    kind: ClassVar[str] = "budget_committed"
+    tokens: int
+    cost_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class UsageCounted(Event):
     """Report the usage of the live calls for an order; of all in the run where `order` is empty.
 

@@ -7,10 +7,11 @@ at the root of the target repo. A command without a target repo reads the `pypro
 current folder. The project may be a stranger's, so a setting there that could weaken the sandbox,
 send a key elsewhere or write outside is ignored, with a warning.
 
-The user's file is the one that `LLMCH_CONFIG` names. Where that is not set, it is the `llmch.toml`
-beside the spec, or in the current folder for a command without a spec. It may set everything. An
-`llmch.toml` inside the target repo may have come with a clone, so it is treated like the project's
-files; for a command without a target repo, that holds inside any git repo.
+The user's file is the one that `LLMCH_CONFIG` names; `/dev/null` stands for none. Where the
+variable is not set, it is the `llmch.toml` beside the spec, or in the current folder for a command
+without a spec. It may set everything. An `llmch.toml` inside the target repo may have come with a
+clone, so it is treated like the project's files; for a command without a target repo, that holds
+inside any git repo.
 
 A variable is named by its key: `sandbox.net` is `LLMCH_SANDBOX_NET`.
 """
@@ -96,6 +97,19 @@ def load_settings(
     return LoadedSettings(settings, tuple(warnings), tuple(files))
 
 
+def own_config(cwd: Path, environ: Mapping[str, str] = os.environ) -> Path | None:
+    """Return the person's own file for commands in `cwd` that have no spec; `None` for none.
+
+    An `llmch.toml` inside a git repo may have come with a clone, so it is not the person's.
+    """
+    named = environ.get(CONFIG_VARIABLE)
+    if named:
+        return None if named == os.devnull else cwd / named
+    own = cwd / USER_FILE
+    tree = _working_tree(cwd)
+    return own if _is_there(own) and not (tree and _is_within(own, tree)) else None
+
+
 def _config_files(
     cwd: Path, repo: Path | None, spec: Path | None, environ: Mapping[str, str], fetched: bool
 ) -> Iterator[tuple[Path, tuple[str, ...], bool]]:
@@ -107,6 +121,8 @@ def _config_files(
         yield project, PROJECT_TABLE, False
     if root and _is_there(shared := root / USER_FILE) and not _is_same(shared, own):
         yield shared, (), False
+    if named == os.devnull:
+        return
     if named:
         yield own, (), True
     elif _is_there(own):

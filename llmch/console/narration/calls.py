@@ -11,6 +11,7 @@ from llmch.console.narration.details import usage_text
 from llmch.console.narration.thoughts import Thoughts
 from llmch.console.narration.whole import MODEL, PLAN, Whole
 from shared.events.model_calls import (
+    BudgetCommitted,
     Channel,
     ModelCallEnded,
     ModelCallStarted,
@@ -20,7 +21,12 @@ from shared.events.model_calls import (
 )
 
 CallEvent = (
-    ModelCallStarted | ModelCallEnded | ModelRetryScheduled | ModelTextArrived | UsageCounted
+    ModelCallStarted
+    | ModelCallEnded
+    | ModelRetryScheduled
+    | ModelTextArrived
+    | BudgetCommitted
+    | UsageCounted
 )
 
 
@@ -50,6 +56,11 @@ class CallNarrator:
                 yield Line(Mark.RETRY, text, order or MODEL, "wait", f"retry {retry}")
             case ModelTextArrived():
                 yield from self._text(event)
+            case BudgetCommitted(tokens, cost):
+                price = "" if cost is None else f", ${cost:.4f}"
+                text = f"{tokens:,} tokens{price} are spent or may be by the calls under way"
+                who = self._whole.name or MODEL
+                yield Line(Mark.STEP, text, who, "budget", weight=Weight.VERBOSE)
             case UsageCounted():
                 yield self._usage(event)
 

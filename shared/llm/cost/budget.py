@@ -9,6 +9,7 @@ from decimal import Decimal
 from shared.errors import BudgetReached, InvalidInput
 from shared.events.event import Emit, ignore
 from shared.events.messages import Noted
+from shared.events.model_calls import BudgetCommitted
 from shared.llm.client import CallPlace, Completion, LlmClient, ReplyFailed, Request, Usage
 from shared.llm.cost.bounds import Budget, CallBound, bound_call, output_left
 from shared.llm.cost.estimates import total_tokens
@@ -45,6 +46,12 @@ class SharedBudget:
     def is_bottomless(self) -> bool:
         """Return whether there is no cap at all."""
         return self._budget == Budget()
+
+    @property
+    def committed(self) -> Usage:
+        """Return what is spent and what the calls under way may take, together."""
+        with self._settled:
+            return self._spent + self._reserved
 
     def reserve(self, call: CallBound, place: CallPlace, prices: Prices) -> Usage:
         """Reserve what the call can take, and return it; its output is what the reply may have.
@@ -128,16 +135,26 @@ class CappedClient:
         prices = self._tables.prices
         bound = bound_call(request, self._tables.windows)
         reserved = self._purse.reserve(bound, request.place, prices)
+        self._announce()
         spent = Usage()
         try:
             completion = self._inner.complete(self._limited(request, bound, reserved))
-            spent = completion.usage
+            spent = priced(request.model, completion.usage, prices)
             return completion
         except ReplyFailed as failed:
-            spent = failed.usage
+            spent = priced(request.model, failed.usage, prices)
+            raise
+        except KeyboardInterrupt:  # the server may go on with the reply, and bill it
+            spent = reserved
             raise
         finally:
-            self._purse.settle(reserved, priced(request.model, spent, prices))
+            self._purse.settle(reserved, spent)
+            self._announce()
+
+    def _announce(self) -> None:
+        usage = self._purse.committed
+        cost = None if usage.cost_usd is None else float(usage.cost_usd)
+        self._emit(BudgetCommitted(total_tokens(usage), cost))
 
     def _limited(self, request: Request, bound: CallBound, reserved: Usage) -> Request:
         """Return the request with the limit that was reserved, and report a lower one."""

@@ -19,6 +19,7 @@ from shared.events.attempts import (
 from shared.events.event import Event
 from shared.events.messages import Noted, Warned
 from shared.events.model_calls import (
+    BudgetCommitted,
     Channel,
     ModelCallEnded,
     ModelCallStarted,
@@ -244,6 +245,14 @@ GOLDEN: list[tuple[Event, str]] = [
 GOLDEN_VERBOSE: list[tuple[Event, str]] = [
     (StageStarted("WO-02", 1, "apply"), "  WO-02    apply     begins\n"),
     (ModelTextArrived(Channel.REASONING, "first\nsecond"), "    │ first\n"),
+    (
+        BudgetCommitted(31_234, 0.0123),
+        "  model    budget    31,234 tokens, $0.0123 are spent or may be by the calls under way\n",
+    ),
+    (
+        BudgetCommitted(7, None),
+        "  model    budget    7 tokens are spent or may be by the calls under way\n",
+    ),
     (
         CandidateCoupled("WO-02", TIP, BASE, ("WO-00", "WO-01")),
         "  WO-02    train     a1b2c3d4e5 is judged before WO-01 (and 1 more) has landed  "

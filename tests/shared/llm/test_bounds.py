@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.errors import BudgetReached
+from shared.errors import BudgetReached, ModelUnavailable
 from shared.events.event import Event
 from shared.events.messages import Noted
-from shared.llm.client import Completion, Request, Usage
+from shared.events.model_calls import BudgetCommitted
+from shared.llm.client import Completion, ReplyFailed, Request, Usage
 from shared.llm.cost.bounds import Budget, CallBound, bound_call, output_left
 from shared.llm.cost.budget import CappedClient, ModelTables, SharedBudget
 from shared.llm.cost.estimates import (
@@ -123,7 +124,7 @@ def test_a_small_cap_lowers_the_limit_and_says_so(budget: Budget, room: int) -> 
     client = CappedClient(model, SharedBudget(budget), TABLES, events.append)
     client.complete(asking(32_000, expected=1_500))
     assert model.limits == [room]
-    assert events == [
+    assert [each for each in events if isinstance(each, Noted)] == [
         Noted(
             f"factory WO-01 attempt 1: the cap leaves room for a reply of {room:,} tokens "
             "instead of 32,000"
@@ -133,11 +134,56 @@ def test_a_small_cap_lowers_the_limit_and_says_so(budget: Budget, room: int) -> 
         client.complete(asking(32_000, expected=1_500))
 
 
+def committed(events: list[Event]) -> list[tuple[int, float | None]]:
+    return [(e.tokens, e.cost_usd) for e in events if isinstance(e, BudgetCommitted)]
+
+
+def test_what_a_capped_command_may_have_spent_is_announced_before_and_after_each_call() -> None:
+    events: list[Event] = []
+    budget = Budget(max_tokens=100_000, max_cost_usd=Decimal(1))
+    client = CappedClient(Greedy(share=0.5), SharedBudget(budget), TABLES, events.append)
+    client.complete(asking(1_000))
+    client.complete(asking(1_000))
+    most, spent = PROMPT + 1_000, PROMPT // 2 + 1_000
+    assert [tokens for tokens, _ in committed(events)] == [most, spent, spent + most, 2 * spent]
+    costs = [cost for _, cost in committed(events)]
+    assert costs[0] == pytest.approx((PROMPT + 10_000) / 1_000_000)
+    assert costs[-1] == pytest.approx(2 * (PROMPT // 2 + 10_000) / 1_000_000)
+
+
+def test_a_call_that_was_cut_off_counts_with_the_most_that_it_could_take() -> None:
+    """The server may go on with the reply, and bill it."""
+
+    class CutOff:
+        def complete(self, request: Request) -> Completion:
+            raise KeyboardInterrupt
+
+    events: list[Event] = []
+    purse = SharedBudget(Budget(max_tokens=100_000))
+    with pytest.raises(KeyboardInterrupt):
+        CappedClient(CutOff(), purse, TABLES, events.append).complete(asking(1_000))
+    assert [tokens for tokens, _ in committed(events)] == [PROMPT + 1_000] * 2
+
+
+@pytest.mark.parametrize("failure", [ReplyFailed("no reply"), ModelUnavailable("refused")])
+def test_a_call_that_was_refused_counts_with_what_it_took(failure: Exception) -> None:
+    class Refusing:
+        def complete(self, request: Request) -> Completion:
+            raise failure
+
+    events: list[Event] = []
+    purse = SharedBudget(Budget(max_tokens=100_000))
+    with pytest.raises(type(failure)):
+        CappedClient(Refusing(), purse, TABLES, events.append).complete(asking(1_000))
+    assert [tokens for tokens, _ in committed(events)] == [PROMPT + 1_000, 0]
+
+
 def test_a_cap_that_is_large_enough_lowers_nothing_and_says_nothing() -> None:
     model, events = Greedy(), list[Event]()
     purse = SharedBudget(Budget(max_tokens=DEFAULT_OUTPUT_LIMIT + PROMPT))
     CappedClient(model, purse, TABLES, events.append).complete(asking(None, expected=1))
-    assert (model.limits, events) == ([DEFAULT_OUTPUT_LIMIT], [])
+    notes = [each for each in events if isinstance(each, Noted)]
+    assert (model.limits, notes) == ([DEFAULT_OUTPUT_LIMIT], [])
 
 
 def test_a_call_whose_reply_would_be_cut_is_not_made() -> None:

@@ -17,7 +17,7 @@ import shared
 from shared.errors import ExitCode, InvalidInput
 from shared.llm.cost.prices import KNOWN_PRICES, Price
 from shared.llm.cost.windows import KNOWN_WINDOWS
-from shared.settings.loading import LoadedSettings, load_settings
+from shared.settings.loading import LoadedSettings, load_settings, own_config
 from shared.settings.roles import FactorySettings, PlannerSettings, ReviewerSettings
 from shared.settings.sandbox import SandboxBackend, SandboxNet, SandboxSettings
 from shared.settings.settings import ATTEMPTS, KEYS, Settings
@@ -260,6 +260,22 @@ def test_a_file_named_by_variable_is_taken_instead(tmp_path: Path) -> None:
 def test_a_file_named_by_variable_must_be_there(tmp_path: Path) -> None:
     message = refusal_of(tmp_path, environ={"LLMCH_CONFIG": "none.toml"}).message
     assert message == f"config {tmp_path}/none.toml does not exist"
+
+
+def test_no_file_of_the_persons_is_read_where_the_variable_names_none(tmp_path: Path) -> None:
+    (tmp_path / "llmch.toml").write_text("max_tokens = 2")
+    loaded = load(tmp_path, environ={"LLMCH_CONFIG": "/dev/null"})
+    assert (loaded.settings.max_tokens, loaded.files) == (None, ())
+
+
+def test_the_persons_file_is_theirs_only_outside_of_a_repo(tmp_path: Path) -> None:
+    assert own_config(tmp_path, {}) is None
+    (tmp_path / "llmch.toml").touch()
+    assert own_config(tmp_path, {}) == tmp_path / "llmch.toml"
+    (tmp_path / ".git").mkdir()
+    assert own_config(tmp_path, {}) is None
+    assert own_config(tmp_path, {"LLMCH_CONFIG": "a.toml"}) == tmp_path / "a.toml"
+    assert own_config(tmp_path, {"LLMCH_CONFIG": "/dev/null"}) is None
 
 
 def test_the_projects_file_is_that_of_the_target_repo(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Draws a command as a trace of OpenTelemetry, for whoever asks for it."""
