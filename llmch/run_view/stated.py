@@ -16,6 +16,7 @@ from factory.orders.identity import OrderIdentity, identify
 from factory.statement.bundle import parse_bundle
 from factory.statement.document import Acceptance, CommandPart, Judged, Statement
 from factory.statement.notes import read_envelopes
+from llmch.run_view.commands import Written, as_written
 from llmch.run_view.model import CommandView, OrderView, Output, SandboxView
 from llmch.run_view.orders import as_asked
 from shared.git.client import Git, GitFailed
@@ -87,14 +88,17 @@ def accepted_order(acceptance: Acceptance, commit: str, parent: str) -> OrderVie
 
 def _commands(predicate: Judged) -> tuple[CommandView, ...]:
     sandboxes = tuple(map(_sandbox, predicate.sandboxes))
-    return tuple(_command(each, sandboxes) for each in predicate.commands)
+    written = as_written(predicate.order.document.acceptance_commands)
+    return tuple(_command(each, written, sandboxes) for each in predicate.commands)
 
 
-def _command(command: CommandPart, sandboxes: Sequence[SandboxView]) -> CommandView:
+def _command(
+    command: CommandPart, written: Written, sandboxes: Sequence[SandboxView]
+) -> CommandView:
     known = 0 <= command.sandbox < len(sandboxes)
     return CommandView(
         purpose=command.stage,
-        text=shlex.join(command.command),
+        text=written.get(command.command) or shlex.join(command.command),
         exit_code=command.exit_code,
         seconds=command.duration_seconds,
         stdout=Output(""),
