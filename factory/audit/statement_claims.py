@@ -45,7 +45,7 @@ def _without_statement(case: Case) -> Ruling:
             f"it has the files of {other.predicate.order.id}'s commit {other.commit[:12]}, and is "
             "not that commit: it was amended, rebased or squashed",
         )
-    if not case.named:
+    if not case.named and evidence.has_statements and not evidence.lacks_objects:
         return not_provable(claim, "it names no order, so llmch says nothing of it")
     if evidence.lacks_objects:
         return not_provable(
@@ -54,9 +54,11 @@ def _without_statement(case: Case) -> Ruling:
             "fetch without the filter: `git fetch --refetch --no-filter`",
         )
     if not evidence.has_statements:
+        unnamed = "" if case.named else "it names no order, and may have been accepted for one; "
         return not_provable(
             claim,
-            f"this repo has no {PROOF_REF}: statements come with it, and a clone leaves it out",
+            f"{unnamed}this repo has no {PROOF_REF}: statements come with it, and a clone leaves "
+            "it out",
             f"`{how_to_fetch(case.git)}`, after whoever made the commits has pushed that ref",
         )
     return not_provable(

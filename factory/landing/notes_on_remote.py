@@ -17,6 +17,7 @@ from shared.git.commits import NotesMerge
 from shared.git.identity import Identity
 
 _TRIES: Final = 20  # a further try is needed only if another run pushed notes within milliseconds
+_REFUSALS: Final = 3  # without any such notes: the remote refuses, and asking again is of no use
 _MERGED_BY: Final = {NOTES_REF: NotesMerge.TEXTS, PROOF_REF: NotesMerge.LINES}
 
 
@@ -33,7 +34,8 @@ def publish_notes(git: Git, remote: str, author: Identity) -> None:
 def _publish(git: Git, remote: str, ref: str, how: NotesMerge, author: Identity) -> None:
     if not refs.commit_of(git, ref):
         return None
-    for _ in range(_TRIES):
+    seen: list[str] = []
+    while True:
         theirs = remote_refs.list_refs(git, remote, ref).get(ref, "")
         if theirs == refs.commit_of(git, ref):
             return None
@@ -42,6 +44,7 @@ def _publish(git: Git, remote: str, ref: str, how: NotesMerge, author: Identity)
             commits.merge_notes(git, ref, theirs, how, author)
         try:
             return remote_refs.move_ref(git, remote, ref, refs.commit_of(git, ref), theirs)
-        except CommandFailed as failed:
-            error = failed
-    raise error
+        except CommandFailed:
+            seen.append(theirs)
+            if len(seen) >= _TRIES or seen.count(theirs) >= _REFUSALS:
+                raise

@@ -10,12 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from llmch.console.figures import count, duration, short
 from llmch.page import words
-from llmch.page.allowance import Allowance, brief_text, cut, largest_page
+from llmch.page.allowance import (
+    Allowance,
+    brief_text,
+    cut,
+    cut_excerpt,
+    first_allowance,
+    largest_page,
+)
 from llmch.page.drawn_patch import draw_patch
 from llmch.page.figures import figures_of
 from llmch.page.graph_layout import draw_graph
 from llmch.page.time_bars import lay_out
-from llmch.run_view.model import RunView
+from llmch.run_view.model import RunView, calls_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -30,7 +37,7 @@ def render_page(run: RunView, live: str = "") -> str:
 
     `live` is the version of a page that is served while the run goes on, "" for a file.
     """
-    allowance = Allowance()
+    allowance = first_allowance(tuple(calls_of(run)), len(run.orders))
     while True:
         page = _render(run, allowance, live)
         if len(page.encode()) <= largest_page(len(run.orders)) or allowance.is_least:
@@ -52,7 +59,7 @@ def _render(run: RunView, allowance: Allowance, live: str) -> str:
             script=script,
             policy=_policy(style, script, live=bool(live)),
             figures=figures_of(run),
-            timeline=lay_out(run.tracks),
+            timeline=lay_out(run.tracks, run.planning.spans if run.planning else ()),
             graph=draw_graph(run.orders),
             all_open=len(run.orders) <= _FEW_ORDERS,
         )
@@ -98,6 +105,7 @@ def _environment() -> Environment:
     environment.globals |= {
         "count": count,
         "cut": cut,
+        "cut_excerpt": cut_excerpt,
         "draw_patch": draw_patch,
         "short": short,
         "standings": words.STANDINGS,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llmch.console.figures import duration
 from llmch.run_view.model import Activity, Judged, Span, Track
@@ -30,12 +30,16 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Hold the bars of one or several orders; `text` says for a listener what the lane shows."""
+    """Hold the bars of one or several orders; `text` says for a listener what the lane shows.
+
+    `is_planning` says that it is the lane of the plan, which was made before the run.
+    """
 
     orders: tuple[str, ...]
     title: str
     bars: tuple[Bar, ...]
     text: str
+    is_planning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +62,21 @@ class TimeLine:
     """Whether any order waited for its turn."""
 
 
-def lay_out(tracks: Sequence[Track]) -> TimeLine:
-    """Return the time line of the tracks; without any, it has no lanes."""
-    total = max((each.end for each in tracks), default=0.0)
+def lay_out(tracks: Sequence[Track], planning: Sequence[Span] = ()) -> TimeLine:
+    """Return the time line of the tracks; without any, it has no lanes.
+
+    The spans of `planning` get the first lane. It has the same scale, and a beginning of its own:
+    a plan may have been made days before the run.
+    """
+    plan = Track("", "planning, before the run", tuple(planning))
+    total = max((each.end for each in (plan, *tracks)), default=0.0)
     if not total:
         return TimeLine((), (), False, False)
     shared = len(tracks) > _MOST_ROWS
     groups = _shared_lanes(tracks) if shared else [[each] for each in tracks]
     lanes = tuple(_lane(each, total) for each in groups)
+    if planning:
+        lanes = (replace(_lane([plan], total), is_planning=True), *lanes)
     waits = any(span.activity is Activity.WAIT for track in tracks for span in track.spans)
     return TimeLine(lanes, tuple(_ticks(total)), shared, waits)
 

@@ -25,6 +25,7 @@ STANDINGS: Final = {
 _STATES: Final = {
     "landed": "landed",
     "skipped": "landed before",
+    "accepted": "a person's commit",
     "failed": "failed",
     "blocked": "blocked",
     "pending": "not finished",
@@ -36,6 +37,7 @@ _STATES: Final = {
 _TONES: Final = {
     "landed": "good",
     "skipped": "good",
+    "accepted": "good",
     "failed": "bad",
     "blocked": "warn",
     "pending": "warn",

@@ -9,6 +9,7 @@ from pathlib import Path
 from factory.record.attempts_on_record import AttemptOnRecord, attempts_of_order
 from factory.record.runs_on_record import RunOnRecord
 from factory.workbench.patch import patch_of_attempt
+from llmch.run_view.calls import calls_of_attempt
 from llmch.run_view.commands import Written, commands_of_attempt
 from llmch.run_view.documents import read_fields
 from llmch.run_view.fields import Fields
@@ -72,6 +73,7 @@ def _attempt(
         ),
         repairs=record.texts("repairs"),
         repeats=record.whole("repeats"),
+        calls=calls_of_attempt(attempt.folder, ground.run.folder),
     )
 
 

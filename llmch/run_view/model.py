@@ -7,6 +7,7 @@ began.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -144,6 +145,32 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Hold the beginning and the end of a file on record.
+
+    `left_out` is how many bytes stand between the two, and `path` is the file's, within the records
+    of the run.
+    """
+
+    head: str
+    tail: str = ""
+    left_out: int = 0
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallView:
+    """Hold what a model was asked once, and what it said; `reply` is `None` where it said nothing.
+
+    `reasoning` is `None` where none is on record.
+    """
+
+    prompt: Excerpt
+    reply: Excerpt | None = None
+    reasoning: Excerpt | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptView:
     """Hold one attempt at an order."""
 
@@ -160,6 +187,36 @@ class AttemptView:
     asked_again: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
     repeats: int | None = None
+    calls: tuple[CallView, ...] = ()
+    """The calls of the model, in their sequence."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAttemptView:
+    """Hold one attempt at the plan: how many orders it has, and what the rules say of it.
+
+    `findings` are the first of all, of which there are `errors` and `warnings`.
+    """
+
+    number: int
+    judged: Judged
+    work_orders: int = 0
+    errors: int = 0
+    warnings: int = 0
+    findings: tuple[str, ...] = ()
+    fixes: tuple[str, ...] = ()
+    calls: tuple[CallView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReviewView:
+    """Hold one round of the plan's review; `failure` says why it could not be used, if it was."""
+
+    number: int
+    claims: tuple[str, ...] = ()
+    dismissed: int = 0
+    failure: str = ""
+    calls: tuple[CallView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,16 +296,32 @@ class OrderView:
     flags: tuple[Flag, ...] = ()
     usage: UsageView = field(default_factory=UsageView)
     earlier_run: str = ""
+    stated: tuple[CommandView, ...] = ()
+    """The commands that judged the commit, as its statement says; no output is stated."""
+    maker: str = ""
+    """Who made the commit, as its statement says."""
 
     @property
     def is_on_branch(self) -> bool:
         """Return whether the order's commit is on the branch."""
-        return self.state in ("landed", "skipped")
+        return self.state in ("landed", "skipped", "accepted")
 
     @property
     def rejected(self) -> int:
         """Return the number of attempts that failed."""
         return sum(each.judged is Judged.FAILED for each in self.attempts)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningView:
+    """Hold how the plan of a run was made, in a run of its own; times are since that one began."""
+
+    run_id: str
+    started: str = ""
+    attempts: tuple[PlanAttemptView, ...] = ()
+    reviews: tuple[PlanReviewView, ...] = ()
+    spans: tuple[Span, ...] = ()
+    usage: UsageView = field(default_factory=UsageView)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +354,8 @@ class RunView:
     messages: tuple[str, ...] = ()
     """What the run itself noted and warned of."""
     gaps: tuple[str, ...] = ()
+    planning: PlanningView | None = None
+    """How the plan was made; `None` where its records are not here."""
 
     @property
     def landed(self) -> int:
@@ -296,3 +371,15 @@ class RunView:
     def rejected(self) -> int:
         """Return the number of attempts that failed."""
         return sum(each.rejected for each in self.orders)
+
+
+def calls_of(run: RunView) -> Iterator[CallView]:
+    """Yield all calls of models that a run shows."""
+    if run.planning is not None:
+        for made in run.planning.attempts:
+            yield from made.calls
+        for review in run.planning.reviews:
+            yield from review.calls
+    for order in run.orders:
+        for attempt in order.attempts:
+            yield from attempt.calls

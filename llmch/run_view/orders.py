@@ -68,7 +68,7 @@ def read_orders(
         run,
         ground,
         times,
-        _needs([each for each in asked.values() if each is not None]),
+        needs_of([each for each in asked.values() if each is not None]),
         skipped,
         _by_order(events, "order_started"),
         commits.notes(ground.git, NOTES_REF, landed) if ground.git and landed else {},
@@ -88,7 +88,8 @@ def _recorded(run: RunOnRecord, name: str) -> WorkOrder | None:
         return None
 
 
-def _needs(orders: Sequence[WorkOrder]) -> Mapping[str, tuple[str, ...]]:
+def needs_of(orders: Sequence[WorkOrder]) -> Mapping[str, tuple[str, ...]]:
+    """Return the orders that each order needs, by its id; ids have to differ."""
     graph = derive_graph(orders)
     return {
         name: tuple(graph.ids[each] for each in sorted(needed))
@@ -113,7 +114,7 @@ def _order(reading: _Reading, name: str, order: WorkOrder | None) -> OrderView:
         needs=reading.needs.get(name, ()),
         change=_change(reading.ground.git, view.parent, view.commit),
     )
-    return _as_asked(view, order) if order else view
+    return as_asked(view, order) if order else view
 
 
 def _as_made(reading: _Reading, name: str, order: WorkOrder | None, run: RunOnRecord) -> OrderView:
@@ -139,7 +140,7 @@ def _as_made(reading: _Reading, name: str, order: WorkOrder | None, run: RunOnRe
     )
 
 
-def _as_asked(view: OrderView, order: WorkOrder) -> OrderView:
+def as_asked(view: OrderView, order: WorkOrder) -> OrderView:
     """Return an order with what it asks for."""
     return replace(
         view,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,12 +10,15 @@ from pathlib import Path
 from factory.orders.read import read_workdir
 from llmch.run_view.documents import read_fields, read_lines
 from llmch.run_view.fields import Fields
-from llmch.run_view.model import RoleUsage, UsageView
+from llmch.run_view.model import PlanningView, RoleUsage, UsageView
+from llmch.run_view.planning import read_planning
 from llmch.run_view.summaries import usage_of
 from llmch.run_view.timeline import usage_by_role
 from shared.errors import LlmchError
 from shared.plan_folder.names import MANIFEST_NAME
 from shared.work_order.schemas import WorkOrder
+
+_RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +32,15 @@ class PlanView:
     usage: UsageView = field(default_factory=UsageView)
     spec: str = ""
     missing: str = ""
+    planning: PlanningView | None = None
 
 
-def read_plan(head: Fields) -> PlanView:
-    """Return the plan of the run that has this `run.json`; a single order has none."""
+def read_plan(run: Path, head: Fields) -> PlanView:
+    """Return the plan of the run in the folder `run`, which has this head; a single order has none.
+
+    How it was made is read where the records of the planner's run are: around the plan, or beside
+    those of the run.
+    """
     folder = head.path("workdir")
     if head.text("command") == "run" or folder is None:
         return PlanView()
@@ -43,7 +52,7 @@ def read_plan(head: Fields) -> PlanView:
     if facts and facts.manifest_sha256 != head.text("manifest_sha256"):
         return PlanView(missing=f"the plan in {folder} is not the one of this run any more")
     manifest = read_fields(folder / MANIFEST_NAME)
-    records = _records_of_planner(folder, facts.planner_run_id if facts else "")
+    records = _records_of_planner(folder, run, facts.planner_run_id if facts else "")
     made = read_fields(records / "run.json") if records else Fields()
     usage = usage_of(made.fields("usage")) if made.fields("usage") else UsageView()
     return PlanView(
@@ -53,6 +62,7 @@ def read_plan(head: Fields) -> PlanView:
         roles=tuple(_roles(records, usage)) if records else (),
         usage=usage,
         spec=made.text("spec"),
+        planning=read_planning(records) if records else None,
     )
 
 
@@ -61,10 +71,14 @@ def _overview(manifest: Fields) -> tuple[str, ...]:
     return (one,) if one else manifest.texts("system_overview")
 
 
-def _records_of_planner(folder: Path, run_id: str) -> Path | None:
-    """Return the folder of the run that made the plan, which is the one that holds its output."""
-    records = folder.parent
-    return records if run_id and records.name == run_id else None
+def _records_of_planner(folder: Path, run: Path, run_id: str) -> Path | None:
+    """Return the folder of the run that made the plan in `folder`, if it is here."""
+    if not _RUN_ID.fullmatch(run_id):
+        return None
+    around, beside = folder.parent, run.parent.parent / "planner" / run_id
+    if around.name == run_id:
+        return around
+    return beside if beside.is_dir() else None
 
 
 def _roles(records: Path, usage: UsageView) -> Iterator[RoleUsage]:

@@ -43,7 +43,7 @@ def read_run(found: FoundRun) -> RunView:
     events = tuple(read_lines(run.folder / "events.jsonl"))
     titles = _titles(events)
     tracks = tracks_of(events, titles)
-    plan = read_plan(head)
+    plan = read_plan(run.folder, head)
     orders = read_orders(run, found.ground, plan.orders, events, attempt_times(tracks))
     summary = _summary(run, head)
     standing = _standing(head, summary, orders, alive=found.pid is not None)
@@ -72,6 +72,7 @@ def read_run(found: FoundRun) -> RunView:
         settings=tuple(_settings(head, plan)),
         messages=tuple(_messages(events))[:_MOST_MESSAGES],
         gaps=tuple(_gaps(run, head, found, plan, orders, events)),
+        planning=plan.planning,
     )
 
 

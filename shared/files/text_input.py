@@ -50,10 +50,11 @@ def read_text_input(path: Path, what: str, max_bytes: int = MEGABYTE) -> TextInp
     return TextInput(_decode(data, f"{what} {path}"), hashlib.sha256(data).hexdigest())
 
 
-def read_regular_file(path: Path, what: str, limit: int) -> FileStart:
+def read_regular_file(path: Path, what: str, limit: int, *, skipped: int = 0) -> FileStart:
     """Return the first `limit` bytes of the file that messages call `what`.
 
-    Raises `InvalidInput` where the file is missing, not a regular file, or unreadable.
+    With `skipped`, so many bytes before them are left out. Raises `InvalidInput` where the file is
+    missing, not a regular file, or unreadable.
     """
     named = f"{what} {path}"
     try:
@@ -66,6 +67,8 @@ def read_regular_file(path: Path, what: str, limit: int) -> FileStart:
     try:
         status = os.fstat(descriptor)
         _require_regular(status.st_mode, named, what)
+        if skipped:
+            os.lseek(descriptor, skipped, os.SEEK_SET)
         data = _read_up_to(descriptor, limit)
     except OSError as error:
         raise _unreadable(named, error) from error

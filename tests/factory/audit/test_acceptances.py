@@ -108,6 +108,19 @@ def test_a_persons_commit_is_proven_as_far_as_it_can_be(forger: Forger) -> None:
     assert "beyond what the order allows" in of_claim(found, Claim.FILES, ACCEPTED).text
 
 
+def test_a_clone_without_notes_says_that_it_may_have_been_accepted(
+    forger: Forger, tmp_path: Path
+) -> None:
+    source = f"file://{forger.repo}"
+    git(tmp_path, "clone", "--quiet", "--branch=work", source, "clone")
+    clone = Auditor(tmp_path / "clone", forger.artifacts)
+    ruling = of_claim(clone.look("origin/main..work"), Claim.STATEMENT, ACCEPTED)
+    assert ruling.standing is Standing.NOT_PROVABLE and "may have been accepted" in ruling.text
+    git(tmp_path / "clone", *ruling.remedy.split("`")[1].split()[1:])
+    found = clone.look("origin/main..work")
+    assert of_claim(found, Claim.STATEMENT, ACCEPTED).standing is Standing.PROVEN, describe(found)
+
+
 def test_its_commands_pass_again(forger: Forger) -> None:
     found = rerun(forger.repo, forger.artifacts)
     assert {checks(found, each) for each in range(3)} == {Standing.PROVEN}, describe(found)

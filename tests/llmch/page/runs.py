@@ -6,12 +6,17 @@ from llmch.run_view.model import (
     Activity,
     AttemptView,
     BriefView,
+    CallView,
     Change,
     CommandView,
+    Excerpt,
     Flag,
     Judged,
     OrderView,
     Output,
+    PlanAttemptView,
+    PlanningView,
+    PlanReviewView,
     RoleUsage,
     RunView,
     SandboxView,
@@ -47,14 +52,42 @@ def command(text: str, exit_code: int = 0) -> CommandView:
     )  # fmt: skip
 
 
+def call(text: str, *, cut: bool = False) -> CallView:
+    """Return a call whose prompt and reply hold `text`; with `cut`, as files that are very long."""
+    prompt = Excerpt(text, text if cut else "", 5_000 if cut else 0, "WO-01/attempt_1/p.txt")
+    return CallView(prompt, Excerpt(text, path="WO-01/attempt_1/r.txt"), Excerpt(text))
+
+
+def planning(text: str = "words") -> PlanningView:
+    """Return how a plan was made: rejected once, then reviewed; all texts hold `text`."""
+    return PlanningView(
+        run_id="01M83JFEHMMDQ4H7A08FWFA1MW",
+        started="2024-01-01T09:00:00.000+00:00",
+        attempts=(
+            PlanAttemptView(1, Judged.FAILED, 3, 200, 1, (text, f"E101 {text}"), (), (call(text),)),
+            PlanAttemptView(2, Judged.PASSED, 2, 0, 1, (text,), (text,), (call(text, cut=True),)),
+            PlanAttemptView(3, Judged.OPEN),
+        ),
+        reviews=(PlanReviewView(1, (text,), 2, "", (call(text),)), PlanReviewView(2, failure=text)),
+        spans=(
+            Span(Activity.ATTEMPT, 0, 20, "attempt 1 at the plan", Judged.FAILED, 1),
+            Span(Activity.MODEL, 0, 18, "model call: large", Judged.PASSED),
+            Span(Activity.ATTEMPT, 20, 31, "attempt 2 at the plan", Judged.PASSED, 2),
+        ),
+        usage=UsageView(3, 1, 900, 0, 90, 0, 0.5),
+    )
+
+
 def order_view(number: int, judged: Judged = Judged.PASSED, text: str = "words") -> OrderView:
     """Return an order whose last attempt ended so; `text` is in all that a record quotes."""
     name = f"WO-{number:02d}"
     brief = BriefView("acceptance_failed", text, 1, text, (text, "`f()` returned 1"), text)
     attempts = [AttemptView(1, Judged.FAILED, "small", text, 1.0, 2.0, brief, Change(PATCH),
-                            (command(text, 1),), (text,), (text,))]  # fmt: skip
+                            (command(text, 1),), (text,), (text,),
+                            calls=(call(text), call(text, cut=True)))]  # fmt: skip
     if judged is Judged.PASSED:
-        attempts.append(AttemptView(2, judged, "large", text, 2.0, 4.0, commands=(command(text),)))
+        attempts.append(AttemptView(2, judged, "large", text, 2.0, 4.0, commands=(command(text),),
+                                    calls=(CallView(Excerpt(text)),)))  # fmt: skip
     landed = judged is Judged.PASSED
     return OrderView(
         id=name,
@@ -139,4 +172,5 @@ def drawn_run(orders: int) -> RunView:
         settings=(("models", "small, large"), ("repository", "/somewhere")),
         messages=("sandbox bwrap",),
         gaps=("`notes` are missing",),
+        planning=planning(),
     )  # fmt: skip

@@ -25,7 +25,17 @@ from tests.real_tools import NODE_TOOLS, needs
 
 pytestmark = needs("chromium")
 AXE = NODE_TOOLS / "axe-core" / "axe.min.js"
-SECTIONS = ("summary", "time", "graph", "requirements", "orders", "usage", "sandbox", "run")
+SECTIONS = (
+    "summary",
+    "time",
+    "planning",
+    "graph",
+    "requirements",
+    "orders",
+    "usage",
+    "sandbox",
+    "run",
+)
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from factory.sandbox.guarantees import Guarantee
 from llmch.page.page import render_page
 from llmch.page.words import STANDINGS, guarantee_sentence
-from llmch.run_view.model import Change, Judged, OrderView, RunView, Standing
+from llmch.run_view.model import CallView, Change, Excerpt, Judged, OrderView, RunView, Standing
 from llmch.run_view.reading import read_report
 from tests.harness import Factory
-from tests.llmch.page.runs import PATCH, drawn_run, order_view
+from tests.llmch.page.runs import PATCH, call, command, drawn_run, order_view, planning
 from tests.llmch.run_view.test_read_run import run_two
 
 _VOID = {"meta", "link", "input", "br"}
@@ -134,7 +134,12 @@ def with_text(text: str) -> RunView:
     order = order_view(1, Judged.FAILED, text)
     patch = PATCH.replace("one.py", text.replace("\n", " ")).replace("value", text)
     order = replace(
-        order, change=Change(patch, missing=text, command=text), commit=text, covers=(text,)
+        order,
+        change=Change(patch, missing=text, command=text),
+        commit=text,
+        covers=(text,),
+        maker=text,
+        stated=(command(text),),
     )
     run = drawn_run(1)
     return replace(
@@ -147,6 +152,7 @@ def with_text(text: str) -> RunView:
         messages=(text,),
         overview=(text,),
         settings=((text, text),),
+        planning=planning(text),
     )
 
 
@@ -185,6 +191,76 @@ def test_fifty_orders_with_long_changes_and_output_fit_into_two_megabytes() -> N
     check_structure(page)
 
 
+PROMPT = "a line of a long prompt, which repeats the files\n" * 600
+
+
+def with_calls(orders: int, text: str = PROMPT) -> RunView:
+    """Return a run in which each attempt has two calls with long texts."""
+    views = []
+    for number in range(1, orders + 1):
+        order = order_view(number)
+        calls = (
+            CallView(Excerpt(text[:16_000], text[-8_000:], 9_999, "p.txt"), Excerpt(text)),
+        ) * 2
+        attempts = tuple(replace(each, calls=calls) for each in order.attempts)
+        views.append(replace(order, attempts=attempts))
+    return replace(drawn_run(1), orders=tuple(views))
+
+
+def test_prompts_and_replies_are_shown_and_the_page_says_where_the_rest_is() -> None:
+    run = drawn_run(1)
+    shown = check_structure(render_page(run))
+    for words in ("Question 1: prompt and reply", "no reply on record", "WO-01/attempt_1/p.txt"):
+        assert words in shown.text
+    long = replace(run.orders[0].attempts[0], calls=(call(PROMPT, cut=True),))
+    run = replace(run, orders=(replace(run.orders[0], attempts=(long,)),))
+    shown = check_structure(render_page(run))
+    assert "characters left out; all of it is in WO-01/attempt_1/p.txt" in shown.text
+    assert shown.text.count("a line of a long prompt") > 300
+
+
+@pytest.mark.parametrize("orders", [1, 50, 120])
+def test_prompts_give_way_before_what_was_changed(orders: int) -> None:
+    page = render_page(with_calls(orders))
+    assert len(page.encode()) < 2_000_000 * max(50, orders) / 50
+    assert page.count('class="file"') >= 2 * orders, "every change is there"
+    assert "more lines are not shown" not in page
+    assert ("a line of a long prompt" in page) and "left out" in page
+    check_structure(page)
+
+
+def test_where_no_room_is_left_prompts_are_named() -> None:
+    order = with_calls(1).orders[0]
+    attempts = tuple(replace(each, calls=each.calls * 3) for each in order.attempts)
+    orders = tuple(
+        replace(order, id=f"WO-{number:02d}", attempts=attempts) for number in range(1, 51)
+    )
+    page = check_structure(render_page(replace(drawn_run(1), orders=orders)))
+    assert "The prompt is not shown, because the page would be too large." in page.text
+    assert "It is in p.txt" in page.text
+
+
+def test_the_planning_has_a_lane_and_says_what_the_rules_found() -> None:
+    shown = check_structure(render_page(drawn_run(3)))
+    for words in (
+        "planning, before the run",
+        "Attempt 1 at the plan rejected",
+        "3 orders · 200 errors, 1 warning",
+        "E101 words",
+        "and 199 more, in compile/validation_errors_attempt_1.json",
+        "Attempt 3 at the plan was not judged",
+        "1 claim counted, 2 dismissed",
+        "3 model calls, 1 replayed",
+    ):
+        assert words in shown.text, words
+    assert "planning" in shown.ids
+
+
+def test_without_the_planners_records_nothing_is_said_of_them() -> None:
+    shown = check_structure(render_page(replace(drawn_run(3), planning=None)))
+    assert "planning" not in shown.ids and "at the plan" not in shown.text
+
+
 @pytest.mark.parametrize("standing", [*Standing])
 def test_each_standing_has_a_page(standing: Standing) -> None:
     page = check_structure(render_page(replace(drawn_run(3), standing=standing)))
@@ -213,7 +289,9 @@ def test_every_guarantee_of_a_sandbox_has_its_words() -> None:
 
 
 def test_what_a_branch_does_not_tell_is_not_drawn() -> None:
+    orders = tuple(replace(each, needs=()) for each in drawn_run(3).orders)
     run = replace(drawn_run(3), run_id="", standing=Standing.NOT_ON_RECORD, tracks=(), roles=())
+    run = replace(run, planning=None, orders=orders)
     page = check_structure(render_page(run))
     assert "Commits only" in page.text and "Attempts" not in page.text
     assert not {"graph", "time", "run"} & set(page.ids)

@@ -16,6 +16,7 @@ from llmch.page.page import render_page
 from llmch.run_view.model import Activity, Judged, RunView, Standing
 from llmch.run_view.reading import read_report
 from shared.errors import InvalidInput
+from tests.factory.batch.taking_over import Person
 from tests.fakes import proposal, refused
 from tests.harness import Factory, Json, git, manifest, order, writing
 
@@ -240,7 +241,60 @@ def test_a_branch_is_read_by_its_commits_and_notes(factory: Factory, tmp_path: P
     git(clone, "fetch", "--quiet", "origin", "refs/notes/llmch:refs/notes/llmch")
     run = read_report("work", clone, tmp_path / "none")
     assert "verified" in run.orders[0].proof
-    assert not any("git fetch" in each for each in run.gaps)
+    assert not any("refs/notes/llmch:" in each for each in run.gaps)
+
+
+def test_a_branch_has_the_orders_of_its_statements(factory: Factory, tmp_path: Path) -> None:
+    run_two(factory)
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "--quiet", "--branch", "work", str(factory.repo), str(clone))
+    run = read_report("work", clone, tmp_path / "none")
+    assert run.orders[1].needs == () and run.sandboxes == ()
+    (command,) = [each for each in run.gaps if "fetches the statements" in each]
+    git(clone, *command.split("`")[1].split()[1:])
+    run = read_report("work", clone, tmp_path / "none")
+    second = run.orders[1]
+    assert (second.needs, second.covers, second.intent) == (("WO-01",), ("FR-2",), "`TWO` is 2.")
+    assert second.maker == "scripted, 2 attempts"
+    assert second.stated[-1].text == CHECK
+    assert [each.backend for each in run.sandboxes] == ["off"]
+    assert not any("statement" in each for each in run.gaps)
+    page = render_page(run)
+    assert 'id="graph"' in page and "as its statement says" in page
+
+
+def test_a_statement_about_another_order_than_the_commit_names_is_not_shown(
+    factory: Factory, tmp_path: Path
+) -> None:
+    run_two(factory)
+    ref = "--ref=refs/notes/llmch-proof"
+    first, second = git(factory.repo, "rev-list", "--reverse", "main..work").split()
+    git(factory.repo, "notes", ref, "copy", "--force", first, second)
+    shutil.rmtree(factory.artifacts)
+    git(factory.repo, "update-ref", "-d", "refs/notes/llmch")
+    run = read_report("work", factory.repo, tmp_path / "none")
+    assert [bool(each.maker) for each in run.orders] == [True, False]
+    assert any("1 of 2 commits have no statement" in each for each in run.gaps)
+
+
+def test_a_commit_that_a_person_was_accepted_for_is_on_the_page_of_the_branch(
+    factory: Factory, tmp_path: Path
+) -> None:
+    replies = {"WO-01": [proposal({"one.txt": "one\n"})], "WO-02": [BAD]}
+    factory.run_all(plan(), replies, max_attempts=1)
+    person = Person(factory)
+    commit = person.commits("two.py", text="TWO = 2\n")
+    assert person.accept("WO-02", commit).failure is None
+    shutil.rmtree(factory.artifacts)
+    (factory.repo / ".git" / "llmch" / "journal.jsonl").unlink()
+    run = read_report("work", factory.repo, tmp_path / "none")
+    assert [(each.id, each.state) for each in run.orders] == [
+        ("WO-01", "landed"),
+        ("WO-02", "accepted"),
+    ]
+    assert run.landed == 2 and run.orders[1].maker.startswith("a person; accepted by ")
+    assert run.orders[1].needs == ("WO-01",)
+    assert "a person&#39;s commit" in render_page(run)
 
 
 def test_the_newest_run_on_a_branch_is_the_branch_s(factory: Factory) -> None:

@@ -1,0 +1,129 @@
+"""How the plan of a run was made: attempts, findings, reviews, prompts and replies."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from llmch.page.page import render_page
+from llmch.run_view.model import Activity, Judged, PlanningView, RunView
+from llmch.run_view.planning import read_planning
+from llmch.run_view.reading import read_report
+from tests.fakes import proposal
+from tests.harness import Factory
+from tests.planner.planning import Planner
+from tests.planner.plans import creating, plan
+
+WRONG = plan(creating(1, "1.txt"), creating(1, "2.txt"), creating(7, "x.txt", depends_on=["WO-09"]))
+RIGHT = plan(creating(1, "1.txt"), creating(2, "2.txt"))
+NO_CLAIM = json.dumps({"findings": []})
+
+
+@pytest.fixture
+def built(factory: Factory) -> Factory:
+    """A run of a plan that the planner made in two attempts, and that was reviewed."""
+    planner = Planner(factory.scratch)
+    result = planner.plan(plan(), RIGHT, reviews=[NO_CLAIM])
+    assert result.ok
+    replies = {f"WO-{n:02d}": [proposal({f"{n}.txt": f"{n}\n"})] for n in (1, 2)}
+    factory.run_all(planner.run_folder / "output", replies)
+    return factory
+
+
+def view(factory: Factory) -> RunView:
+    return read_report(None, factory.repo, factory.artifacts)
+
+
+def planning_of(factory: Factory) -> PlanningView:
+    found = view(factory).planning
+    assert found is not None
+    return found
+
+
+def test_attempts_have_their_findings_and_what_was_asked_and_said(built: Factory) -> None:
+    found = planning_of(built)
+    rejected, passed = found.attempts
+    assert (rejected.judged, passed.judged) == (Judged.FAILED, Judged.PASSED)
+    assert rejected.errors and rejected.findings and passed.work_orders == 2
+    (call,) = passed.calls
+    assert call.reply is not None and "2.txt" in call.reply.head
+    assert call.prompt.path == "compile/prompt_attempt_2.txt"
+    assert found.usage.calls == 3
+    (review,) = found.reviews
+    assert (review.claims, review.failure) == ((), "") and review.calls
+
+
+def test_the_time_line_of_the_planning_has_attempts_and_calls(built: Factory) -> None:
+    found = planning_of(built)
+    kinds = [each.activity for each in found.spans]
+    assert kinds.count(Activity.ATTEMPT) == 2 and kinds.count(Activity.MODEL) == 3
+    assert all(0 <= each.start <= each.end for each in found.spans)
+    page = render_page(view(built))
+    assert "planning, before the run" in page and "passed the rules" in page
+
+
+def test_attempts_at_orders_have_their_prompts_and_replies(built: Factory) -> None:
+    first = view(built).orders[0].attempts[0]
+    (call,) = first.calls
+    assert "1.txt" in call.prompt.head and call.reply is not None and "1.txt" in call.reply.head
+    assert call.prompt.path == "WO-01/attempt_1/se_prompt.txt"
+
+
+def test_an_exported_plan_leads_to_the_planners_records_beside_the_run(built: Factory) -> None:
+    run_json = built.run_folder / "run.json"
+    head = json.loads(run_json.read_text())
+    elsewhere = Path(shutil.copytree(head["workdir"], built.scratch / "exported"))
+    run_json.write_text(json.dumps({**head, "workdir": str(elsewhere)}))
+    assert len(planning_of(built).attempts) == 2
+
+
+def test_without_the_planners_records_there_is_no_planning(built: Factory) -> None:
+    run_json = built.run_folder / "run.json"
+    head = json.loads(run_json.read_text())
+    elsewhere = Path(shutil.copytree(head["workdir"], built.scratch / "exported"))
+    run_json.write_text(json.dumps({**head, "workdir": str(elsewhere)}))
+    shutil.rmtree(built.artifacts / "planner")
+    assert view(built).planning is None
+    assert "</html>" in render_page(view(built))
+
+
+def planners(built: Factory) -> Path:
+    return max((built.artifacts / "planner").glob("*/"))
+
+
+def test_a_planning_that_was_killed_is_shown_as_far_as_it_came(built: Factory) -> None:
+    events = planners(built) / "events.jsonl"
+    lines = events.read_bytes().splitlines(keepends=True)
+    begun = next(n for n, line in enumerate(lines) if b'"attempt": 2' in line)
+    events.write_bytes(b"".join(lines[: begun + 1]) + b'{"torn')
+    (planners(built) / "run.json").unlink()
+    found = read_planning(planners(built))
+    assert found is not None
+    assert [each.judged for each in found.attempts] == [Judged.FAILED, Judged.OPEN]
+    assert found.reviews == ()
+
+
+def test_ten_thousand_findings_are_counted_and_not_all_shown(built: Factory) -> None:
+    events = planners(built) / "events.jsonl"
+    many = {
+        "event": "plan_judged", "at": 1.0, "attempt": 1, "work_orders": 3, "errors": 10_000,
+        "warnings": 0, "findings": [f"E101 WO-01 finding {n}" for n in range(10_000)],
+    }  # fmt: skip
+    lines = [each for each in events.read_text().splitlines() if '"plan_judged"' not in each]
+    events.write_text("\n".join([*lines, json.dumps(many), ""]))
+    assert len(planning_of(built).attempts[0].findings) == 100
+    page = render_page(view(built))
+    assert "and 9,900 more, in" in page and len(page) < 1_000_000
+
+
+def test_a_prompt_of_any_length_is_read_at_both_ends(built: Factory) -> None:
+    prompt = built.run_folder / "WO-01" / "attempt_1" / "se_prompt.txt"
+    prompt.write_bytes(b"begin " + b"\0\xff<script>" * 4_000_000 + b" end")
+    excerpt = view(built).orders[0].attempts[0].calls[0].prompt
+    assert excerpt.head.startswith("begin ") and excerpt.tail.endswith(" end")
+    assert excerpt.left_out == prompt.stat().st_size - 24_000
+    page = render_page(view(built))
+    assert page.count("<script") == 1 and len(page) < 1_000_000
