@@ -16,8 +16,8 @@ VARIABLES: Final = {
     "LLMCH_TOOLS": "the folder for programs that `llmch doctor --fetch` fetches, in place of one "
     "in your cache folder",
     "LLMCH_DEBUG": "where it is not empty, a fault of llmch itself ends with its traceback",
-    "LLMCH_TELEMETRY": "`on` draws commands as spans of OpenTelemetry, and `content` adds the texts of "
-    "models",
+    "LLMCH_TELEMETRY": "`on` draws commands as spans of OpenTelemetry, and `content` adds the "
+    "texts of models",
     "NO_COLOR": "where it is not empty, nothing is coloured",
     "TERM": "where it is empty, `dumb` or `unknown`, a terminal gets plain lines",
     "SOURCE_DATE_EPOCH": "the date of commits, as seconds since 1970; equal replies on an equal "

@@ -109,19 +109,19 @@ class _Relay(WatchfulPrinter):
     """Sends lines to the server as progress, and what a capped run has spent."""
 
     def __init__(self, server: _Server) -> None:
-        self._progress = Progress()
+        self._steps = Progress()
         self._server = server
-        super().__init__(_Lines(self._say), _HEARTBEAT_SECONDS)
+        super().__init__(_Lines(self._say), _HEARTBEAT_SECONDS, protection(masking()))
 
     def follow(self, event: Event) -> None:
         """Note the event."""
-        self._progress.take(event)
+        self._steps.take(event)
         if isinstance(event, BudgetCommitted):
             self._server.say(Spent(event.tokens, event.cost_usd))
         super().follow(event)
 
     def _say(self, text: str) -> None:
-        self._server.say(Progressed(*self._progress.step(), text))
+        self._server.say(Progressed(*self._steps.step(), text))
 
 
 class _Lines(Stream):
