@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from llmch.console.figures import ticking
@@ -23,16 +25,38 @@ The line is repeated each time the same time has passed again.
 _LOOKS_PER_BEAT = 6
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Say what is special about the place where lines are read.
+
+    `clock` gives the time that stands before what happened; it is `None` where something else adds
+    times. `fit` changes a line so that nothing that reads along takes it for a command.
+    """
+
+    clock: Callable[[], datetime] | None = None
+    fit: Callable[[str], str] = str
+
+
 class PlainPrinter:
     """Write each line as it comes, without any control character."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, surroundings: Surroundings) -> None:
         self._stream = stream
         self._glyphs = stream.shows_glyphs
+        self._surroundings = surroundings
 
     def show(self, lines: Sequence[Line]) -> None:
         """Write the lines in one piece."""
-        texts = [f"{lay_out(line, glyphs=self._glyphs)}\n" for line in lines]
+        self._write(lines, "")
+
+    def log(self, lines: Sequence[Line]) -> None:
+        """Write the lines in one piece, each with the time of day in UTC before it."""
+        clock = self._surroundings.clock
+        self._write(lines, f"{clock().astimezone(UTC):%H:%M:%SZ} " if clock else "")
+
+    def _write(self, lines: Sequence[Line], before: str) -> None:
+        fit = self._surroundings.fit
+        texts = [f"{fit(before + str(lay_out(line, glyphs=self._glyphs)))}\n" for line in lines]
         if texts:
             self._stream.write("".join(texts))
 
@@ -46,8 +70,8 @@ class PlainPrinter:
 class WatchfulPrinter(PlainPrinter):
     """Write plain lines, and a heartbeat for long waits: a silent log looks like a hung program."""
 
-    def __init__(self, stream: Stream, every: float) -> None:
-        super().__init__(stream)
+    def __init__(self, stream: Stream, every: float, surroundings: Surroundings) -> None:
+        super().__init__(stream, surroundings)
         self._activity: Activity | None = None
         self._every = every
         self._last_beats: dict[str, tuple[float, int]] = {}
@@ -58,6 +82,11 @@ class WatchfulPrinter(PlainPrinter):
         """Write the lines in one piece."""
         with self._lock:
             super().show(lines)
+
+    def log(self, lines: Sequence[Line]) -> None:
+        """Write the lines in one piece, each with the time of day in UTC before it."""
+        with self._lock:
+            super().log(lines)
 
     def follow(self, event: Event) -> None:
         """Note the event; the heartbeat runs from the first start of a task to `close`."""
@@ -82,7 +111,7 @@ class WatchfulPrinter(PlainPrinter):
     def _beat(self) -> None:
         with self._lock:
             if self._activity is not None:
-                super().show(self._due(self._activity))
+                super().log(self._due(self._activity))
 
     def _due(self, activity: Activity) -> list[Line]:
         """Return a line for each task whose wait has passed another heartbeat."""

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from llmch.console import Color, Console, Format, Verbosity, open_console
 from llmch.console.document import Outcome
@@ -114,6 +115,7 @@ def open_console_for(arguments: Sequence[str]) -> Console:
         stderr=sys.stderr,
         environ=os.environ,
         mask=lambda text: redact(text, secrets),
+        now=lambda: datetime.now(UTC),
     )
 
 

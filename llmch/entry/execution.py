@@ -16,6 +16,7 @@ from shared.errors import ExitCode
 
 if TYPE_CHECKING:
     from factory.orders.documents import BatchSummary, RunSummary
+    from llmch.entry.reports import Reports
     from shared.llm.stack import ModelSource
 
 
@@ -37,26 +38,40 @@ def options_and_source(
 
 
 def run_one_with_consent(
-    run: Callable[[RunOptions], RunSummary], options: RunOptions, console: Console
+    run: Callable[[RunOptions], RunSummary],
+    options: RunOptions,
+    reports: Reports,
+    console: Console,
 ) -> Outcome:
     """Run one order. The exit code is 0 where it landed, else 1, or 5 for the environment."""
     from llmch.entry.consent import with_consent
-    from llmch.entry.step_summary import step_summary
+    from llmch.entry.reports import reporting
 
-    with step_summary(options, console):
+    with reporting(options, reports, console):
         summary = with_consent(run, options, console)
     return Outcome(OrderDocument(summary), exit_code_of(summary))
 
 
 def run_all_with_consent(
+    run: Callable[[RunOptions], BatchSummary],
+    options: RunOptions,
+    reports: Reports,
+    console: Console,
+) -> Outcome:
+    """Run a plan, and report the run; the exit code is that of `batch_with_consent`."""
+    from llmch.entry.reports import reporting
+
+    with reporting(options, reports, console):
+        return batch_with_consent(run, options, console)
+
+
+def batch_with_consent(
     run: Callable[[RunOptions], BatchSummary], options: RunOptions, console: Console
 ) -> Outcome:
     """Run a plan. The exit code is 0 where all orders landed, else 1, or 5 for the environment."""
     from llmch.entry.consent import with_consent
-    from llmch.entry.step_summary import step_summary
 
-    with step_summary(options, console):
-        summary = with_consent(run, options, console)
+    summary = with_consent(run, options, console)
     return Outcome(BatchDocument(summary), exit_code_of(*summary.orders))
 
 
