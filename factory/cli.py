@@ -133,7 +133,7 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
         allow_changed=args.allow_changed,
         allow_lost=getattr(args, "allow_lost", False),
         allow_repo_filters=args.allow_repo_filters,
-        push=args.push,
+        push=bool(args.push),
         out=args.out,
     )
 
@@ -150,7 +150,7 @@ def _add_branch_arguments(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     _add_allow_changed(group)
     group.add_argument(
-        "--push", action=argparse.BooleanOptionalAction, default=False,
+        "--push", action=argparse.BooleanOptionalAction, default=None,
         help="push the branch to origin at the end (default: no)",
     )  # fmt: skip
     group.add_argument("--out", type=Path, metavar="DIR", help="also write the summary here")

@@ -14,6 +14,7 @@ from llmch.console.clean import one_line, shorten
 from llmch.console.figures import count
 from llmch.page.visible import printed
 from llmch.run_view.model import OrderView, RunView
+from shared.errors import LlmchError
 
 Mask: TypeAlias = Callable[[str], str]
 
@@ -55,8 +56,8 @@ def render_annotations(annotations: Iterable[Annotation], mask: Mask = str) -> I
         of_level = [each for each in found if each.level is level]
         most = MOST_SHOWN if len(of_level) <= MOST_SHOWN else MOST_SHOWN - 1
         yield from (_render(each, mask) for each in of_level[:most])
-        if left := len(of_level) - most:
-            more = f"{count(left, f'more {level}')}; the log has all of them"
+        if len(of_level) > most:
+            more = f"{count(len(of_level) - most, f'more {level}')}; the log has all of them"
             yield _render(Annotation(level, "llmch", more), mask)
 
 
@@ -65,6 +66,12 @@ def failed_orders(run: RunView, file_of: Mapping[str, str]) -> Iterator[Annotati
     for order in run.orders:
         if order.failure is not None and not order.is_on_branch:
             yield _failed(order, file_of.get(order.id, ""))
+
+
+def error_annotation(error: LlmchError, mask: Mask = str) -> str:
+    """Return the line that annotates the error that ended a command."""
+    text = "\n".join(filter(None, (error.message, error.hint)))
+    return _render(Annotation(Level.ERROR, f"llmch {error.exit_code.name}", text), mask)
 
 
 def _failed(order: OrderView, file: str) -> Annotation:

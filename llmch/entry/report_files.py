@@ -44,4 +44,5 @@ def write_report(path: Path, text: str) -> None:
 
 def _is_report(path: Path, flag: str, mark: str) -> bool:
     head = read_regular_file(path, f"file of {flag}", _HEAD_BYTES)
-    return head.size == 0 or mark.encode() in head.data
+    is_empty = head.data.strip() in (b"", b"[]")
+    return is_empty or mark.encode() in head.data

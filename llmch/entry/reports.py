@@ -26,11 +26,12 @@ class Reports:
     """Say which reports a run is to leave.
 
     `junit` is the file for JUnit, and `plan` the folder of the plan, or the file of one order;
-    `None` for none.
+    `None` for none. `pull_request` says that the run's branch is to get one.
     """
 
     junit: Path | None = None
     plan: Path | None = None
+    pull_request: bool = False
 
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,13 +48,13 @@ def reports_asked(args: argparse.Namespace, plan: Path | None = None) -> Reports
 
     Raises `InvalidInput` where a file cannot be written, before anything is done.
     """
+    asks = getattr(args, "pr", False)
+    if args.junit is None:
+        return Reports(plan=plan, pull_request=asks)
+    from llmch.ci.junit import MAKER
     from llmch.entry.report_files import place_for_report
 
-    if args.junit is None:
-        return Reports(plan=plan)
-    from llmch.ci.junit import MAKER
-
-    return Reports(place_for_report("--junit", args.junit, MAKER), plan)
+    return Reports(place_for_report("--junit", args.junit, MAKER), plan, asks)
 
 
 @contextmanager

@@ -18,7 +18,9 @@ from llmch.console import Console
 from llmch.console.document import Outcome
 from llmch.entry.arguments import add_model_arguments, add_record_arguments
 from llmch.entry.execution import batch_with_consent
-from llmch.entry.reports import add_report_arguments, reports_asked
+from llmch.entry.finding_reports import annotate_spec
+from llmch.entry.pull_request import add_pull_request_argument, pushing
+from llmch.entry.reports import Reports, add_report_arguments, reports_asked
 from planner.cli import add_acceptance_arguments, add_planner_flags, compile_options
 from shared.errors import ExitCode, InterruptedRun
 
@@ -47,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_record_arguments(parser)
     add_model_arguments(parser)
     add_report_arguments(parser)
+    add_pull_request_argument(parser)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class _Ground:
     """Hold what planning and executing have in common; the two sources share one budget."""
 
     settings: Settings
+    reports: Reports
     place: RepoPlace
     planner: ModelSource
     factory: ModelSource
@@ -65,13 +69,12 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from planner.known_plans import known_plan
     from shared.llm.stack import Mode
 
-    reports = reports_asked(args)
     ground = _ground(args, console)
     planning = _planning(args, ground)
     is_known = known_plan(planning, ground.place.common_dir) is not None
     is_paid = ground.planner.mode is Mode.LIVE and not is_known
-    options = run_options(args, ground.settings)
-    with reporting(options, reports, console):
+    options = pushing(run_options(args, ground.settings), args)
+    with reporting(options, ground.reports, console):
         options = _check_first(options, console, verify=is_paid)
         return _plan_and_run(planning, options, args, ground, console)
 
@@ -93,6 +96,7 @@ def _plan_and_run(
     assert plan.result is not None, "a plan that is not on file was just asked for"
     if plan.result.error is not None:
         raise plan.result.error
+    annotate_spec(args.spec, plan.result.report, console)
     return Outcome(PlanDocument(plan.result), ExitCode.INVALID)
 
 
@@ -108,13 +112,16 @@ def _ground(args: argparse.Namespace, console: Console) -> _Ground:
     from planner.spec.read import read_spec
     from shared.llm.cost.budget import SharedBudget
 
+    reports = reports_asked(args)
     settings = settings_for(args, console, repo=args.repo, spec=args.spec)
     with inputs_first(lambda: read_spec(args.spec), lambda: find_repo(args.repo)):
         planner = planning_source(args, settings, review=reviews_plan(args))
         factory = model_source(args, settings, settings.factory)
     purse = SharedBudget(planner.budget)
     place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
-    return _Ground(settings, place, replace(planner, purse=purse), replace(factory, purse=purse))
+    return _Ground(
+        settings, reports, place, replace(planner, purse=purse), replace(factory, purse=purse)
+    )
 
 
 def _planning(args: argparse.Namespace, ground: _Ground) -> PlanOptions:
@@ -165,7 +172,7 @@ def _run_plan(
         ):
             return Outcome(KeptPlanDocument(folder), ExitCode.FAILED)
         return batch_with_consent(
-            lambda each: run_all(folder, each, source, console), options, console
+            lambda each: run_all(folder, each, source, console), options, ground.reports, console
         )
     except InterruptedRun:
         raise

@@ -10,6 +10,7 @@ from llmch.console import Console
 from llmch.console.document import Outcome
 from llmch.entry.arguments import add_model_arguments, add_record_arguments
 from llmch.entry.execution import options_and_source, run_one_with_consent
+from llmch.entry.pull_request import add_pull_request_argument
 from llmch.entry.reports import add_report_arguments, reports_asked
 
 
@@ -22,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_record_arguments(parser)
     add_model_arguments(parser)
     add_report_arguments(parser)
+    add_pull_request_argument(parser)
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
