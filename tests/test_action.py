@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -24,6 +25,8 @@ from shared.llm.stack import Mode, ModelSource
 from tests.harness import git
 from tests.llmch.ci.test_junit import read
 from tests.llmch.command_line import ROOT, own_environment
+from tests.shared.llm.edge import chat_stream, error_answer, response_stream
+from tests.shared.llm.scripted_server import Act, scripted_server
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 STEPS = {each["id"]: each for each in ACTION["runs"]["steps"]}
@@ -128,27 +131,38 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(tmp_path_factory.mktemp("plan"))
 
 
-def job(folder: Path, plan: Path, **inputs: str) -> Job:
+def replies() -> list[Act]:
+    """Return what the example's transcript has of the factory, as a model's server says it."""
+    lines = find_example("hello").transcript.read_text().splitlines()
+    records = [json.loads(each) for each in lines]
+    asked = {each["key"] for each in records if each.get("place", {}).get("role") == "factory"}
+    return [
+        chat_stream(each["text"]) for each in records if "text" in each and each["key"] in asked
+    ]
+
+
+def job(folder: Path, made: Path, /, **inputs: str) -> Job:
     example = find_example("hello")
     workspace = make_repo(folder / "checkout", example.title)
     temporary = folder / "temp"
     temporary.mkdir()
-    words = ["--llm=replay", f"--transcript={example.transcript}", "--reply-format=json"]
+    words = ["--reply-format=json", "--sandbox=off"]
     given = {
-        "plan": str(plan), "model": "authored", "install": "false", "push": "false",
-        "args": "\n".join(["", *words, "--sandbox=off", ""]),
+        "plan": str(made), "model": "authored", "install": "false", "push": "false",
+        "args": "\n".join(["", *words, ""]),
     }  # fmt: skip
     return Job(temporary, workspace, given | {k.replace("_", "-"): v for k, v in inputs.items()})
 
 
 def test_a_plan_becomes_commits_and_outputs(tmp_path: Path, plan: Path) -> None:
     done = job(tmp_path, plan, branch="llmch/1")
-    done.run()
+    with scripted_server(*replies()) as server:
+        done.run(OPENAI_BASE_URL=server.base_url)
     assert not done.failed, done.log
     tip = git(done.workspace, "rev-parse", "llmch/1")
     assert (done.output("verdict"), done.output("branch")) == ("PASS", "llmch/1")
     assert done.output("tip") == tip and done.output("pull-request") == ""
-    assert done.output("cost") == "0.0"
+    assert done.output("cost") == ""  # nobody knows the price of a model called "authored"
     root = read(Path(done.output("junit")).read_text())
     assert (root.get("failures"), root.get("errors")) == ("0", "0")
     assert "<html" in Path(done.output("report")).read_text()
@@ -171,9 +185,10 @@ def test_no_input_is_run_as_a_script(tmp_path: Path, plan: Path, name: str) -> N
 
 
 def test_a_failed_run_still_has_outputs_and_a_page(tmp_path: Path, plan: Path) -> None:
-    done = job(tmp_path, plan, branch="work", args="")
-    done.run(OPENAI_BASE_URL="http://127.0.0.1:9", LLMCH_SANDBOX="off")
-    assert done.codes["run"] == 3 and "verify" not in done.codes
+    done = job(tmp_path, plan, branch="work")
+    with scripted_server(error_answer(401, "bad key")) as server:
+        done.run(OPENAI_BASE_URL=server.base_url)
+    assert done.codes["run"] == 3 and "verify" not in done.codes, done.log
     assert done.output("verdict") == "ERROR"
     error = read(Path(done.output("junit")).read_text()).find(".//error")
     assert error is not None
@@ -191,16 +206,17 @@ def test_either_a_plan_or_a_spec_is_needed(
 
 def test_a_spec_is_planned_and_built(tmp_path: Path) -> None:
     done = job(tmp_path, Path(), plan="", spec=str(find_example("hello").spec))
-    done.run()
-    # The recorded plan was asked for in other words: what matters is that it is asked for.
-    assert done.codes["run"] == 3 and "the request of planner attempt 1 has changed" in done.log
+    with scripted_server(response_stream("no plan at all")) as server:
+        done.run(OPENAI_BASE_URL=server.base_url, LLMCH_PLANNER_ATTEMPTS="1")
+        assert [each.path for each in server.received] == ["/v1/responses"]
+    assert done.codes["run"] == 4 and done.output("verdict") == "ERROR"
 
 
 def test_no_text_of_an_input_stands_in_a_script() -> None:
     for step in STEPS.values():
         assert "${{" not in step["run"]
         assert step["shell"] == "bash"
-    used = {found for found in _EXPRESSION.findall((ROOT / "action.yml").read_text())}
+    used = set(_EXPRESSION.findall((ROOT / "action.yml").read_text()))
     named = {each.removeprefix("inputs.") for each in used if each.startswith("inputs.")}
     assert named | {"verify", "install"} == set(ACTION["inputs"])
 
