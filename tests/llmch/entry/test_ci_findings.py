@@ -9,7 +9,7 @@ import pytest
 
 from tests.harness import commit_all, manifest, write_plan, writing
 from tests.llmch.ci.test_findings import parsed, schema
-from tests.llmch.command_line import Said, Say, model_server, write_reply
+from tests.llmch.command_line import Said, Say, Words, model_server, write_reply
 from tests.llmch.verbs.test_check_command import write
 from tests.planner.plans import creating, exists, order
 
@@ -24,14 +24,14 @@ def in_actions(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
 
 
-def annotations(said: Said) -> list[tuple[str, dict[str, str], str]]:
+def annotated(said: Said) -> list[tuple[str, dict[str, str], str]]:
     assert "::" not in said.out  # stdout is the answer's
     return [parsed(line) for line in said.err.splitlines() if line.startswith("::")]
 
 
 def test_check_writes_both_files(say: Say, repo: Path, cwd: Path) -> None:
     write(repo / "plan", BAD)
-    files = ["--sarif", cwd / "out.sarif", "--code-quality", cwd / "quality.json"]
+    files: Words = ["--sarif", cwd / "out.sarif", "--code-quality", cwd / "quality.json"]
     for _ in range(2):  # the second time over what it wrote the first time
         assert say("check", repo / "plan", "--no-repo", *files).code == 2
     document = json.loads((cwd / "out.sarif").read_text())
@@ -72,7 +72,7 @@ def test_findings_are_annotations_at_their_lines(say: Say, repo: Path, in_action
     write(repo / "plan", json.dumps(BAD, indent=2))
     said = say("check", repo / "plan", "--no-repo", "--json")
     assert json.loads(said.out)["errors"] == 1
-    found = {pairs["title"]: (name, pairs) for name, pairs, _ in annotations(said)}
+    found = {pairs["title"]: (name, pairs) for name, pairs, _ in annotated(said)}
     name, pairs = found["E101 WO-01"]
     assert (name, pairs["file"]) == ("error", "plan/WO-01.json") and int(pairs["line"]) > 1
     assert found["W102 WO-01"][0] == "warning"
@@ -80,7 +80,7 @@ def test_findings_are_annotations_at_their_lines(say: Say, repo: Path, in_action
 
 def test_an_error_that_ends_a_command_is_an_annotation(say: Say, in_actions: None) -> None:
     said = say("check", "no-plan", "--no-repo", "--json")
-    ((name, pairs, data),) = annotations(said)
+    ((name, pairs, data),) = annotated(said)
     assert (name, pairs["title"]) == ("error", "llmch INVALID")
     assert said.error["message"] in data
 
@@ -94,7 +94,7 @@ def test_a_failed_order_is_an_annotation_at_its_file(
         said = say("run-all", "--repo", repo, "--workdir", repo / "plan", "--sandbox", "off",
                    "--reply-format", "json", "--max-attempts", "1", "--json")  # fmt: skip
     assert said.code == 1
-    ((name, pairs, data),) = annotations(said)
+    ((name, pairs, data),) = annotated(said)
     assert name == "error"
     assert pairs == {
         "file": "plan/WO-01.json",
