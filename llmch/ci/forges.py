@@ -137,19 +137,26 @@ class Forge:
             return None
         return Opened(number, url, body if isinstance(body, str) else "")
 
-    def command(self, remote: Remote | None, request: Request, run_id: str) -> str:
+    def command(self, remote: Remote, request: Request, run_id: str) -> str:
         """Return the command that a person can type to open the request."""
         report = f"llmch report {shlex.quote(run_id)} --markdown"
-        repo = f" --repo {shlex.quote(remote.path)}" if remote else ""
+        repo = shlex.quote(self._named(remote))
         branch, title = shlex.quote(request.branch), shlex.quote(request.title)
         base = shlex.quote(request.base)
         if self is GITHUB:
             onto = f" --base {base}" if request.base else ""
             rest = f"--head {branch}{onto} --title {title} --body-file -"
-            return f"{report} | gh pr create{repo} {rest}"
+            return f"{report} | gh pr create --repo {repo} {rest}"
         onto = f" --target-branch {base}" if request.base else ""
         rest = f"--source-branch {branch}{onto} --title {title}"
-        return f'glab mr create{repo} {rest} --description "$({report})"'
+        return f'glab mr create --repo {repo} {rest} --description "$({report})"'
+
+    def _named(self, remote: Remote) -> str:
+        """Return a repository as the program's `--repo` takes it, with a host of one's own."""
+        if remote.host in ("github.com", "gitlab.com"):
+            return remote.path
+        named = f"{remote.host}/{remote.path}"
+        return named if self is GITHUB else f"https://{named}"
 
     def _repo(self, remote: Remote) -> str:
         if self is GITHUB:
@@ -192,9 +199,8 @@ def parse_remote(url: str) -> Remote | None:
     return Remote(host.lower(), path)
 
 
-def forges_of(remote: Remote | None) -> tuple[Forge, ...]:
+def forges_of(remote: Remote) -> tuple[Forge, ...]:
     """Return what the host of a repository can be by its name: one of the two, or either."""
-    host = remote.host if remote else ""
-    if "github" in host:
+    if "github" in remote.host:
         return (GITHUB,)
-    return (GITLAB,) if "gitlab" in host else (GITHUB, GITLAB)
+    return (GITLAB,) if "gitlab" in remote.host else (GITHUB, GITLAB)

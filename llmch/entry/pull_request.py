@@ -35,9 +35,9 @@ _SETTINGS = {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "NO_COLOR"
 _NOT_THEIRS = ("OPENAI_", "LLMCH_", "GIT_", "GH_FORCE_TTY", "CLICOLOR_FORCE")
 
 
-def add_pull_request_argument(parser: argparse.ArgumentParser) -> None:
+def add_pull_request_argument(group: argparse._ArgumentGroup) -> None:
     """Add the flag that asks for a pull request."""
-    parser.add_argument(
+    group.add_argument(
         "--pr", action="store_true",
         help="push the branch, and open a pull request or merge request for it with the report of "
         "the run, by gh or glab; an open one gets the new report",
@@ -105,12 +105,11 @@ class _Requesting:
 
         git = find_repo(self.options.repo).git
         remote = parse_remote(url_of(git, _REMOTE))
+        if remote is None:
+            return PullRequestAnswer(problem=f"{_REMOTE} is not on a host that has any")
         request = self._request()
         forges = forges_of(remote)
         commands = tuple(each.command(remote, request, self.run_id) for each in forges)
-        if remote is None:
-            problem = f"{_REMOTE} is not on a host that gh or glab knows"
-            return PullRequestAnswer(problem=problem, commands=commands)
         forge = _usable(forges, remote)
         if forge is None:
             names = " and ".join(each.program for each in forges)

@@ -34,13 +34,15 @@ class Reports:
     pull_request: bool = False
 
 
-def add_report_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that have a run reported to a CI system."""
-    parser.add_argument_group("reports").add_argument(
+def add_report_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the flags that have a run reported to a CI system, and return their group."""
+    group = parser.add_argument_group("reports")
+    group.add_argument(
         "--junit", type=Path, metavar="FILE",
         help="write the run in the XML format of JUnit: a suite for each order, a case for each "
         "command",
     )  # fmt: skip
+    return group
 
 
 def reports_asked(args: argparse.Namespace, plan: Path | None = None) -> Reports:

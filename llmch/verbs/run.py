@@ -22,8 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(parser)
     add_record_arguments(parser)
     add_model_arguments(parser)
-    add_report_arguments(parser)
-    add_pull_request_argument(parser)
+    add_pull_request_argument(add_report_arguments(parser))
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:

@@ -42,12 +42,9 @@ def test_a_url_names_a_repository(url: str, remote: Remote | None) -> None:
 
 @given(st.text())
 def test_any_text_is_read(url: str) -> None:
-    remote = parse_remote(url)
+    remote = parse_remote(url) or Remote("x", "a/b")
     for forge in forges_of(remote):
-        for call in (
-            forge.find_call(remote or Remote("x", "a/b"), url),
-            forge.repo_call(remote or Remote("x", "a/b")),
-        ):
+        for call in (forge.find_call(remote, url), forge.repo_call(remote)):
             assert call.argv[-1].isascii() and not call.argv[-1].startswith("-")
             assert not any(each.isspace() for each in call.argv[-1])
 
@@ -63,6 +60,19 @@ def test_any_text_is_read(url: str) -> None:
 )
 def test_the_name_of_a_host_says_what_it_is(host: str, forges: tuple[Forge, ...]) -> None:
     assert forges_of(Remote(host, "a/b")) == forges
+
+
+@pytest.mark.parametrize(
+    ("forge", "host", "named"),
+    [
+        (GITHUB, "github.com", "--repo a/b "),
+        (GITHUB, "code.example.org", "--repo code.example.org/a/b "),
+        (GITLAB, "gitlab.com", "--repo a/b "),
+        (GITLAB, "code.example.org", "--repo https://code.example.org/a/b "),
+    ],
+)
+def test_a_command_names_the_repository(forge: Forge, host: str, named: str) -> None:
+    assert named in forge.command(Remote(host, "a/b"), request("x"), "01RUN")
 
 
 def request(report: str) -> Request:
