@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -152,6 +153,19 @@ def test_a_command_that_was_ended_is_a_failure_whatever_its_note_says() -> None:
     killed = replace(command, exit_code=137, note="timed out", by_itself=False)
     order = replace(order, attempts=(replace(attempt, brief=None, commands=(killed,)),))
     assert [how for _, how in outcomes(read(render_junit(run_of(order))))] == ["failure"]
+
+
+def test_a_record_of_a_command_that_was_ended_is_no_pass(factory: Factory) -> None:
+    factory.run_all(plan(), {"WO-01": [proposal({"one.txt": "1\n"})], "WO-02": [BAD]},
+                    max_attempts=1)  # fmt: skip
+    path = factory.run_folder / "WO-02" / "attempt_1" / "acceptance_result.json"
+    (record,) = json.loads(path.read_text())
+    path.write_text(json.dumps([record | {"cause": "timed_out", "note": "ended after 9 s"}]))
+    run = read_report(None, factory.repo, factory.artifacts)
+    (command,) = run.orders[1].attempts[0].commands[-1:]
+    assert not command.passed
+    (failed,) = (each for each in junit_of(factory).iter("failure"))
+    assert "timed out, ended after 9 s" in (failed.get("message") or "")
 
 
 def test_a_failure_that_counts_for_nothing_passes() -> None:
