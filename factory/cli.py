@@ -154,7 +154,7 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
         allow_changed=args.allow_changed,
         allow_lost=getattr(args, "allow_lost", False),
         allow_repo_filters=args.allow_repo_filters,
-        push=args.push,
+        push=bool(args.push),
         out=args.out,
     )
 
@@ -180,7 +180,7 @@ def _add_allow_dirty(group: argparse._ArgumentGroup) -> None:
 
 def _add_push(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--push", action=argparse.BooleanOptionalAction, default=False,
+        "--push", action=argparse.BooleanOptionalAction, default=None,
         help="push the branch to origin at the end (default: no)",
     )  # fmt: skip
 

@@ -11,6 +11,7 @@ from llmch.console.figures import count, short
 
 if TYPE_CHECKING:
     from factory.orders.documents import BatchSummary, RunSummary
+    from llmch.answers.pull_request import PullRequestAnswer
 
 _HEADINGS = ("order", "state", "attempts", "result")
 
@@ -20,12 +21,11 @@ class OrderDocument:
     """Represent the answer of `run`: how one order ended."""
 
     summary: RunSummary
+    pull_request: PullRequestAnswer | None = None
 
     def to_json(self) -> object:
         """Return the summary without the records of the attempts."""
-        from factory.record.summary import public_json
-
-        return public_json(self.summary)
+        return _json(self.summary, self.pull_request)
 
     def blocks(self) -> Iterator[Block]:
         """Return one line that says how the order ended."""
@@ -39,12 +39,11 @@ class BatchDocument:
     """Represent the answer of `run-all`, and of `build` where there was a plan to execute."""
 
     summary: BatchSummary
+    pull_request: PullRequestAnswer | None = None
 
     def to_json(self) -> object:
         """Return the summary without the records of the attempts."""
-        from factory.record.summary import public_json
-
-        return public_json(self.summary)
+        return _json(self.summary, self.pull_request)
 
     def blocks(self) -> Iterator[Block]:
         """Return a table that says how each order ended, and the verdict on all of them."""
@@ -56,6 +55,13 @@ class BatchDocument:
         text = f"{count(len(rows), 'order')} on {summary.branch}"
         end = Conclusion("run-all", text, summary.verdict == "PASS")
         yield AlreadyShown((Rows(rows, _HEADINGS), end))
+
+
+def _json(summary: RunSummary | BatchSummary, request: PullRequestAnswer | None) -> object:
+    from factory.record.summary import public_json
+
+    document = public_json(summary)
+    return document if request is None else {**document, "pull_request": request.to_json()}
 
 
 def _result(summary: RunSummary) -> str:

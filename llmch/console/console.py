@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -12,11 +13,12 @@ from typing import TYPE_CHECKING, Self, TextIO
 from llmch.console.clean import clean
 from llmch.console.document import Block, Document, ErrorDocument, Patch, Remark, Verbatim
 from llmch.console.line import Line, Verbosity, Weight
-from llmch.console.plain import HEARTBEAT_SECONDS, WatchfulPrinter
+from llmch.console.plain import HEARTBEAT_SECONDS, Surroundings, WatchfulPrinter
 from llmch.console.printer import OnDemand, Printer
 from llmch.console.renderers import Format, renderer_of
 from llmch.console.renderers.text_lines import text_lines
 from llmch.console.stream import Stream
+from llmch.console.workflow_commands import inert, inert_json, runs_in_actions, uninterpreted
 from shared.errors import CommandFailed
 
 # Verbs without events, and errors, need not wait for the import of the code that renders events.
@@ -50,6 +52,7 @@ class Console:
         output: Format,
         protect: Callable[[str], str],
         mask: Callable[[str], str],
+        in_actions: bool = False,
     ) -> None:
         self._out = out
         self._err = err
@@ -59,6 +62,9 @@ class Console:
         self._narrator: Narrator | None = None
         self._verbosity = verbosity
         self._render = renderer_of(output)
+        self._is_json = output is Format.JSON
+        self._in_actions = in_actions
+        self._is_obeyed = in_actions and not out.is_file
         self._protect = protect
         self._answered = False
         self._listeners: list[Emit] = []
@@ -74,7 +80,7 @@ class Console:
             lines = narrator.tell(fit)
             if self._verbosity is not Verbosity.QUIET:
                 self._printer.follow(fit)
-            self._print(lines)
+            self._printer.log([*self._shown(lines)])
 
     def listen(self, listener: Emit) -> None:
         """Have a listener hear each event, before it is shown and as it was emitted."""
@@ -140,6 +146,16 @@ class Console:
             if self._err.isatty():
                 self._err_printer.show([*text_lines([Remark((text,))], self._protect)])
 
+    def annotate(self, commands: Iterable[str]) -> None:
+        """Write commands as they are to stderr, where the workflow that this runs in reads them.
+
+        Outside of GitHub Actions nothing happens.
+        """
+        if not self._in_actions:
+            return
+        with self._lock:
+            self._err.write("".join(f"{each}\n" for each in commands))
+
     def remark(self, *texts: str) -> None:
         """Show texts, unchanged, before the command has ended; `--quiet` leaves them out."""
         self.say(Remark(texts))
@@ -147,7 +163,8 @@ class Console:
     def _show_text(self, blocks: Iterable[Block]) -> None:
         for block in blocks:
             if isinstance(block, Verbatim) or (isinstance(block, Patch) and not self._out.isatty()):
-                self._out.write(self._mask(block.text))
+                text = self._mask(block.text)
+                self._out.write(uninterpreted(text) if self._is_obeyed else text)
             else:
                 self._print(text_lines((block,), self._protect))
 
@@ -160,10 +177,15 @@ class Console:
 
     def _answer(self, text: str) -> None:
         self._answered = True
+        if self._is_obeyed:
+            text = inert_json(text) if self._is_json else inert(text)
         self._out.write(text)
 
     def _print(self, lines: Iterable[Line]) -> None:
-        self._printer.show([line for line in lines if line.weight in _SHOWN[self._verbosity]])
+        self._printer.show([*self._shown(lines)])
+
+    def _shown(self, lines: Iterable[Line]) -> Iterator[Line]:
+        return (line for line in lines if line.weight in _SHOWN[self._verbosity])
 
 
 _SHOWN = {
@@ -191,15 +213,22 @@ def open_console(
     environ: Mapping[str, str],
     mask: Callable[[str], str] = str,
     heartbeat_seconds: float = HEARTBEAT_SECONDS,
+    now: Callable[[], datetime] | None = None,
 ) -> Console:
     """Return the console for a command; the caller closes it, or uses it as a context manager.
 
     Text goes to `stdout`, errors to `stderr`. In any other format, `stdout` gets the document
     alone, and `stderr` gets everything else. `mask` takes secrets out of a text. Lines are plain
-    where a stream is not a terminal, or is a simple one.
+    where a stream is not a terminal, or is a simple one. Plain lines that say what has just
+    happened begin with the time that `now` gives, if it is given.
     """
 
     protect = protection(mask)
+
+    in_actions = runs_in_actions(environ)
+    # The log of a job has times of its own, and the verdict alone needs none.
+    no_times = in_actions or verbosity is Verbosity.QUIET
+    clock = None if no_times else now
 
     def open_printer(stream: Stream) -> Printer:
         if (
@@ -207,7 +236,8 @@ def open_console(
             or not stream.isatty()
             or environ.get("TERM", "") in _PLAIN_TERMINALS
         ):
-            return WatchfulPrinter(stream, heartbeat_seconds, protect)
+            fit = inert if in_actions and not stream.is_file else str
+            return WatchfulPrinter(stream, heartbeat_seconds, protect, Surroundings(clock, fit))
         from llmch.console.activity import Activity
         from llmch.console.terminal.printer import TerminalPrinter
 
@@ -225,6 +255,7 @@ def open_console(
         output=output,
         protect=protect,
         mask=mask,
+        in_actions=in_actions,
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from llmch.console.figures import ticking
@@ -25,16 +27,38 @@ _LOOKS_PER_BEAT = 6
 _BEATS_PER_PROGRESS = 2
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Say what is special about the place where lines are read.
+
+    `clock` gives the time that stands before what happened; it is `None` where something else adds
+    times. `fit` changes a line so that nothing that reads along takes it for a command.
+    """
+
+    clock: Callable[[], datetime] | None = None
+    fit: Callable[[str], str] = str
+
+
 class PlainPrinter:
     """Write each line as it comes, without any control character."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, surroundings: Surroundings) -> None:
         self._stream = stream
         self._glyphs = stream.shows_glyphs
+        self._surroundings = surroundings
 
     def show(self, lines: Sequence[Line]) -> None:
         """Write the lines in one piece."""
-        texts = [f"{lay_out(line, glyphs=self._glyphs)}\n" for line in lines]
+        self._write(lines, "")
+
+    def log(self, lines: Sequence[Line]) -> None:
+        """Write the lines in one piece, each with the time of day in UTC before it."""
+        clock = self._surroundings.clock
+        self._write(lines, f"{clock().astimezone(UTC):%H:%M:%SZ} " if clock else "")
+
+    def _write(self, lines: Sequence[Line], before: str) -> None:
+        fit = self._surroundings.fit
+        texts = [f"{fit(before + str(lay_out(line, glyphs=self._glyphs)))}\n" for line in lines]
         if texts:
             self._stream.write("".join(texts))
 
@@ -51,8 +75,14 @@ class WatchfulPrinter(PlainPrinter):
     `protect` makes a model's text fit to be shown.
     """
 
-    def __init__(self, stream: Stream, every: float, protect: Callable[[str], str]) -> None:
-        super().__init__(stream)
+    def __init__(
+        self,
+        stream: Stream,
+        every: float,
+        protect: Callable[[str], str],
+        surroundings: Surroundings | None = None,
+    ) -> None:
+        super().__init__(stream, surroundings or Surroundings())
         self._protect = protect
         self._activity: Activity | None = None
         self._every = every
@@ -65,6 +95,11 @@ class WatchfulPrinter(PlainPrinter):
         """Write the lines in one piece."""
         with self._lock:
             super().show(lines)
+
+    def log(self, lines: Sequence[Line]) -> None:
+        """Write the lines in one piece, each with the time of day in UTC before it."""
+        with self._lock:
+            super().log(lines)
 
     def follow(self, event: Event) -> None:
         """Note the event; the heartbeat runs from the first start of a task to `close`."""
@@ -89,7 +124,7 @@ class WatchfulPrinter(PlainPrinter):
     def _beat(self) -> None:
         with self._lock:
             if self._activity is not None:
-                super().show(self._due(self._activity))
+                super().log(self._due(self._activity))
 
     def _due(self, activity: Activity) -> list[Line]:
         """Return a line for each task whose wait has passed another heartbeat."""

@@ -17,6 +17,9 @@ class Printer(Protocol):
     def show(self, lines: Sequence[Line]) -> None:
         """Show the lines, as one piece."""
 
+    def log(self, lines: Sequence[Line]) -> None:
+        """Show the lines as `show` does; they say what has just happened."""
+
     def follow(self, event: Event) -> None:
         """Apply an event, which may change the work under way, to the display."""
 
@@ -35,6 +38,11 @@ class OnDemand:
         """Show the lines, if there are any."""
         if lines:
             self._opened().show(lines)
+
+    def log(self, lines: Sequence[Line]) -> None:
+        """Show the lines, if there are any."""
+        if lines:
+            self._opened().log(lines)
 
     def follow(self, event: Event) -> None:
         """Pass the event on."""

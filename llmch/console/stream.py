@@ -7,6 +7,7 @@ import contextlib
 import errno
 import io
 import os
+import stat
 from typing import TextIO
 
 from llmch.console.line import GLYPHS
@@ -51,6 +52,14 @@ class Stream:
         try:
             return self._stream.isatty()
         except ValueError:
+            return False
+
+    @property
+    def is_file(self) -> bool:
+        """Return whether all that is written goes to a file, so that nothing reads it meanwhile."""
+        try:
+            return stat.S_ISREG(os.fstat(self.fileno()).st_mode)
+        except (OSError, ValueError):
             return False
 
     def fileno(self) -> int:

@@ -6,10 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import TypeVar
 
 from llmch.console import Color, Console, Format, Verbosity, open_console
 from llmch.console.document import Outcome
+from llmch.console.workflow_commands import runs_in_actions
 from llmch.entry.interruption import Interruption, signals_as_exceptions
 from llmch.entry.parsing import find_verb, output_arguments, parser_of
 from llmch.entry.telemetry import traced
@@ -105,6 +107,11 @@ class _Bug(LlmchError):
 
 def _report(console: Console, error: LlmchError) -> ExitCode:
     console.error(error.message, error.hint, error.exit_code, error.exit_code.name)
+    if runs_in_actions(os.environ):
+        from llmch.ci.annotations import error_annotation
+        from llmch.entry.reports import mask_secrets
+
+        console.annotate([error_annotation(error, mask_secrets)])
     return error.exit_code
 
 
@@ -132,6 +139,7 @@ def open_console_for(arguments: Sequence[str]) -> Console:
         stderr=sys.stderr,
         environ=os.environ,
         mask=lambda text: redact(text, secrets),
+        now=lambda: datetime.now(UTC),
     )
 
 

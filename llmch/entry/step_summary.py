@@ -7,18 +7,17 @@ the step is over.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llmch.console import Console
+from llmch.console.workflow_commands import runs_in_actions
 from shared.errors import LlmchError
 from shared.events.messages import Warned
 from shared.secrets.redaction import redact, secret_values
 
 if TYPE_CHECKING:
-    from factory.orders.options import RunOptions
     from llmch.console.document import Document
     from llmch.run_view.model import RunView
 
@@ -26,27 +25,29 @@ _FILE = "GITHUB_STEP_SUMMARY"
 _MOST_BYTES = 900_000  # GitHub drops the summary of a step that has more than 1 MiB
 
 
-@contextmanager
-def step_summary(
-    options: RunOptions, console: Console, environ: Mapping[str, str] = os.environ
-) -> Iterator[None]:
-    """Report the run of the block, or the error that ended it, in the summary of the job.
-
-    Outside of GitHub Actions nothing happens. A summary that cannot be written is a warning.
-    """
+def summary_file(environ: Mapping[str, str]) -> Path | None:
+    """Return the file of the job's summary; `None` outside of GitHub Actions."""
     path = environ.get(_FILE, "")
-    if not path or environ.get("GITHUB_ACTIONS") != "true":
-        yield
-        return
-    before = _latest_id(options)
-    error: LlmchError | None = None
-    try:
-        yield
-    except LlmchError as raised:
-        error = raised
-        raise
-    finally:
-        _append(Path(path), _summary(options, before, error), console)
+    return Path(path) if path and runs_in_actions(environ) else None
+
+
+def append_summary(
+    path: Path, run: RunView | None, error: BaseException | None, console: Console
+) -> None:
+    """Append the report of a run, and the error that ended the command, if there are any.
+
+    A summary that cannot be written is a warning.
+    """
+    from llmch.answers.run_report import RunReportDocument
+    from llmch.console.document import ErrorDocument
+
+    parts = []
+    if run is not None:
+        parts.append(markdown_of(RunReportDocument(run)))
+    if isinstance(error, LlmchError):
+        code = error.exit_code
+        parts.append(markdown_of(ErrorDocument(error.message, error.hint, code, code.name)))
+    _append(path, "\n".join(parts), console)
 
 
 def markdown_of(document: Document) -> str:
@@ -56,40 +57,6 @@ def markdown_of(document: Document) -> str:
 
     secrets = secret_values(os.environ)
     return render_markdown_document(document, lambda text: redact(clean(text), secrets))
-
-
-def _summary(options: RunOptions, before: str, error: LlmchError | None) -> str:
-    """Return the report of the run that is on record since `before`, and the error."""
-    from llmch.answers.run_report import RunReportDocument
-    from llmch.console.document import ErrorDocument
-
-    parts = []
-    run = _latest(options)
-    if run is not None and run.run_id != before:
-        parts.append(markdown_of(RunReportDocument(run)))
-    if error is not None:
-        code = error.exit_code
-        parts.append(markdown_of(ErrorDocument(error.message, error.hint, code, code.name)))
-    return "\n".join(parts)
-
-
-def _latest(options: RunOptions) -> RunView | None:
-    from llmch.run_view.reading import read_report
-
-    try:
-        return read_report(None, options.repo, options.settings.artifacts_dir)
-    except LlmchError:
-        return None
-
-
-def _latest_id(options: RunOptions) -> str:
-    from llmch.run_view.find import FoundRun, find_run
-
-    try:
-        found = find_run(None, options.repo, options.settings.artifacts_dir)
-    except LlmchError:
-        return ""
-    return found.run.run_id if isinstance(found, FoundRun) else ""
 
 
 def _append(path: Path, text: str, console: Console) -> None:

@@ -18,6 +18,7 @@ ACCEPTANCE = "acceptance"
 _OF_ATTEMPT = (("verify_result.json", VERIFICATION), ("acceptance_result.json", ACCEPTANCE))
 _BEFORE = (("baseline", "before the work"), ("hollow", "on code that does nothing"))
 _RESULTS = "acceptance_result.json"
+_BY_ITSELF = "exited"
 
 
 Written = Mapping[tuple[str, ...], str]
@@ -72,6 +73,7 @@ def _command(record: Fields, purpose: str, base: Path, written: Written) -> Comm
         tests=_tests(record.fields("tests")),
         note=", ".join(_notes(record)),
         sandbox=_sandbox(record.fields("sandbox")),
+        by_itself=record.text("cause") in ("", _BY_ITSELF),
     )
 
 
@@ -106,7 +108,7 @@ def _tests(tests: Fields) -> str:
 
 def _notes(record: Fields) -> Iterator[str]:
     cause = record.text("cause")
-    if cause and cause != "exited":
+    if cause and cause != _BY_ITSELF:
         yield cause.replace("_", " ")
     if record.is_true("flaky"):
         yield "flaky: it passed when it was run again"

@@ -117,6 +117,13 @@ class CommandView:
     tests: str = ""
     note: str = ""
     sandbox: SandboxView | None = None
+    by_itself: bool = True
+    """Whether the command chose its exit code: it was started, and nothing ended it."""
+
+    @property
+    def passed(self) -> bool:
+        """Return whether the command passed; a failure that counts for nothing has a note."""
+        return self.by_itself and (self.exit_code == 0 or bool(self.note))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,10 @@ from llmch.answers.plan import PlanDocument
 from llmch.console import Console, Format
 from llmch.console.document import Outcome
 from llmch.entry.arguments import add_model_arguments, add_record_arguments
-from llmch.entry.execution import run_all_with_consent
+from llmch.entry.execution import batch_with_consent
+from llmch.entry.finding_reports import annotate_spec
+from llmch.entry.pull_request import add_pull_request_argument, pushing
+from llmch.entry.reports import Reports, add_report_arguments, reports_asked
 from planner.cli import add_acceptance_arguments, add_planner_flags, compile_options
 from shared.errors import ExitCode, InterruptedRun
 
@@ -45,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(parser)
     add_record_arguments(parser)
     add_model_arguments(parser)
+    add_pull_request_argument(add_report_arguments(parser))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class _Ground:
     """Hold what planning and executing have in common; the two sources share one budget."""
 
     settings: Settings
+    reports: Reports
     place: RepoPlace
     planner: ModelSource
     factory: ModelSource
@@ -59,22 +64,38 @@ class _Ground:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Make the plan, unless the same plan is on file already, then run all its orders."""
-    from llmch.entry.wiring import tool_runner
-    from planner.known_plans import known_plan, plan_once
+    from llmch.entry.reports import reporting
+    from planner.known_plans import known_plan
     from shared.llm.stack import Mode
 
     ground = _ground(args, console)
-    common_dir = ground.place.common_dir
     planning = _planning(args, ground)
-    is_paid = ground.planner.mode is Mode.LIVE and known_plan(planning, common_dir) is None
-    options = _check_first(run_options(args, ground.settings), console, verify=is_paid)
+    is_known = known_plan(planning, ground.place.common_dir) is not None
+    is_paid = ground.planner.mode is Mode.LIVE and not is_known
+    options = pushing(run_options(args, ground.settings), args)
+    with reporting(options, ground.reports, console):
+        options = _check_first(options, console, verify=is_paid)
+        return _plan_and_run(planning, options, args, ground, console)
+
+
+def _plan_and_run(
+    planning: PlanOptions,
+    options: RunOptions,
+    args: argparse.Namespace,
+    ground: _Ground,
+    console: Console,
+) -> Outcome:
+    from llmch.entry.wiring import tool_runner
+    from planner.known_plans import plan_once
+
     runner = tool_runner(ground.settings, args.repo)
-    plan = plan_once(planning, common_dir, ground.planner, console, runner)
+    plan = plan_once(planning, ground.place.common_dir, ground.planner, console, runner)
     if plan.folder is not None:
         return _run_plan(plan.folder, plan.result, options, args, ground, console)
     assert plan.result is not None, "a plan that is not on file was just asked for"
     if plan.result.error is not None:
         raise plan.result.error
+    annotate_spec(args.spec, plan.result.report, console)
     return Outcome(PlanDocument(plan.result), ExitCode.INVALID)
 
 
@@ -90,13 +111,16 @@ def _ground(args: argparse.Namespace, console: Console) -> _Ground:
     from planner.spec.read import read_spec
     from shared.llm.cost.budget import SharedBudget
 
+    reports = reports_asked(args)
     settings = settings_for(args, console, repo=args.repo, spec=args.spec)
     with inputs_first(lambda: read_spec(args.spec), lambda: find_repo(args.repo)):
         planner = planning_source(args, settings, review=reviews_plan(args))
         factory = model_source(args, settings, settings.factory)
     purse = SharedBudget(planner.budget)
     place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
-    return _Ground(settings, place, replace(planner, purse=purse), replace(factory, purse=purse))
+    return _Ground(
+        settings, reports, place, replace(planner, purse=purse), replace(factory, purse=purse)
+    )
 
 
 def _planning(args: argparse.Namespace, ground: _Ground) -> PlanOptions:
@@ -146,8 +170,8 @@ def _run_plan(
             may_ask=source.mode is Mode.LIVE and not silent,
         ):
             return Outcome(KeptPlanDocument(folder), ExitCode.FAILED)
-        return run_all_with_consent(
-            lambda each: run_all(folder, each, source, console), options, console
+        return batch_with_consent(
+            lambda each: run_all(folder, each, source, console), options, ground.reports, console
         )
     except InterruptedRun:
         raise

@@ -12,6 +12,7 @@ from llmch.answers.plan import rule_findings
 from llmch.console import Console
 from llmch.console.document import Block, Conclusion, Outcome, Remark
 from llmch.console.figures import count
+from llmch.entry.finding_reports import add_finding_arguments, finding_files, report_findings
 from llmch.entry.repo_argument import add_optional_repo, repo_meant
 from planner.cli import add_tree_argument
 from shared.errors import ExitCode
@@ -82,6 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--accept-edits", action="store_true",
         help="take what was edited by hand: write orders and manifest anew if no error is left",
     )  # fmt: skip
+    add_finding_arguments(parser)
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
@@ -100,6 +102,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from planner.repo.tracked import NO_TREE, open_tree
     from shared.languages.capabilities.tools import Tools
 
+    targets = finding_files(args)
     repo = repo_meant(args, console, "the plan is judged for an empty one")
     edits = read_edits(args.dir, repo, args.branch) if args.accept_edits else None
     plan = parse_plan(edits.taken.document) if edits else read_plan_folder(args.dir)
@@ -125,6 +128,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
         outcome = mend(plan, report) if args.fix else Mended(plan, report(plan))
     _write(args, edits, plan, outcome, tree)
+    report_findings(args.dir, outcome.report, targets, console)
     code = ExitCode.OK if outcome.report.ok else ExitCode.INVALID
     return Outcome(CheckDocument(outcome, edits.taken.edits if edits else ()), code)
 

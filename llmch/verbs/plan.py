@@ -8,6 +8,7 @@ from llmch.answers.plan import PlanDocument
 from llmch.console import Console
 from llmch.console.document import Outcome, Paragraph
 from llmch.entry.arguments import add_model_arguments, add_record_arguments
+from llmch.entry.finding_reports import annotate_spec
 from llmch.entry.repo_argument import add_optional_repo, repo_meant
 from planner.cli import add_plan_arguments, plan_options
 from shared.errors import ExitCode
@@ -51,6 +52,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     if result.error is not None:
         raise result.error
     if not result.ok:
+        annotate_spec(args.spec, result.report, console)
         return Outcome(PlanDocument(result), ExitCode.INVALID)
     assert result.output_dir is not None, "a valid plan is written"
     preview = read_preview(result.output_dir, repo, args.branch, settings)

@@ -14,6 +14,7 @@ from llmch.console.document import Block, Outcome, Paragraph, Remark
 from llmch.console.figures import count
 from llmch.entry.arguments import add_record_arguments
 from llmch.entry.repo_argument import add_optional_repo, repo_meant
+from llmch.entry.reports import add_report_arguments, reports_asked, write_junit
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="write a page that shows all of the run"
     )
+    add_report_arguments(parser)
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     parser.add_argument(
         "--watch", action="store_true",
@@ -77,10 +79,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Print the report. The exit code is 0, however the run ended and whatever is not covered."""
     if args.coverage is not None:
-        if args.run or args.html or args.open or args.watch:
+        if args.run or args.html or args.junit or args.open or args.watch:
             raise InvalidInput(
                 "--coverage reports on a plan or a repo, not on a run",
-                "leave out RUN, --html, --open and --watch, or --coverage",
+                "leave out RUN, --html, --junit, --open and --watch, or --coverage",
             )
         return _coverage(args, console)
     return _run_report(args, console)
@@ -97,12 +99,14 @@ def _run_report(args: argparse.Namespace, console: Console) -> Outcome:
             "--open opens the page that --html writes", "name a file: --html report.html --open"
         )
     target = place_for(args.html) if args.html is not None else None
+    reports = reports_asked(args)
     settings = settings_for(args, console)
     repo = None if args.no_repo else args.repo or Path()
     run: RunView = read_report(args.run, repo, settings.artifacts_dir)
     if args.watch:
         run = _watched(run, lambda: read_report(run.run_id, repo, settings.artifacts_dir), args,
                        console)  # fmt: skip
+    write_junit(reports, run, None, console)
     if target is None and not args.watch:
         how = f"llmch report {shlex.quote(args.run)} " if args.run else "llmch report "
         console.remark(f"`{how}--html report.html` writes a page with changes and output")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 
 from factory.cli import add_run_arguments, run_options
 from llmch.console import Console
@@ -11,6 +12,7 @@ from llmch.console.document import Outcome
 from llmch.entry.arguments import add_model_arguments, add_record_arguments
 from llmch.entry.execution import run_one_with_consent
 from llmch.entry.order_argument import add_order_argument, as_in_the_latest_run, order_asked_for
+from llmch.entry.reports import add_report_arguments, reports_asked
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(parser)
     add_record_arguments(parser)
     add_model_arguments(parser)
+    add_report_arguments(parser)
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
@@ -37,6 +40,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from llmch.entry.wiring import inputs_first, model_source, settings_for
     from shared.secrets.redaction import secret_values
 
+    reports = reports_asked(args)
     hint = None if args.hint is None else parse_hint(args.hint, secret_values(os.environ))
     settings = settings_for(args, console, repo=args.repo)
     place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
@@ -45,6 +49,10 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         source = model_source(args, settings, settings.factory)
     options = run_options(args, settings)
     options = as_in_the_latest_run(args, plan, options, place, console)
+    reports = replace(reports, plan=plan.path)
     return run_one_with_consent(
-        lambda each: retry_order(plan, name, hint, place, each, source, console), options, console
+        lambda each: retry_order(plan, name, hint, place, each, source, console),
+        options,
+        reports,
+        console,
     )

@@ -10,6 +10,8 @@ from llmch.console import Console
 from llmch.console.document import Outcome
 from llmch.entry.arguments import add_model_arguments, add_record_arguments
 from llmch.entry.execution import options_and_source, run_one_with_consent
+from llmch.entry.pull_request import add_pull_request_argument
+from llmch.entry.reports import add_report_arguments, reports_asked
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(parser)
     add_record_arguments(parser)
     add_model_arguments(parser)
+    add_pull_request_argument(add_report_arguments(parser))
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
@@ -28,7 +31,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from factory.run.one_order import run_order
 
     file = args.work_order
+    reports = reports_asked(args, file)
     options, source = options_and_source(args, console, lambda: read_order(file))
     return run_one_with_consent(
-        lambda each: run_order(file, each, source, console), options, console
+        lambda each: run_order(file, each, source, console), options, reports, console
     )

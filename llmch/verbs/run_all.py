@@ -14,6 +14,8 @@ from llmch.console import Console
 from llmch.console.document import Outcome
 from llmch.entry.arguments import add_model_arguments, add_record_arguments
 from llmch.entry.execution import options_and_source, run_all_with_consent
+from llmch.entry.pull_request import add_pull_request_argument
+from llmch.entry.reports import add_report_arguments, reports_asked
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(parser)
     add_record_arguments(parser)
     add_model_arguments(parser)
+    add_pull_request_argument(add_report_arguments(parser))
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
@@ -48,6 +51,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from factory.orders.read import read_workdir
 
     folder = args.workdir
+    reports = reports_asked(args, folder)
     options, source = options_and_source(args, console, lambda: read_workdir(folder))
     kind: WorkerKind = THIS_PROCESS
     if args.on == "fleet":
@@ -55,7 +59,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     elif args.no_wait:
         raise InvalidInput("--no-wait belongs to --on fleet", "leave it out")
     return run_all_with_consent(
-        lambda each: run_all(folder, each, source, console, kind), options, console
+        lambda each: run_all(folder, each, source, console, kind), options, reports, console
     )
 
 

@@ -11,6 +11,8 @@ from factory.cli import add_submission_arguments
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Paragraph, Remark
 from llmch.entry.arguments import add_record_arguments
+from llmch.entry.reports import add_report_arguments, reports_asked
+from shared.errors import InvalidInput
 from shared.settings.declaration import FlagGroup
 from shared.settings.flags import add_setting_flags
 
@@ -48,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_submission_arguments(parser)
     add_setting_flags(parser.add_argument_group("model"), FlagGroup.BUDGET)
     add_record_arguments(parser)
+    add_report_arguments(parser)
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
@@ -60,6 +63,9 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from llmch.entry.fleet_argument import fleet_of
     from llmch.entry.submission_target import target_of
 
+    if args.junit is not None and not args.wait:
+        raise InvalidInput("--junit needs --wait: the run is over only then", "add --wait")
+    reports = reports_asked(args, args.workdir)
     orders = read_workdir(args.workdir)
     where = target_of(args, console)
     options = submission_options(args, where.settings)
@@ -69,4 +75,4 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         if not args.wait:
             return Outcome(document)
         console.say(*document.blocks())
-        return await_plan(link, submitted.plan, where.settings, console)
+        return await_plan(link, submitted.plan, where.settings, reports, console)

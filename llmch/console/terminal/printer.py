@@ -65,6 +65,10 @@ class TerminalPrinter:
                 if line.weight is not Weight.PASSING
             )
 
+    def log(self, lines: Sequence[Line]) -> None:
+        """Print the lines; whoever sits at the terminal needs no times."""
+        self.show(lines)
+
     def follow(self, event: Event) -> None:
         """Apply the event to the live region, which is shown while work is under way."""
         with self._lock:

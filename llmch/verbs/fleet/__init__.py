@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from llmch.console import Console, Format
 from llmch.console.document import Outcome, Remark
 from llmch.entry.arguments import add_record_arguments
+from llmch.entry.reports import add_report_arguments, reports_asked
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("plan", nargs="?", metavar="PLAN", help="the plan that is meant")
     parser.add_argument("--watch", action="store_true", help="show the status again as it changes")
     add_record_arguments(parser)
+    add_report_arguments(parser)
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
@@ -47,6 +49,9 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         )
     if args.watch and args.action != "status":
         raise InvalidInput("--watch belongs to `llmch fleet status`", "leave it out")
+    if args.junit is not None and args.action != "wait":
+        raise InvalidInput("--junit belongs to `llmch fleet wait`", "leave it out")
+    reports = reports_asked(args)
     settings = settings_for(args, console)
     url = fleet_of(settings)
     match args.action:
@@ -54,7 +59,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
             return _init(url)
         case "wait":
             with linked(url, "fleet wait") as link:
-                return await_plan(link, args.plan, settings, console)
+                return await_plan(link, args.plan, settings, reports, console)
         case "cancel":
             return _cancel(url, args.plan)
         case _:

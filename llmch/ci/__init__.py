@@ -1,0 +1,1 @@
+"""Renders runs and findings in the formats that CI systems read."""
