@@ -55,6 +55,7 @@ class FleetBudget(SharedBudget):
             ),
             patience_seconds=math.inf,
         )
+        super().settle(reserved, spent)
 
     def _reserve(
         self, cursor: Cursor, call: CallBound, place: CallPlace, prices: Prices
@@ -67,7 +68,8 @@ class FleetBudget(SharedBudget):
             (self._run,),
         ).fetchall()
         self._spent = _total([usage for usage, settled in rows if settled])
-        committed = self._spent + _total([usage for usage, settled in rows if not settled])
+        under_way = _total([usage for usage, settled in rows if not settled])
+        committed = self._spent + under_way
         self._check_price(call, prices)
         self._check(call, place, prices)
         output = output_left(self._budget, committed, call, prices)
@@ -79,6 +81,7 @@ class FleetBudget(SharedBudget):
             (self._run, self._worker, _render(reserved)),
         ).fetchone()
         assert row is not None, "an inserted row comes back"
+        self._reserved = under_way + reserved  # as far as this worker knows, until it asks again
         return int(row[0]), reserved
 
 

@@ -19,6 +19,12 @@ def agrees(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
+def has_standard_streams() -> bool:
+    """Return whether standard input and output were open when this process began."""
+    # Python has `None` for one that was closed.
+    return sys.stdin is not None and sys.stdout is not None
+
+
 def terminal_descriptors() -> tuple[int, int] | None:
     """Return the descriptors of keyboard and screen, `None` where either is not a terminal."""
     if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):

@@ -141,9 +141,9 @@ class Console:
             self._print(text_lines(blocks, self._protect))
 
     def advise(self, text: str) -> None:
-        """Tell the person at the terminal where errors go; nobody else is told."""
+        """Tell whoever is at the terminal where errors go; `--quiet` leaves it out."""
         with self._lock:
-            if self._err.isatty():
+            if self._err.isatty() and self._verbosity is not Verbosity.QUIET:
                 self._err_printer.show([*text_lines([Remark((text,))], self._protect)])
 
     def annotate(self, commands: Iterable[str]) -> None:

@@ -101,14 +101,18 @@ class Mcp:
 
     @contextlib.asynccontextmanager
     async def client(self, *options: str | Path, **variables: str) -> AsyncIterator[Client]:
-        words = ["-m", "llmch", "mcp", *self.options, *map(str, options)]
-        server = StdioServerParameters(
-            command=sys.executable, args=words, env=own_environment(**variables), cwd=self.cwd
-        )
+        server = self.parameters(*options, **variables)
         with self.errors.open("w") as errors:
             async with stdio_client(server, errors) as streams, ClientSession(*streams) as session:
                 await session.initialize()
                 yield Client(session)
+
+    def parameters(self, *options: str | Path, **variables: str) -> StdioServerParameters:
+        """Return how the official client starts the server."""
+        words = ["-m", "llmch", "mcp", *self.options, *map(str, options)]
+        return StdioServerParameters(
+            command=sys.executable, args=words, env=own_environment(**variables), cwd=self.cwd
+        )
 
     def start(self, *options: str | Path, **variables: str) -> subprocess.Popen[bytes]:
         """Start the server for a client that speaks the protocol by itself."""

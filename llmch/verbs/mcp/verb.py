@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from factory.cli import add_standing_arguments
 from llmch.console import Console
+from llmch.console.asking import has_standard_streams
 from llmch.console.document import Block, Outcome
 from llmch.entry.arguments import add_model_arguments, add_record_arguments
 from llmch.entry.parsing import find_verb, parser_of
@@ -73,6 +74,10 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         raise InvalidInput(
             "standard output belongs to the protocol of `llmch mcp`",
             "leave out its format: every tool answers with its JSON document",
+        )
+    if not has_standard_streams():
+        raise CommandFailed(
+            "standard input or output is closed", "have an MCP client start this: it talks by them"
         )
     try:
         from llmch.verbs.mcp.server import serve

@@ -13,6 +13,7 @@ from factory.fleet.spending import FleetBudget, forget_spending
 from shared.errors import BudgetReached
 from shared.llm.client import CallPlace, Role, Usage
 from shared.llm.cost.bounds import Budget, CallBound
+from shared.llm.cost.estimates import total_tokens
 from shared.llm.cost.prices import KNOWN_PRICES
 from shared.settings.values.database import DatabaseUrl
 from tests.factory.fleet.cluster import Cluster
@@ -31,7 +32,9 @@ def test_what_one_worker_spent_another_has_no_more(url: DatabaseUrl) -> None:
             Lease(database, worker, 600).begin(1)
         one, two = (budget(database, each, 900) for each in ("one", "two"))
         reserved = one.reserve(CALL, PLACE, KNOWN_PRICES)
+        assert one.committed == reserved
         one.settle(reserved, Usage(1, 100, output_tokens=350))
+        assert total_tokens(one.committed) == 450
         with pytest.raises(BudgetReached, match="450 are spent"):
             two.reserve(CALL, PLACE, KNOWN_PRICES)
         other = budget(database, "two", 900, "other run").reserve(CALL, PLACE, KNOWN_PRICES)

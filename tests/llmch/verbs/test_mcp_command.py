@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import anyio
 import jsonschema
 import pytest
+from mcp import Client as NewestClient
+from mcp.client.stdio import stdio_client
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from factory.repo.lock import hold
 from llmch.verbs.mcp.tools import TOOLS
+from tests import processes
 from tests.harness import commit_all, git, manifest, write_plan, writing
-from tests.llmch.command_line import model_server, plan_reply, run, snapshot, write_reply
+from tests.llmch.command_line import (
+    model_server,
+    own_environment,
+    plan_reply,
+    run,
+    snapshot,
+    write_reply,
+)
 from tests.llmch.mcp_client import Answer, Client, Mcp
 from tests.planner.plans import creating, plan
 from tests.shared.llm.scripted_server import Silence
@@ -272,6 +285,23 @@ def test_a_run_that_somebody_else_began_makes_the_repo_busy(
         mcp.serve(call, OPENAI_BASE_URL="http://127.0.0.1:9/v1")
 
 
+def test_a_client_of_the_newest_protocol_is_answered_too(mcp: Mcp, workdir: Path) -> None:
+    """It asks without a handshake, and says in each request which version it speaks."""
+
+    async def look() -> None:
+        server = mcp.parameters()
+        with mcp.errors.open("w") as errors:
+            async with NewestClient(stdio_client(server, errors)) as client:
+                assert client.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS
+                shown = await client.call_tool("show", {"plan": str(workdir)})
+                assert shown.structured_content is not None
+                assert shown.structured_content["counts"]["to_do"] == 2
+                refused = await client.call_tool("show", {"plan": "/etc"})
+                assert refused.is_error
+
+    anyio.run(look)
+
+
 def test_many_calls_that_only_look_are_all_answered(mcp: Mcp, workdir: Path) -> None:
     async def look(client: Client) -> None:
         answers: list[Answer] = []
@@ -352,6 +382,21 @@ def test_a_wrong_option_is_refused_before_anything_is_served(
 def test_standard_output_has_no_other_form(mcp: Mcp) -> None:
     said = run("mcp", *mcp.options, "--json", cwd=mcp.cwd)
     assert (said.code, said.error["name"]) == (2, "INVALID")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_closed_streams_are_refused_in_words(mcp: Mcp, closed: str) -> None:
+    with processes.start(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-m", "llmch", "mcp"],
+        cwd=mcp.cwd,
+        env=own_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as process:
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert b"standard input or output is closed" in err
 
 
 def test_outside_of_a_repo_one_has_to_be_named(cwd: Path) -> None:
