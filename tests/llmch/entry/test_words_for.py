@@ -20,7 +20,7 @@ def passed_on(verb: str, *words: str, without: tuple[str, ...] = ()) -> tuple[st
         ((), ()),
         (("--sandbox", "off"), ("--sandbox=off",)),
         (("--push",), ("--push",)),
-        (("--no-push",), ()),
+        (("--no-push",), ("--no-push",)),
         (("--no-strict-acceptance",), ("--no-strict-acceptance",)),
         (("--verify", "a b", "--verify=--x"), ("--verify=a b", "--verify=--x")),
         (("--allow-red", "--jobs", "3"), ("--jobs=3", "--allow-red")),
