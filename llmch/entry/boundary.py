@@ -16,7 +16,7 @@ from llmch.entry.interruption import Interruption, signals_as_exceptions
 from llmch.entry.parsing import find_verb, output_arguments, parser_of
 from llmch.entry.telemetry import traced
 from shared.errors import CommandFailed, ExitCode, Interrupted, InterruptedRun, LlmchError
-from shared.secrets.redaction import redact, secret_values
+from shared.secrets.redaction import masking
 
 T = TypeVar("T")
 
@@ -130,7 +130,6 @@ def answer(arguments: Sequence[str], console: Console) -> Outcome:
 def open_console_for(arguments: Sequence[str]) -> Console:
     """Return the console that the command line asks for."""
     args = output_arguments(arguments)
-    secrets = secret_values(os.environ)
     return open_console(
         verbosity=_verbosity(args),
         color=Color.NEVER if args.no_color else Color.AUTO,
@@ -138,7 +137,7 @@ def open_console_for(arguments: Sequence[str]) -> Console:
         stdout=sys.stdout,
         stderr=sys.stderr,
         environ=os.environ,
-        mask=lambda text: redact(text, secrets),
+        mask=masking(os.environ),
         now=lambda: datetime.now(UTC),
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from llmch.console import Console
 from llmch.console.console import protection
 from shared.errors import CommandFailed, InvalidInput, LlmchError
-from shared.secrets.redaction import redact, secret_values
+from shared.secrets.redaction import masking
 
 VARIABLE = "LLMCH_TELEMETRY"
 _OFF = ("", "off", "0")
@@ -40,8 +40,7 @@ def traced(verb: str, console: Console, environ: Mapping[str, str] = os.environ)
         )
     from llmch.telemetry.tracing import Tracing
 
-    secrets = secret_values(environ)
-    protect = protection(lambda text: redact(text, secrets))
+    protect = protection(masking(environ))
     try:
         tracing = Tracing(verb, content=asked == _CONTENT, protect=protect, environ=environ)
     except ModuleNotFoundError as error:

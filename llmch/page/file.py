@@ -12,7 +12,7 @@ from shared.events.event import Emit
 from shared.events.messages import Warned
 from shared.files.atomic_io import write_text
 from shared.files.text_input import read_regular_file
-from shared.secrets.redaction import redact, secret_values
+from shared.secrets.redaction import masking
 
 _HEAD_BYTES = 2_000  # a page names its maker within these
 
@@ -41,7 +41,7 @@ def place_for(path: Path) -> Path:
 
 def write_page(path: Path, run: RunView) -> None:
     """Write the page. No secret of this process's environment is in it."""
-    write_text(path, redact(render_page(run), secret_values(os.environ)), sync=False)
+    write_text(path, render_page(run, mask=masking(os.environ)), sync=False)
 
 
 def open_page(address: str, emit: Emit) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 from llmch.page.page import render_page
 from llmch.run_view.model import RunView, Standing
-from shared.secrets.redaction import redact, secret_values
+from shared.secrets.redaction import masking
 
 _HOST = "127.0.0.1"
 _LOOK_EVERY_SECONDS = 1.0
@@ -89,8 +89,8 @@ def serve_live(
 
 def _render(run: RunView, version: int) -> _Shown:
     is_last = run.standing is not Standing.RUNNING
-    page = render_page(run, "" if is_last else str(version))
-    return _Shown(str(version), redact(page, secret_values(os.environ)).encode(), is_last)
+    page = render_page(run, "" if is_last else str(version), masking(os.environ))
+    return _Shown(str(version), page.encode(), is_last)
 
 
 @contextmanager

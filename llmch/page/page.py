@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from llmch.page.allowance import (
 from llmch.page.drawn_patch import draw_patch
 from llmch.page.figures import figures_of
 from llmch.page.graph_layout import draw_graph
+from llmch.page.masking import masked
 from llmch.page.time_bars import lay_out
 from llmch.run_view.model import RunView, calls_of
 
@@ -32,11 +34,13 @@ GENERATOR = "llmch report"
 _FEW_ORDERS = 5  # with so many, all of them are open when the page is
 
 
-def render_page(run: RunView, live: str = "") -> str:
+def render_page(run: RunView, live: str = "", mask: Callable[[str], str] = str) -> str:
     """Return the page. Long texts in it are cut, with words, until it is small enough.
 
-    `live` is the version of a page that is served while the run goes on, "" for a file.
+    `live` is the version of a page that is served while the run goes on, "" for a file. `mask`
+    takes secrets out of a text.
     """
+    run = masked(run, mask)
     allowance = first_allowance(tuple(calls_of(run)), len(run.orders))
     while True:
         page = _render(run, allowance, live)

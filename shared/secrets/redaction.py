@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from shared.secrets.names import names_a_secret
 
@@ -18,6 +18,12 @@ def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     found = {environ[name] for name in environ if names_a_secret(name)}
     values = (value for value in found if len(value) >= _SHORTEST_SECRET)
     return tuple(sorted(values, key=lambda value: (-len(value), value)))
+
+
+def masking(environ: Mapping[str, str]) -> Callable[[str], str]:
+    """Return what masks the secrets of an environment in a text."""
+    secrets = secret_values(environ)
+    return lambda text: redact(text, secrets)
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 
 from llmch.console.console import protection
 from llmch.console.document import Document, ErrorDocument
@@ -12,20 +11,14 @@ from llmch.console.renderers.json_document import render_json_document
 from llmch.console.renderers.markdown_document import render_markdown_document
 from llmch.verbs.mcp.messages import Answered
 from shared.errors import LlmchError
-from shared.secrets.redaction import redact, secret_values
+from shared.secrets.redaction import masking
 
 _MOST_TEXT = 20_000  # characters; the document has all of it
 
 
-def masking() -> Callable[[str], str]:
-    """Return what takes the secrets of the environment out of a text."""
-    secrets = secret_values(os.environ)
-    return lambda text: redact(text, secrets)
-
-
 def answer_of(document: Document, *, is_error: bool = False) -> Answered:
     """Return a document as an answer: as JSON, and as Markdown of a bounded length."""
-    protect = protection(masking())
+    protect = protection(masking(os.environ))
     text = render_markdown_document(document, protect)
     if len(text) > _MOST_TEXT:
         text = f"{text[:_MOST_TEXT]}\n\n(The text goes on; the structured content has all of it.)\n"

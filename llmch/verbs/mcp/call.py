@@ -19,12 +19,13 @@ from llmch.console.plain import WatchfulPrinter
 from llmch.console.stream import Stream
 from llmch.entry.boundary import answer, or_error
 from llmch.entry.interruption import signals_as_exceptions
-from llmch.verbs.mcp.answering import answer_of, error_answer, masking
+from llmch.verbs.mcp.answering import answer_of, error_answer
 from llmch.verbs.mcp.messages import Message, Progressed, Spent, encode
 from llmch.verbs.mcp.progress import Progress
 from shared.errors import LlmchError
 from shared.events.event import Event
 from shared.events.model_calls import BudgetCommitted
+from shared.secrets.redaction import masking
 
 # Some clients give up on a call that says nothing for a minute.
 _HEARTBEAT_SECONDS = 15.0
@@ -59,7 +60,7 @@ def main(words: Sequence[str]) -> None:
 
 
 def _open_console(server: _Server) -> Console:
-    relay, mask = _Relay(server), masking()
+    relay, mask = _Relay(server), masking(os.environ)
     return Console(
         out=Stream(None),
         err=Stream(None),
@@ -111,7 +112,7 @@ class _Relay(WatchfulPrinter):
     def __init__(self, server: _Server) -> None:
         self._steps = Progress()
         self._server = server
-        super().__init__(_Lines(self._say), _HEARTBEAT_SECONDS, protection(masking()))
+        super().__init__(_Lines(self._say), _HEARTBEAT_SECONDS, protection(masking(os.environ)))
 
     def follow(self, event: Event) -> None:
         """Note the event."""
