@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.repo.lock import hold
+from llmch.answers.run_report import RunReportDocument
+from llmch.entry.step_summary import markdown_of
 from llmch.page.page import render_page
 from llmch.run_view.model import Activity, Judged, RunView, Standing
 from llmch.run_view.reading import read_report
@@ -163,6 +165,10 @@ def test_a_run_under_way_is_shown_as_running(factory: Factory) -> None:
         run = view_of(factory)
     assert run.standing is Standing.RUNNING
     assert not any("was killed" in each for each in run.gaps)
+    assert "Running" in render_page(run)
+    markdown = markdown_of(RunReportDocument(run))
+    assert "running" in markdown
+    assert "WO-02" in markdown
 
 
 def test_what_an_older_or_newer_version_recorded_is_read(factory: Factory) -> None:
