@@ -14,7 +14,7 @@ from llmch.console import Console
 from llmch.console.workflow_commands import runs_in_actions
 from shared.errors import LlmchError
 from shared.events.messages import Noted, Warned
-from shared.secrets.redaction import redact, secret_values
+from shared.secrets.redaction import masking
 
 if TYPE_CHECKING:
     from factory.orders.options import RunOptions
@@ -155,7 +155,7 @@ def annotate_orders(run: RunView, plan: Path | None, console: Console) -> None:
 
 def mask_secrets(text: str) -> str:
     """Return a text without the secrets of this process's environment."""
-    return redact(text, secret_values(os.environ))
+    return masking(os.environ)(text)
 
 
 def _in_words(error: BaseException | None) -> tuple[str, str, str]:

@@ -15,7 +15,7 @@ from llmch.console import Console
 from llmch.console.workflow_commands import runs_in_actions
 from shared.errors import LlmchError
 from shared.events.messages import Warned
-from shared.secrets.redaction import redact, secret_values
+from shared.secrets.redaction import masking
 
 if TYPE_CHECKING:
     from llmch.console.document import Document
@@ -52,11 +52,10 @@ def append_summary(
 
 def markdown_of(document: Document) -> str:
     """Return a document as Markdown, without control characters and secrets."""
-    from llmch.console.clean import clean
+    from llmch.console.console import protection
     from llmch.console.renderers.markdown_document import render_markdown_document
 
-    secrets = secret_values(os.environ)
-    return render_markdown_document(document, lambda text: redact(clean(text), secrets))
+    return render_markdown_document(document, protection(masking(os.environ)))
 
 
 def _append(path: Path, text: str, console: Console) -> None:
