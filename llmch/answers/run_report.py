@@ -12,7 +12,8 @@ from llmch.console.document import Block, Conclusion, Item, Paragraph, Remark, R
 from llmch.console.figures import cost, count, duration, listed, short
 
 if TYPE_CHECKING:
-    from llmch.run_view.model import OrderView, RunView
+    from llmch.run_view.model.orders import OrderView
+    from llmch.run_view.model.run import RunView
 
 _ORDERS: Final = ("order", "state", "title", "attempts", "commit")
 _REQUIREMENTS: Final = ("requirement", "orders", "commits")

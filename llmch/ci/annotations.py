@@ -13,7 +13,8 @@ from typing import Final, TypeAlias
 from llmch.console.clean import one_line, shorten
 from llmch.console.figures import count
 from llmch.page.visible import printed
-from llmch.run_view.model import OrderView, RunView
+from llmch.run_view.model.orders import OrderView
+from llmch.run_view.model.run import RunView
 from shared.errors import LlmchError
 
 Mask: TypeAlias = Callable[[str], str]

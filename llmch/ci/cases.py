@@ -9,15 +9,11 @@ from typing import Final
 
 from llmch.console.clean import one_line, shorten
 from llmch.console.figures import count, listed, short
-from llmch.run_view.model import (
-    AttemptView,
-    BriefView,
-    CommandView,
-    Judged,
-    OrderView,
-    RunView,
-    Standing,
-)
+from llmch.run_view.model.attempts import AttemptView, BriefView
+from llmch.run_view.model.commands import CommandView
+from llmch.run_view.model.orders import OrderView
+from llmch.run_view.model.run import RunView
+from llmch.run_view.model.states import Judged, Standing
 
 _LONGEST_LINE: Final = 300  # characters; a list of tests is read by names and messages
 _LONGEST_TEXT: Final = 20_000  # characters of one output or excerpt; a record quotes less

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from llmch.ci.cases import Case, Result, Suite, error_suite, suites_of
 from llmch.page.visible import printed
-from llmch.run_view.model import RunView
+from llmch.run_view.model.run import RunView
 
 Mask: TypeAlias = Callable[[str], str]
 

@@ -18,7 +18,7 @@ from shared.secrets.redaction import masking
 
 if TYPE_CHECKING:
     from factory.orders.options import RunOptions
-    from llmch.run_view.model import RunView
+    from llmch.run_view.model.run import RunView
 
 
 @dataclass(frozen=True, slots=True)

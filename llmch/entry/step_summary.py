@@ -19,7 +19,7 @@ from shared.secrets.redaction import masking
 
 if TYPE_CHECKING:
     from llmch.console.document import Document
-    from llmch.run_view.model import RunView
+    from llmch.run_view.model.run import RunView
 
 _FILE = "GITHUB_STEP_SUMMARY"
 _MOST_BYTES = 900_000  # GitHub drops the summary of a step that has more than 1 MiB

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup, escape
 
 from llmch.page.visible import printed, visible
-from llmch.run_view.model import CallView, Excerpt
+from llmch.run_view.model.attempts import CallView, Excerpt
 
 MEGABYTE = 1_000_000
 _LONGEST_NAME = 600  # characters

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from llmch.console.figures import count, duration
 from llmch.page.words import cost_words
-from llmch.run_view.model import Activity, RunView
+from llmch.run_view.model.run import RunView
+from llmch.run_view.model.time_spans import Activity
 
 
 @dataclass(frozen=True, slots=True)

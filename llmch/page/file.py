@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from llmch.page.page import GENERATOR, render_page
-from llmch.run_view.model import RunView
+from llmch.run_view.model.run import RunView
 from shared.errors import InvalidInput
 from shared.events.event import Emit
 from shared.events.messages import Warned

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from llmch.run_view.model import OrderView
+from llmch.run_view.model.orders import OrderView
 
 _DEEPEST = 24  # layers that are drawn as layers
 _SMALL_FROM = 40  # orders

@@ -20,7 +20,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from llmch.page.page import render_page
-from llmch.run_view.model import RunView, Standing
+from llmch.run_view.model.run import RunView
+from llmch.run_view.model.states import Standing
 from shared.secrets.redaction import masking
 
 _HOST = "127.0.0.1"

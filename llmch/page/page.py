@@ -24,7 +24,7 @@ from llmch.page.figures import figures_of
 from llmch.page.graph_layout import draw_graph
 from llmch.page.masking import masked
 from llmch.page.time_bars import lay_out
-from llmch.run_view.model import RunView, calls_of
+from llmch.run_view.model.run import RunView, calls_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from llmch.console.figures import duration
-from llmch.run_view.model import Activity, Judged, Span, Track
+from llmch.run_view.model.states import Judged
+from llmch.run_view.model.time_spans import Activity, Span, Track
 
 _MOST_ROWS = 40  # with more orders, those that were made one after the other share a lane
 _TICKS = 8

@@ -9,7 +9,10 @@ from markupsafe import Markup, escape
 from llmch.console.figures import cost, count, duration
 from llmch.page.allowance import cut
 from llmch.page.visible import visible
-from llmch.run_view.model import OrderView, RunView, Standing, UsageView
+from llmch.run_view.model.orders import OrderView
+from llmch.run_view.model.run import RunView
+from llmch.run_view.model.states import Standing
+from llmch.run_view.model.usage import UsageView
 from shared.work_order.coverage import Asserted, CoveringOrder
 
 STANDINGS: Final = {

@@ -13,7 +13,9 @@ from llmch.run_view.calls import calls_of_attempt
 from llmch.run_view.commands import Written, commands_of_attempt
 from llmch.run_view.documents import read_fields
 from llmch.run_view.fields import Fields
-from llmch.run_view.model import AttemptView, BriefView, Change, Judged, Span
+from llmch.run_view.model.attempts import AttemptView, BriefView, Change
+from llmch.run_view.model.states import Judged
+from llmch.run_view.model.time_spans import Span
 from shared.errors import LlmchError
 from shared.git import patches
 from shared.git.client import Git

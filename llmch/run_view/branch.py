@@ -14,7 +14,9 @@ from factory.orders.identity import NOTES_REF, covered_requirements, landed_orde
 from llmch.run_view.attempts import change_of_commit
 from llmch.run_view.commands import sandboxes_of
 from llmch.run_view.find import FoundBranch
-from llmch.run_view.model import OrderView, RunView, Standing
+from llmch.run_view.model.orders import OrderView
+from llmch.run_view.model.run import RunView
+from llmch.run_view.model.states import Standing
 from llmch.run_view.orders import needs_of
 from llmch.run_view.requirements import requirements_of_orders
 from llmch.run_view.stated import (

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from llmch.run_view.model import CallView, Excerpt
+from llmch.run_view.model.attempts import CallView, Excerpt
 from shared.errors import InvalidInput
 from shared.files.text_input import read_regular_file
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from llmch.run_view.documents import read_list
 from llmch.run_view.fields import Fields
-from llmch.run_view.model import CommandView, Output, SandboxView
+from llmch.run_view.model.commands import CommandView, Output, SandboxView
 from shared.shell_words import UnsplittableError, split_words
 
 VERIFICATION = "verification"

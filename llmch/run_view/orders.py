@@ -14,7 +14,10 @@ from llmch.run_view.attempts import AttemptGround, attempts_of, brief_of, change
 from llmch.run_view.commands import as_written, trials_of_order
 from llmch.run_view.documents import read_fields
 from llmch.run_view.fields import Fields
-from llmch.run_view.model import Change, OrderView, Span, UsageView
+from llmch.run_view.model.attempts import Change
+from llmch.run_view.model.orders import OrderView
+from llmch.run_view.model.time_spans import Span
+from llmch.run_view.model.usage import UsageView
 from llmch.run_view.summaries import flags_of, proof_of, summary_of, usage_of, warnings_of
 from shared.git import commits
 from shared.git.client import Git

@@ -10,7 +10,8 @@ from pathlib import Path
 from factory.orders.read import read_workdir
 from llmch.run_view.documents import read_fields, read_lines
 from llmch.run_view.fields import Fields
-from llmch.run_view.model import PlanningView, RoleUsage, UsageView
+from llmch.run_view.model.planning import PlanningView
+from llmch.run_view.model.usage import RoleUsage, UsageView
 from llmch.run_view.planning import read_planning
 from llmch.run_view.summaries import usage_of
 from llmch.run_view.timeline import usage_by_role

@@ -13,14 +13,9 @@ from typing import Final
 from llmch.run_view.calls import calls_of_plan_attempt, calls_of_review
 from llmch.run_view.documents import read_fields, read_lines
 from llmch.run_view.fields import Fields
-from llmch.run_view.model import (
-    Activity,
-    Judged,
-    PlanAttemptView,
-    PlanningView,
-    PlanReviewView,
-    Span,
-)
+from llmch.run_view.model.planning import PlanAttemptView, PlanningView, PlanReviewView
+from llmch.run_view.model.states import Judged
+from llmch.run_view.model.time_spans import Activity, Span
 from llmch.run_view.summaries import usage_of
 from llmch.run_view.timeline import tracks_of
 

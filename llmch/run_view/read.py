@@ -10,14 +10,11 @@ from llmch.run_view.commands import sandboxes_of
 from llmch.run_view.documents import read_fields, read_lines
 from llmch.run_view.fields import Fields
 from llmch.run_view.find import FoundRun
-from llmch.run_view.model import (
-    CommandView,
-    OrderView,
-    RoleUsage,
-    RunView,
-    Standing,
-    UsageView,
-)
+from llmch.run_view.model.commands import CommandView
+from llmch.run_view.model.orders import OrderView
+from llmch.run_view.model.run import RunView
+from llmch.run_view.model.states import Standing
+from llmch.run_view.model.usage import RoleUsage, UsageView
 from llmch.run_view.orders import read_orders
 from llmch.run_view.plan import PlanView, read_plan
 from llmch.run_view.requirements import requirements_of

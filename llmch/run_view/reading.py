@@ -6,7 +6,7 @@ from pathlib import Path
 
 from llmch.run_view.branch import read_branch
 from llmch.run_view.find import FoundBranch, find_run
-from llmch.run_view.model import RunView
+from llmch.run_view.model.run import RunView
 from llmch.run_view.read import read_run
 
 

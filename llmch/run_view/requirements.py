@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from llmch.run_view.fields import Fields
-from llmch.run_view.model import OrderView
+from llmch.run_view.model.orders import OrderView
 from planner.judging.requirement_coverage import coverage_of_folder
 from shared.errors import LlmchError
 from shared.work_order.coverage import CoveredRequirement, CoveringOrder

@@ -17,7 +17,8 @@ from factory.statement.bundle import parse_bundle
 from factory.statement.document import Acceptance, CommandPart, Judged, Statement
 from factory.statement.notes import read_envelopes
 from llmch.run_view.commands import Written, as_written
-from llmch.run_view.model import CommandView, OrderView, Output, SandboxView
+from llmch.run_view.model.commands import CommandView, Output, SandboxView
+from llmch.run_view.model.orders import OrderView
 from llmch.run_view.orders import as_asked
 from shared.git.client import Git, GitFailed
 from shared.work_order.schemas import WorkOrder

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from factory.record.runs_on_record import RunOnRecord
 from llmch.run_view.documents import read_fields
 from llmch.run_view.fields import Fields
-from llmch.run_view.model import Flag, UsageView
+from llmch.run_view.model.orders import Flag
+from llmch.run_view.model.usage import UsageView
 
 _MOST_LISTED = 100  # warnings or flags of an order
 

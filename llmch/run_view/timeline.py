@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from llmch.run_view.fields import Fields
-from llmch.run_view.model import Activity, Judged, RoleUsage, Span, Track, UsageView
+from llmch.run_view.model.states import Judged
+from llmch.run_view.model.time_spans import Activity, Span, Track
+from llmch.run_view.model.usage import RoleUsage, UsageView
 from shared.work_order.schemas import order_number
 
 _NO_WORK = ("candidate_dropped", "usage_counted")

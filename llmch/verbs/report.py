@@ -18,7 +18,7 @@ from llmch.entry.reports import add_report_arguments, reports_asked, write_junit
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from llmch.run_view.model import RunView
+    from llmch.run_view.model.run import RunView
     from shared.work_order.coverage import CoveredRequirement
 
 _NONE = (
@@ -123,7 +123,7 @@ def _watched(
     """Serve the page of a run until the run ends, and return the run as it ended."""
     from llmch.page.file import open_page
     from llmch.page.live import serve_live
-    from llmch.run_view.model import Standing
+    from llmch.run_view.model.states import Standing
 
     if run.standing is not Standing.RUNNING:
         raise InvalidInput(

@@ -23,7 +23,8 @@ from llmch.verbs.mcp.grant import Grant
 from llmch.verbs.mcp.messages import Answered, Progressed
 from llmch.verbs.mcp.purse import Purse
 from llmch.verbs.mcp.standard_streams import standard_streams
-from llmch.verbs.mcp.tools import Tool, tools_for
+from llmch.verbs.mcp.tool import Tool
+from llmch.verbs.mcp.tools import tools_for
 from shared.errors import Busy, ExitCode, InvalidInput, LlmchError
 
 _AT_A_TIME = 4  # calls that only look; each is a process

@@ -7,23 +7,16 @@ behind `--`, so it cannot become an option itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from llmch.verbs.mcp.grant import Grant
+from llmch.verbs.mcp.tool import Asked, PathText, Place, Text, Tool, Words
 from llmch.verbs.verify import CLAIMS
 from shared.errors import InvalidInput
 
-_MOST_FAULTS = 5
-_MOST_SHOWN = 80  # characters of a name that a client made up
-
-# No name of a file, a branch or a commit has a control character.
-_Text = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]+$")]
-_Path = Annotated[str, Field(min_length=1, max_length=4000, pattern=r"^[^\x00-\x1f\x7f]+$")]
 _OrderId = Annotated[str, Field(pattern=r"^WO-[0-9]{2,6}$")]
 _RunId = Annotated[str, Field(pattern=r"^(latest|[0-9A-Za-z]{1,26})$")]
 
@@ -31,48 +24,42 @@ _PLAN = "the folder of the plan, absolute or relative to the repo"
 _BRANCH = "the branch that the orders land on (default: the one that run_all chooses)"
 
 
-class _Asked(BaseModel):
-    """Hold what is common to all tools: unknown parameters and other types are refused."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    repo: _Path | None = Field(None, description="the git repo (default: the first)")
-
-
-class CheckAsked(_Asked):
+class CheckAsked(Asked):
     """Hold the parameters of `check`."""
 
-    plan: _Path = Field(description=_PLAN)
-    branch: _Text | None = Field(None, description="judge the plan for the files of this branch")
+    plan: PathText = Field(description=_PLAN)
+    branch: Text | None = Field(None, description="judge the plan for the files of this branch")
 
 
-class ShowAsked(_Asked):
+class ShowAsked(Asked):
     """Hold the parameters of `show`."""
 
-    plan: _Path = Field(description=_PLAN)
-    branch: _Text | None = Field(None, description=_BRANCH)
+    plan: PathText = Field(description=_PLAN)
+    branch: Text | None = Field(None, description=_BRANCH)
     check: bool = Field(False, description="judge the plan by all rules too")
 
 
-class PlanAsked(_Asked):
+class PlanAsked(Asked):
     """Hold the parameters of `plan`."""
 
-    spec: _Path = Field(description="the specification: a file, absolute or relative to the repo")
-    follows: _Path | None = Field(
+    spec: PathText = Field(
+        description="the specification: a file, absolute or relative to the repo"
+    )
+    follows: PathText | None = Field(
         None, description="a plan (its folder) of which only what the spec changes is planned anew"
     )
-    branch: _Text | None = Field(None, description="begin with the files of this branch")
+    branch: Text | None = Field(None, description="begin with the files of this branch")
     require_coverage: bool = Field(False, description="demand an order for each requirement")
-    save_to: _Path | None = Field(
+    save_to: PathText | None = Field(
         None, description="a new folder that gets a copy of the plan; only where one is allowed"
     )
 
 
-class RunAllAsked(_Asked):
+class RunAllAsked(Asked):
     """Hold the parameters of `run_all`."""
 
-    plan: _Path = Field(description=_PLAN)
-    branch: _Text | None = Field(
+    plan: PathText = Field(description=_PLAN)
+    branch: Text | None = Field(
         None, description="where commits go (default: factory/..., the same for the same plan)"
     )
     keep_going: bool = Field(
@@ -80,11 +67,11 @@ class RunAllAsked(_Asked):
     )
 
 
-class StatusAsked(_Asked):
+class StatusAsked(Asked):
     """Hold the parameters of `status`."""
 
 
-class DiffAsked(_Asked):
+class DiffAsked(Asked):
     """Hold the parameters of `diff`: an attempt at an order, or two plans."""
 
     order: _OrderId | None = Field(None, description="the order, as WO-01")
@@ -92,16 +79,16 @@ class DiffAsked(_Asked):
     run: _RunId | None = Field(
         None, description="the run, by its id (default: the newest that made the order)"
     )
-    plans: Annotated[list[_Path], Field(min_length=2, max_length=2)] | None = Field(
+    plans: Annotated[list[PathText], Field(min_length=2, max_length=2)] | None = Field(
         None, description="the folders of two plans that are compared, in place of an order"
     )
 
 
-class VerifyAsked(_Asked):
+class VerifyAsked(Asked):
     """Hold the parameters of `verify`."""
 
-    commits: _Text = Field("HEAD", description="a commit, or a range FROM..TO")
-    plan: _Path | None = Field(
+    commits: Text = Field("HEAD", description="a commit, or a range FROM..TO")
+    plan: PathText | None = Field(
         None, description="the plan of the orders, where it is not on record"
     )
     rerun: bool = Field(
@@ -111,29 +98,6 @@ class VerifyAsked(_Asked):
         default_factory=list, description="fail where one of these claims is not proven"
     )
     strict: bool = Field(False, description="require all claims")
-
-
-Words = Iterator[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Hold the repo of a call, and find the files that the client names."""
-
-    grant: Grant
-    repo: Path
-
-    def plan(self, name: str) -> str:
-        """Return the folder of a plan."""
-        return str(self.grant.readable(self.repo, "plan", name))
-
-    def spec(self, name: str) -> str:
-        """Return the path of a specification."""
-        return str(self.grant.readable(self.repo, "spec", name))
-
-    def new_plan(self, name: str) -> str:
-        """Return a folder that a plan may be saved to."""
-        return str(self.grant.writable(self.repo, "save_to", name))
 
 
 def _check(asked: CheckAsked, at: Place) -> Words:
@@ -196,81 +160,6 @@ def _valued(option: str, value: str | None) -> Words:
 def _switched(option: str, on: bool) -> Words:
     if on:
         yield option
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """Describe a tool: the verb that answers, its parameters, and what its document always has.
-
-    One that `pays` may ask a model; one that `writes` may change a repo or make files.
-    """
-
-    verb: str
-    title: str
-    description: str
-    asked: type[_Asked]
-    words: Callable[[Any, Place], Words]
-    keys: tuple[str, ...]
-    pays: bool = False
-    writes: bool = False
-
-    @property
-    def name(self) -> str:
-        """Return the name by which a client calls the tool."""
-        return self.verb.replace("-", "_")
-
-    def input_schema(self, grant: Grant) -> dict[str, Any]:
-        """Return the JSON schema of the parameters; it names the repos that there are."""
-        schema = self.asked.model_json_schema()
-        properties = {name: _plain(each) for name, each in schema["properties"].items()}
-        properties["repo"] = {
-            "type": "string",
-            "enum": [str(each) for each in grant.repos],
-            "default": str(grant.repos[0]),
-            "description": "the git repo",
-        }
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": schema.get("required", []),
-            "additionalProperties": False,
-        }
-
-    def output_schema(self) -> dict[str, Any]:
-        """Return the JSON schema of the document: more keys may come, none of these goes."""
-        return {"type": "object", "required": list(self.keys)}
-
-    def command(self, parameters: Mapping[str, Any], grant: Grant) -> tuple[Path, tuple[str, ...]]:
-        """Return the repo and the verb's words. Raises `InvalidInput`, which names the faults."""
-        asked = _parse(self.asked, self.name, parameters)
-        place = Place(grant, grant.repo(asked.repo))
-        own = tuple(self.words(asked, place))
-        common = (self.verb, "--json", f"--repo={place.repo}", *grant.options[self.verb])
-        return place.repo, (*common, *own)
-
-
-def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a parameter as many clients need it: without a union with null."""
-    described = {**schema, **schema.get("anyOf", [{}])[0]}
-    left_out = {"anyOf", "title", *(["default"] if schema.get("default") is None else ())}
-    return {key: value for key, value in described.items() if key not in left_out}
-
-
-def _parse(kind: type[_Asked], tool: str, parameters: Mapping[str, Any]) -> _Asked:
-    try:
-        return kind.model_validate(parameters)
-    except ValidationError as error:
-        faults = [_fault(each["loc"], each["msg"], each["type"]) for each in error.errors()]
-        more = "; ..." if len(faults) > _MOST_FAULTS else ""
-        raise InvalidInput(
-            f"{tool}: {'; '.join(faults[:_MOST_FAULTS])}{more}",
-            f"its parameters are {', '.join(kind.model_fields)}",
-        ) from None
-
-
-def _fault(where: tuple[int | str, ...], message: str, kind: str) -> str:
-    name = ".".join(str(each)[:_MOST_SHOWN] for each in where)
-    return f"{name!r} is not a parameter" if kind == "extra_forbidden" else f"{name}: {message}"
 
 
 TOOLS = (

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.factory.audit.forging import Forger
+from tests.factory.audit.forging import Forger, MadeBranch, forger_of_copy, made_in
 from tests.factory.audit.honest import make_branch
-from tests.harness import Factory
 
 
 @pytest.fixture(scope="session")
-def honest_branch(
-    template_repo: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, tuple[str, ...]]:
+def honest_branch(template_repo: Path, tmp_path_factory: pytest.TempPathFactory) -> MadeBranch:
     """The folder of a repo with a landed plan, its plan and its records; and the commits."""
-    folder = tmp_path_factory.mktemp("honest")
-    shutil.copytree(template_repo, folder / "repo", symlinks=True)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("HOME", str(folder))
-        patched.setenv("LLMCH_WORKSPACES", str(folder / "workspaces"))
-        return folder, make_branch(Factory(folder / "repo", folder))
+    return made_in(tmp_path_factory.mktemp("honest"), template_repo, make_branch)
 
 
 @pytest.fixture
-def forger(honest_branch: tuple[Path, tuple[str, ...]], tmp_path: Path) -> Forger:
-    folder, commits = honest_branch
-    shutil.copytree(folder / "repo", tmp_path / "repo", symlinks=True)
-    shutil.copytree(folder / "artifacts", tmp_path / "artifacts")
-    return Forger(tmp_path / "repo", tmp_path / "artifacts", commits)
+def forger(honest_branch: MadeBranch, tmp_path: Path) -> Forger:
+    return forger_of_copy(honest_branch, tmp_path)

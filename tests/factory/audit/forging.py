@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from factory.statement.envelope import Envelope
 from factory.statement.notes import PROOF_REF
 from shared.work_order.hashing import canonical_json, sha256_bytes
-from tests.harness import Json, git
+from tests.harness import Factory, Json, git
 
 Edit = Callable[[Json], object]
 
@@ -139,3 +142,26 @@ class Forger:
                 each["sha256"] = sha256_bytes(f"{data}\n".encode())
 
         return edit
+
+
+MadeBranch = tuple[Path, tuple[str, ...]]
+"""The folder that has a repo, its plan and its records; and the commits of the branch."""
+
+
+def made_in(
+    folder: Path, template_repo: Path, make: Callable[[Factory], tuple[str, ...]]
+) -> MadeBranch:
+    """Make a branch in a copy of a repo, with a home of its own."""
+    shutil.copytree(template_repo, folder / "repo", symlinks=True)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HOME", str(folder))
+        patched.setenv("LLMCH_WORKSPACES", str(folder / "workspaces"))
+        return folder, make(Factory(folder / "repo", folder))
+
+
+def forger_of_copy(made: MadeBranch, tmp_path: Path) -> Forger:
+    """Return somebody who works on a copy of the repo and its records."""
+    folder, commits = made
+    shutil.copytree(folder / "repo", tmp_path / "repo", symlinks=True)
+    shutil.copytree(folder / "artifacts", tmp_path / "artifacts")
+    return Forger(tmp_path / "repo", tmp_path / "artifacts", commits)

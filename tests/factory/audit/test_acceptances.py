@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +18,7 @@ from shared.work_order.hashing import order_key
 from shared.work_order.parsing import parse_document
 from shared.work_order.schemas import WorkOrder
 from tests import provenance_schema
-from tests.factory.audit.forging import Edit, Forger
+from tests.factory.audit.forging import Edit, Forger, MadeBranch, forger_of_copy, made_in
 from tests.factory.audit.honest import PROVEN, Auditor, contradictions, describe, of_claim
 from tests.factory.audit.test_rerun import checks, rerun
 from tests.factory.batch.batching import each_writes, step
@@ -68,24 +67,14 @@ def make_accepted_branch(factory: Factory) -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="module")
-def accepted_branch(
-    template_repo: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, tuple[str, ...]]:
+def accepted_branch(template_repo: Path, tmp_path_factory: pytest.TempPathFactory) -> MadeBranch:
     """The folder of a repo with such a branch, its plan and its records; and the commits."""
-    folder = tmp_path_factory.mktemp("accepted")
-    shutil.copytree(template_repo, folder / "repo", symlinks=True)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("HOME", str(folder))
-        patched.setenv("LLMCH_WORKSPACES", str(folder / "workspaces"))
-        return folder, make_accepted_branch(Factory(folder / "repo", folder))
+    return made_in(tmp_path_factory.mktemp("accepted"), template_repo, make_accepted_branch)
 
 
 @pytest.fixture
-def forger(accepted_branch: tuple[Path, tuple[str, ...]], tmp_path: Path) -> Forger:
-    folder, commits = accepted_branch
-    shutil.copytree(folder / "repo", tmp_path / "repo", symlinks=True)
-    shutil.copytree(folder / "artifacts", tmp_path / "artifacts")
-    return Forger(tmp_path / "repo", tmp_path / "artifacts", commits)
+def forger(accepted_branch: MadeBranch, tmp_path: Path) -> Forger:
+    return forger_of_copy(accepted_branch, tmp_path)
 
 
 def notes_on(factory: Factory, commit: str) -> list[Json]:

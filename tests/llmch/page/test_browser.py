@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from llmch.page.page import render_page
-from llmch.run_view.model import RunView
+from llmch.run_view.model.run import RunView
 from llmch.run_view.reading import read_report
 from tests.harness import Factory
 from tests.llmch.page.chromium import launch

@@ -16,7 +16,7 @@ from llmch.page.graph_layout import draw_graph
 from llmch.page.patch import Side, parse_patch
 from llmch.page.time_bars import lay_out
 from llmch.page.visible import printed, visible
-from llmch.run_view.model import OrderView
+from llmch.run_view.model.orders import OrderView
 from tests.llmch.page.runs import PATCH, track
 
 TAG = re.compile("</?b[^>]*>")

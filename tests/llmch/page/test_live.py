@@ -13,7 +13,8 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from llmch.page.live import serve_live
-from llmch.run_view.model import RunView, Standing
+from llmch.run_view.model.run import RunView
+from llmch.run_view.model.states import Standing
 from llmch.run_view.reading import read_report
 from shared.llm.client import Request
 from tests.fakes import Reply, proposal

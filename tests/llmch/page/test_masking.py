@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from llmch.page.masking import masked
 from llmch.page.page import render_page
-from llmch.run_view.model import Change, Judged, Standing
+from llmch.run_view.model.attempts import Change
+from llmch.run_view.model.states import Judged, Standing
 from shared.secrets.redaction import REDACTED, masking
 from tests.llmch.page.runs import PATCH, drawn_run
 

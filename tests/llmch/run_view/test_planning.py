@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from llmch.page.page import render_page
-from llmch.run_view.model import Activity, Judged, PlanningView, RunView
+from llmch.run_view.model.planning import PlanningView
+from llmch.run_view.model.run import RunView
+from llmch.run_view.model.states import Judged
+from llmch.run_view.model.time_spans import Activity
 from llmch.run_view.planning import read_planning
 from llmch.run_view.reading import read_report
 from tests.fakes import proposal

@@ -15,7 +15,9 @@ from factory.repo.lock import hold
 from llmch.answers.run_report import RunReportDocument
 from llmch.entry.step_summary import markdown_of
 from llmch.page.page import render_page
-from llmch.run_view.model import Activity, Judged, RunView, Standing
+from llmch.run_view.model.run import RunView
+from llmch.run_view.model.states import Judged, Standing
+from llmch.run_view.model.time_spans import Activity
 from llmch.run_view.reading import read_report
 from shared.errors import InvalidInput
 from tests.factory.batch.taking_over import Person

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmch.run_view.fields import Fields
-from llmch.run_view.model import Activity, Judged
+from llmch.run_view.model.states import Judged
+from llmch.run_view.model.time_spans import Activity
 from llmch.run_view.timeline import tracks_of, usage_by_role
 
 
