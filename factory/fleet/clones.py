@@ -7,14 +7,19 @@ import fcntl
 import os
 import shutil
 from pathlib import Path
+from typing import Final
 
+from factory.recovery.reset import reset_repo
 from factory.repo.preflight import find_repo
 from factory.workbench.side_workspaces import sweep_side_workspaces
 from factory.workbench.workspace import workspaces_root
 from shared.errors import LlmchError
 from shared.files.atomic_io import make_folder
 
-_LOCK = "lock"
+PLANS: Final = "plans"
+"""The folder, in that of a worker, which has a folder for each plan that the worker coordinates."""
+
+_LOCK: Final = "lock"
 
 
 def clones_of(worker: str) -> Path:
@@ -45,8 +50,9 @@ def _hold(folder: Path) -> int | None:
 
 
 def _remove(folder: Path) -> None:
-    for git_dir in folder.glob("*/*/.git"):
+    for git_dir in (*folder.glob("*/*/.git"), *folder.glob(f"{PLANS}/*/*/*/.git")):
         with contextlib.suppress(LlmchError, OSError):
             place = find_repo(git_dir.parent)
             sweep_side_workspaces(place.git, place.common_dir)
+            reset_repo(place)  # a coordinator's run has workspaces of its own
     shutil.rmtree(folder, ignore_errors=True)

@@ -25,6 +25,8 @@ Cursor: TypeAlias = "psycopg.Cursor[tuple[Any, ...]]"
 # A server that does not answer at all is named after this time.
 _CONNECT_SECONDS = 10
 _AGAIN_AFTER_SECONDS = 0.2
+# Lines of a message that do not say what happened.
+_ASIDE = ("DETAIL", "HINT", "\tIs the server running")
 _EXTRA = "pip install 'llmch[fleet]'"
 
 
@@ -89,15 +91,12 @@ class Database:
             yield
         except psycopg.errors.InsufficientPrivilege as refused:
             raise FleetUnavailable(
-                f"{self.url}: {_said_by(refused)}",
+                f"{self.url}: {said_by(refused)}",
                 "have the fleet's administrator grant the role that `llmch fleet init` names",
             ) from None
         except psycopg.OperationalError as error:
             self._forget()
-            raise FleetUnavailable(
-                f"lost the fleet's database {self.url}: {_said_by(error)}",
-                "see that PostgreSQL runs there and can be reached from this machine",
-            ) from None
+            raise lost(self.url, error) from None
 
     def _forget(self) -> None:
         connection, self._connection = self._connection, None
@@ -136,7 +135,7 @@ def connect(url: DatabaseUrl, purpose: str) -> psycopg.Connection[tuple[Any, ...
             keepalives_count=3,
         )
     except psycopg.OperationalError as error:
-        raise _refused(url, _said_by(error)) from None
+        raise _refused(url, said_by(error)) from None
     except psycopg.Error:  # an option of the URL is wrong; the message might repeat the URL
         raise FleetUnavailable(
             f"the URL of the fleet's database {url} has an option that PostgreSQL does not know",
@@ -168,8 +167,23 @@ def _refused(url: DatabaseUrl, said: str) -> FleetUnavailable:
     )
 
 
-def _said_by(error: BaseException) -> str:
+def is_loss(error: BaseException) -> bool:
+    """Return whether an error means that the server went away, or was not there."""
+    import psycopg
+
+    return isinstance(error, psycopg.OperationalError)
+
+
+def lost(url: DatabaseUrl, error: BaseException) -> FleetUnavailable:
+    """Return what to say where the server went away, or was not there."""
+    return FleetUnavailable(
+        f"lost the fleet's database {url}: {said_by(error)}",
+        "see that PostgreSQL runs there and can be reached from this machine",
+    )
+
+
+def said_by(error: BaseException) -> str:
     """Return what the server said on one line; it never repeats a password."""
     said = getattr(getattr(error, "diag", None), "message_primary", None) or str(error)
-    lines = [each for each in said.strip().splitlines() if not each.startswith(("DETAIL", "HINT"))]
-    return lines[-1].strip() if lines else type(error).__name__
+    lines = [each.strip() for each in said.splitlines() if not each.startswith(_ASIDE)]
+    return next((each for each in reversed(lines) if each), type(error).__name__)

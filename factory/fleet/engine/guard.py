@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from factory.fleet.database import is_loss, lost, said_by
 from factory.fleet.schema import ENGINE_SCHEMA
 from shared.errors import FleetUnavailable
 from shared.settings.values.database import DatabaseUrl
@@ -66,9 +67,11 @@ def errors_in_words(url: DatabaseUrl) -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, DBOSException) as error:
-        said = str(getattr(error, "orig", None) or error).strip().splitlines()
+        cause = getattr(error, "orig", None) or error
+        if is_loss(cause):
+            raise lost(url, cause) from None
         raise FleetUnavailable(
-            f"the fleet's queue in {url} does not answer: {said[-1] if said else error!r}",
+            f"the fleet's queue in {url} does not answer: {said_by(cause)}",
             "see that PostgreSQL runs there, and that `llmch fleet init` of this llmch was run",
         ) from None
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from factory.batch.coordinator import WorkerKind, run_all
 from factory.fleet.carried_files import pack
+from factory.fleet.clones import PLANS
 from factory.fleet.engine.guard import import_engine
 from factory.fleet.fleet_worker import FleetWorker, RunTerms, fleet_worker
 from factory.fleet.jobs import Answer, Job, JobMisread
@@ -49,7 +50,7 @@ class Coordinator:
         """Run the plan of a job to its end. Raises `LlmchError` where it cannot be begun."""
         plan = parse(PlanDocument, job.document.get("plan"))
         name = hashlib.sha256(job.id.encode()).hexdigest()[:12]
-        folder = make_folder(self.folder / "plans" / name)
+        folder = make_folder(self.folder / PLANS / name)
         try:
             with LiveEvents(
                 self.link.database, job.plan, job.id, self.means.worker, self.means.secrets
