@@ -1,6 +1,6 @@
 """Runs `llmch` when Python is called as `python -m llmch`."""
 
-from llmch.cli import main
+from llmch.cli import command
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(command())

@@ -4,6 +4,7 @@ This module and `llmch.entry.verb_table` import nothing that Python has not load
 `--help` and `--version` therefore take hardly longer than a bare interpreter.
 """
 
+import gc
 import os
 import sys
 
@@ -31,6 +32,15 @@ def main(argv: list[str] | None = None) -> int:
     from llmch.entry.boundary import run_verb  # not needed for the quick answers above
 
     return run_verb(arguments)
+
+
+def command() -> int:
+    """Run the command that the process was started for, and return its exit code."""
+    code = main()
+    # At its end Python looks for garbage among all that was loaded, which can take longer than a
+    # short command. All that has to be closed is closed.
+    gc.freeze()
+    return code
 
 
 def _answer(text: str, code: int) -> int:

@@ -109,6 +109,11 @@ class Database:
         return self._connection
 
 
+def import_driver() -> None:
+    """Import what talks to the server. Raises `ImportError` where it is not installed."""
+    import psycopg  # noqa: F401
+
+
 def with_names(statement: LiteralString, **names: str) -> psycopg.sql.Composed:
     """Return a statement with names of tables and roles in the place of its `{fields}`."""
     from psycopg import sql

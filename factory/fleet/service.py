@@ -27,6 +27,7 @@ from factory.fleet.jobs import (
     parse_job,
 )
 from factory.fleet.leases import Lease
+from factory.fleet.memory import leave_out_what_stays
 from factory.fleet.rescue import Rescued, rescue
 from factory.fleet.schema import check_schema
 from shared.errors import ExitCode, FleetUnavailable, LlmchError
@@ -89,6 +90,7 @@ class Service:
         for work in (self._watch, self._beat):
             threading.Thread(target=work, name=work.__name__, daemon=True).start()
         terms = self.terms
+        leave_out_what_stays()
         claiming = Claiming(
             self.url,
             terms.worker,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -73,6 +74,8 @@ def _on_fleet(options: RunOptions, *, waits: bool) -> tuple[RunOptions, WorkerKi
 
     fleet = options.settings.fleet
     url = fleet_of(options.settings)
+    # Earlier than a run does it by itself: what this imports takes longest of a run's start.
+    threading.Thread(target=import_engine, name="import the engine").start()
 
     @contextlib.contextmanager
     def opened(session: Session) -> Iterator[Worker]:

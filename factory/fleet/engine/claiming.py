@@ -17,7 +17,7 @@ from factory.fleet.engine.guard import (
     text_of,
     version_of,
 )
-from factory.fleet.engine.queue import ORDERS, PLANS, WORKFLOW
+from factory.fleet.engine.queue import ORDERS, PACE, PLANS, WORKFLOW
 from factory.fleet.engine.rhythm import Rhythm
 from factory.fleet.jobs import PROTOCOL
 from factory.fleet.schema import ENGINE_SCHEMA
@@ -26,6 +26,9 @@ from shared.settings.values.database import DatabaseUrl
 # The same words within this time are passed on once; numbers at the end of a line may differ.
 _COMPLAIN_AGAIN_SECONDS: Final = 60.0
 _COMPLAINT_CHARACTERS: Final = 50
+
+# The engine waits between two looks, and so do we, for as long as is right.
+_ENGINE_WAITS_SECONDS: Final = 0.005
 
 # What a worker that ends says of the jobs that it hands on; `perform` reports its own errors.
 _ENDED_BY_US: Final = "Exception encountered in background workflow"
@@ -53,7 +56,7 @@ class Claiming:
         """
         self._own_widths = {ORDERS: slots, PLANS: plans}
         self._widths = self._own_widths
-        self._rhythm = Rhythm(time.monotonic())
+        self._rhythm = Rhythm(PACE, time.monotonic())
         logging.getLogger("dbos").addHandler(_Complaints(warn))
         with errors_in_words(url):
             from dbos import DBOS, DBOSPortableJSONSerializer, WorkflowSerializationFormat
@@ -101,7 +104,7 @@ class Claiming:
         self._dbos.destroy()
 
     def _narrow(self) -> None:
-        """Have this process see its own width in the queues, instead of the stored one.
+        """Have this process see its own width in the queues, and look into them at its own pace.
 
         The engine reads a queue's row before each look into it, and does not look where the width
         is 0. Our queues never change while workers run, so each row is read once.
@@ -116,11 +119,19 @@ class Claiming:
             queue = read.get(name) or stored(name, **more)
             if queue is not None:
                 read[name] = queue
-                looks = self._rhythm.looks(name, time.monotonic())
-                queue._worker_concurrency = self._widths[name] if looks else 0
+                queue._polling_interval_sec = _ENGINE_WAITS_SECONDS
+                queue._worker_concurrency = self._widths[name] if self._is_time(name) else 0
             return queue
 
         system.get_queue = get_queue  # type: ignore[method-assign]
+
+    def _is_time(self, queue: str) -> bool:
+        """Wait for a moment, and return whether to look into a queue."""
+        taken = self._dbos._active_workflows_set.count_for_queue(queue)
+        full = taken >= self._widths[queue]
+        turn = self._rhythm.turn(queue, time.monotonic(), full=full)
+        time.sleep(turn.wait_seconds)
+        return turn.looks
 
 
 class _Complaints(logging.Handler):

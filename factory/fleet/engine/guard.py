@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from factory.fleet.database import is_loss, lost, said_by
+from factory.fleet.database import import_driver, is_loss, lost, said_by
 from factory.fleet.schema import ENGINE_SCHEMA
 from shared.errors import FleetUnavailable
 from shared.settings.values.database import DatabaseUrl
@@ -77,11 +77,12 @@ def errors_in_words(url: DatabaseUrl) -> Iterator[None]:
 
 
 def import_engine() -> None:
-    """Import DBOS, which takes long, so that nobody has to wait for it later.
+    """Import DBOS and the driver, which takes long, so that nobody has to wait for it later.
 
     An error here is ignored, because it comes again where the queue is opened.
     """
     with contextlib.suppress(Exception):
+        import_driver()
         _refuse_pickles()
 
 

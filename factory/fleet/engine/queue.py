@@ -31,9 +31,9 @@ WORKFLOW: Final = "llmch_job"
 # slots would wait for ever.
 ORDERS: Final = "llmch_orders"
 PLANS: Final = "llmch_plans"
-# A free worker finds its next step soon; a plan may wait a moment for its coordinator.
-_POLL_STEPS_SECONDS: Final = 0.1
-_POLL_PLANS_SECONDS: Final = 1.0
+PACE: Final = {ORDERS: 0.1, PLANS: 1.0}
+"""The seconds between two looks of a worker into a queue. A free worker finds its next step soon; a
+plan may wait a moment for its coordinator."""
 # What several workers may do for one plan at a time; the coordinator asks for less.
 _OF_ONE_PLAN: Final = 100
 
@@ -65,14 +65,14 @@ def prepare_engine(url: DatabaseUrl) -> bool:
                 ORDERS,
                 worker_concurrency=0,
                 partition_concurrency=_OF_ONE_PLAN,
-                polling_interval_sec=_POLL_STEPS_SECONDS,
+                polling_interval_sec=PACE[ORDERS],
             )
             # The turn of a plan is its branch: one coordinator works on a branch at a time.
             client.register_queue(
                 PLANS,
                 worker_concurrency=0,
                 partition_concurrency=1,
-                polling_interval_sec=_POLL_PLANS_SECONDS,
+                polling_interval_sec=PACE[PLANS],
             )
         finally:
             client.destroy()
