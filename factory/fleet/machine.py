@@ -16,7 +16,6 @@ from factory.fleet.carried_files import pack
 from factory.fleet.jobs import Answer, Job
 from factory.fleet.leases import runner_of
 from factory.fleet.live_events import LiveEvents
-from factory.fleet.memory import free_what_was_closed
 from factory.fleet.open_plan import Means, OpenPlan
 from factory.fleet.usage import usage_between
 from factory.fleet.wire import (
@@ -93,10 +92,8 @@ class Machine:
 
     def _make_room(self) -> None:
         idle = [run for run, plan in self._plans.items() if not plan.users]
-        if too_many := idle[: max(0, len(self._plans) - _MOST_PLANS + 1)]:
-            for run in too_many:
-                self._plans.pop(run).close()
-            free_what_was_closed()
+        for run in idle[: max(0, len(self._plans) - _MOST_PLANS + 1)]:
+            self._plans.pop(run).close()
 
     def _take(
         self, job: Job, document: StepDocument, plan: OpenPlan, dropped: threading.Event

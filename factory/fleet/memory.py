@@ -16,5 +16,5 @@ def leave_out_what_stays() -> None:
 
 
 def free_what_was_closed() -> None:
-    """Free what belonged to a plan that was closed."""
+    """Free what belonged to plans that were closed."""
     gc.collect()

@@ -27,7 +27,7 @@ from factory.fleet.jobs import (
     parse_job,
 )
 from factory.fleet.leases import Lease
-from factory.fleet.memory import leave_out_what_stays
+from factory.fleet.memory import free_what_was_closed, leave_out_what_stays
 from factory.fleet.rescue import Rescued, rescue
 from factory.fleet.schema import check_schema
 from shared.errors import ExitCode, FleetUnavailable, LlmchError
@@ -43,6 +43,8 @@ _WATCH_SECONDS = 0.25
 # How long the jobs of a worker that ends may take to notice.
 _PATIENCE_SECONDS = 10.0
 _TIDY_EVERY_SECONDS = 3600.0
+# It takes a tenth of a second or two, in which nothing else runs.
+_FREE_EVERY_SECONDS = 60.0
 
 
 class HandedOn(BaseException):
@@ -149,8 +151,11 @@ class Service:
         ended: threading.Event,
     ) -> None:
         steady_since: float | None = None
-        told, tidied, unfit = False, -math.inf, False
+        told, tidied, freed, unfit = False, -math.inf, time.monotonic(), False
         while not ended.wait(lease.seconds_between_beats):
+            if time.monotonic() - freed > _FREE_EVERY_SECONDS:
+                free_what_was_closed()
+                freed = time.monotonic()
             unfit = self._pause_while_unfit(claiming, unfit)
             try:
                 self._renew(lease)

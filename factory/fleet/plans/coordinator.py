@@ -19,7 +19,6 @@ from factory.fleet.fleet_worker import FleetWorker, RunTerms, fleet_worker
 from factory.fleet.jobs import Answer, Job, JobMisread
 from factory.fleet.link import Link
 from factory.fleet.live_events import LiveEvents
-from factory.fleet.memory import free_what_was_closed
 from factory.fleet.open_plan import Means
 from factory.fleet.plans.clone import clone_for
 from factory.fleet.plans.documents import PlanDocument, PlanOutcome
@@ -59,7 +58,6 @@ class Coordinator:
                 return {"outcome": render(self._run(job, plan, folder, events, dropped))}
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-            free_what_was_closed()
 
     def _run(
         self,

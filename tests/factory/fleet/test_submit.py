@@ -147,6 +147,10 @@ def test_a_coordinator_that_is_killed_is_replaced(
     until(lambda: not read_fleet(fleet.url).queue, "no job is left")
     for table in ("events", "candidates", "spending", "takeovers"):
         assert cluster.execute(f"SELECT count(*) FROM llmch.{table}", database) == [(0,)], table
+    fleet.start_worker("next", machine="killed")
+    until(lambda: "takes jobs" in fleet.said_by("next"), "the next worker has begun")
+    left = fleet.folder / "killed" / "cache" / "workspaces"
+    assert list(left.iterdir()) == [], "neither steps nor the killed run left a workspace"
 
 
 @large
