@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from factory.fleet.status import cancel_plan, read_fleet
@@ -33,8 +34,14 @@ def _words(fleet: SmallFleet, plan: Path, *flags: str | Path) -> Words:
     ]
 
 
-def wait(fleet: SmallFleet, plan: str) -> Said:
-    return run("fleet", "wait", plan, "--json", cwd=person(fleet))
+def wait(fleet: SmallFleet, plan: str, *flags: str | Path) -> Said:
+    return run("fleet", "wait", plan, "--json", *flags, cwd=person(fleet))
+
+
+def failures_by_suite(file: Path) -> dict[str, int]:
+    """Return how many cases of each suite of a JUnit file failed."""
+    suites = ElementTree.parse(file).getroot().iter("testsuite")
+    return {str(each.get("name")): int(each.get("failures", "")) for each in suites}
 
 
 def alone(fleet: SmallFleet, plan: Path) -> str:
@@ -59,9 +66,11 @@ def test_a_submitted_plan_lands_on_the_remote_what_one_machine_makes(fleet: Smal
     expected = alone(fleet, plan)
     for name in ("one", "two"):
         fleet.start_worker(name)
-    said = submit(fleet, plan, "--wait")
+    cases = person(fleet) / "cases.xml"
+    said = submit(fleet, plan, "--wait", "--junit", cases)
     assert said.code == 0, said.err + said.out
     assert said.document["tip"] == expected == tip_on_remote(fleet)
+    assert list(failures_by_suite(cases).values()) == [0, 0, 0]
     assert [each["state"] for each in said.document["orders"]] == ["landed"] * 3
     noted = git(fleet.remote, "notes", "--ref=llmch", "list").splitlines()
     assert len(noted) == 3
@@ -85,9 +94,12 @@ def test_a_plan_may_be_left_and_its_end_read_later(fleet: SmallFleet) -> None:
     assert "remote work" in shown.out
     fleet.start_worker("one")
     until(lambda: [each.state for each in read_fleet(fleet.url).plans] == ["ended"], "it ends")
-    ended = wait(fleet, name)
+    cases = person(fleet) / "cases.xml"
+    ended = wait(fleet, name, "--junit", cases)
     assert ended.code == 1, ended.err
     assert [each["state"] for each in ended.document["orders"]] == ["landed", "failed"]
+    landed, failed = failures_by_suite(cases).values()
+    assert landed == 0 < failed
     again = wait(fleet, name)
     assert again.code == 2
     assert "knows no submitted plan" in again.error["message"]
