@@ -27,13 +27,14 @@ def standard_streams(gone: Callable[[], None]) -> Iterator[tuple[Any, Any]]:
     `gone` is called where nobody reads standard output any longer.
     """
     incoming, outgoing = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
+    nothing, blocks = os.open(os.devnull, os.O_RDONLY), os.get_blocking(outgoing)
     os.dup2(nothing, 0)
     os.dup2(2, 1)
     os.close(nothing)
     try:
         yield _Lines(incoming), _Output(outgoing, gone)
     finally:
+        os.set_blocking(outgoing, blocks)  # others may write to the same pipe
         os.dup2(incoming, 0)
         os.dup2(outgoing, 1)
         os.close(incoming)
