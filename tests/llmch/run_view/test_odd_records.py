@@ -14,26 +14,11 @@ from llmch.answers.run_report import RunReportDocument
 from llmch.entry.step_summary import markdown_of
 from llmch.page.page import render_page
 from llmch.run_view.reading import read_report
-from tests.harness import Factory, Json, git
+from tests.harness import Json
 from tests.llmch.page.test_page import check_structure
-from tests.llmch.run_view.test_read_run import change, kill, run_two
+from tests.llmch.run_view.test_read_run import change, kill
 
 BINARY = bytes(range(256)) * 40
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The records of one real run, and its repo."""
-    scratch = tmp_path_factory.mktemp("recorded")
-    repo = scratch / "repo"
-    repo.mkdir()
-    git(repo, "init", "--quiet", "--initial-branch=main", "--template=")
-    (repo / "README.md").write_text("# A project\n")
-    git(repo, "add", ".")
-    git(repo, "commit", "--quiet", "--message=start")
-    factory = Factory(repo, scratch)
-    run_two(factory)
-    return factory.run_folder, repo
 
 
 def rejected(folder: Path) -> Path:

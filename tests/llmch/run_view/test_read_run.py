@@ -321,21 +321,6 @@ def test_what_is_not_there_is_refused_in_words(factory: Factory, wanted: str | N
     assert refusal.value.hint
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return the records of one real run, and its repo; tests work on copies of the records."""
-    scratch = tmp_path_factory.mktemp("recorded")
-    repo = scratch / "repo"
-    repo.mkdir()
-    git(repo, "init", "--quiet", "--initial-branch=main", "--template=")
-    (repo / "README.md").write_text("# A project\n")
-    git(repo, "add", ".")
-    git(repo, "commit", "--quiet", "--message=start")
-    factory = Factory(repo, scratch)
-    run_two(factory)
-    return factory.run_folder, repo
-
-
 DAMAGE = st.one_of(
     st.none(),
     st.binary(max_size=40),

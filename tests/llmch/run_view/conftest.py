@@ -1,0 +1,25 @@
+"""One real run whose records the tests of a file take apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness import Factory, git
+from tests.llmch.run_view.test_read_run import run_two
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return the records of one real run, and its repo; tests work on copies of the records."""
+    scratch = tmp_path_factory.mktemp("recorded")
+    repo = scratch / "repo"
+    repo.mkdir()
+    git(repo, "init", "--quiet", "--initial-branch=main", "--template=")
+    (repo / "README.md").write_text("# A project\n")
+    git(repo, "add", ".")
+    git(repo, "commit", "--quiet", "--message=start")
+    factory = Factory(repo, scratch)
+    run_two(factory)
+    return factory.run_folder, repo
