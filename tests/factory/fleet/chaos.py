@@ -80,7 +80,7 @@ class Chaos:
 
     def end(self) -> None:
         """End the workers, and start one more on each machine, which removes what is left there."""
-        until(self._nothing_is_late, "those that were killed are declared dead", _PATIENCE_SECONDS)
+        until(self._killed_are_dead, "those that were killed are declared dead", _PATIENCE_SECONDS)
         for _, process in self._workers.values():
             process.send_signal(signal.SIGTERM)
         for machine, process in self._workers.values():
@@ -99,9 +99,12 @@ class Chaos:
         lines = [f"{more}; killed: {kills}", *self.said, *self.ended_by_themselves]
         sys.stdout.write("\n".join(lines) + "\n")
 
-    def _nothing_is_late(self) -> bool:
+    def _killed_are_dead(self) -> bool:
+        """Return whether only our workers are left: at first one that was killed seems to live."""
         now = read_fleet(self.fleet.url)
-        return not any(each.late and not each.dead for each in (*now.workers, *now.runs))
+        return {each.id for each in (*now.workers, *now.runs) if not each.dead} <= set(
+            self._workers
+        )
 
     def _run_once(self, branch: str) -> tuple[int, str, str]:
         """Run the command once, to its end or to its death, and kill workers meanwhile."""
