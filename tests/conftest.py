@@ -6,6 +6,8 @@ side and neither read nor write anything of whoever starts them.
 
 from __future__ import annotations
 
+import gc
+import itertools
 import os
 import shutil
 import signal
@@ -27,6 +29,8 @@ _OWN_VARIABLES = (
 )
 
 
+_HOMES = itertools.count(1)
+
 # How long one example takes says more of the machine's load than of the code.
 settings.register_profile("any-machine", deadline=None)
 settings.load_profile("any-machine")
@@ -38,6 +42,12 @@ def pytest_configure() -> None:
     # A shell has what it starts in the background ignore Ctrl-C, and children inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Have the garbage collector pass over thousands of tests that stay until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +62,9 @@ def own_surroundings(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """Point the environment away from the user; returns the home that tests have instead."""
-    home = tmp_path_factory.mktemp("home")
+    # `mktemp` numbers a folder by a look at all others, and there are thousands.
+    home = tmp_path_factory.getbasetemp() / "homes" / str(next(_HOMES))
+    home.mkdir(parents=True)
     for name in os.environ:
         if name.startswith(_OWN_VARIABLES):
             monkeypatch.delenv(name)
