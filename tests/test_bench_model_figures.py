@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.model.figures import Rate, latest, rows_of
+from benchmarks.model.results import Result, append_result, read_results
+from benchmarks.model.table import render_tables
 from shared.errors import InvalidInput
-from tests.bench_model.figures import Rate, latest, rows_of
-from tests.bench_model.results import Result, append_result, read_results
-from tests.bench_model.table import render_tables
 
 
 def result(**changes: Any) -> Result:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.model.asked import judge_reply, passes
+from benchmarks.model.edit_tasks import SourceMissing, read_edit_tasks, source_versions
+from benchmarks.model.first_prompts import FIRST_PROMPTS, focus_of_task, shown_files
+from benchmarks.model.tasks import Task
 from factory.proposal.focus import focus_of
 from shared.work_order.parsing import parse_document
 from shared.work_order.schemas import WorkOrder
-from tests.bench_model.asked import judge_reply, passes
-from tests.bench_model.edit_tasks import SourceMissing, read_edit_tasks, source_versions
-from tests.bench_model.first_prompts import FIRST_PROMPTS, focus_of_task, shown_files
-from tests.bench_model.tasks import Task
 
 TASKS = {task.name: task for task in read_edit_tasks()}
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.measure import counting
 from factory.workbench.workspace import Workspace, close_workspace, open_workspace, workspaces_root
 from shared.errors import CommandFailed
 from shared.git import commits, index
 from shared.git.client import Git, GitFailed
 from shared.git.commits import CommitFacts
-from tests.bench.measure import counting
 from tests.harness import as_ordinary_user, commit_all, fingerprint, git
 
 _DEEPER_THAN_A_PATH_CAN_SAY = 1200  # folders: 8,400 bytes of path, where 4,096 are the most

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.bench_model.figures import ATTEMPTS, Rate, Row
+from benchmarks.model.figures import ATTEMPTS, Rate, Row
 
 _ASKED = ("prompt", "n", "passed", "tokens in, out per pass", "failed replies")
 _RUN = (

@@ -12,15 +12,15 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from benchmarks.measure import interleave, seconds_of
+from benchmarks.rows import Aim, Row, Section
+from benchmarks.setting import Bench
 from factory.sandbox import Backend, Policy, Sandbox, open_sandbox
 from factory.sandbox.seeds import go_seed, standard_imports
 from factory.sandbox.toolchains.found import NO_TOOLCHAINS, Toolchains
 from factory.sandbox.toolchains.search import find_toolchains
 from factory.sandbox.visible.environment import SYSTEM_PATH
 from shared.errors import SandboxUnavailable
-from tests.bench.measure import interleave, seconds_of
-from tests.bench.rows import Aim, Row, Section
-from tests.bench.setting import Bench
 
 _SOURCE = 'package two\n\nimport (\n\t"fmt"\n\t"strings"\n)\n\n'
 _TEST = 'package two\n\nimport "testing"\n\nfunc TestTwo(t *testing.T) { Two() }\n'

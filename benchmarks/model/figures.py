@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from benchmarks.model.results import Result
 from factory.orders.reply_format import ReplyFormat
-from tests.bench_model.results import Result
 
 # Of the normal distribution, for an interval that holds the true rate in 95 of 100 measurements.
 _Z = 1.959964

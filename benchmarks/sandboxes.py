@@ -8,11 +8,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from benchmarks.measure import interleave, seconds_of
+from benchmarks.rows import Aim, Row, Section
+from benchmarks.setting import Bench, git, make_repo
 from factory.sandbox import Backend, Policy, Sandbox, open_sandbox
 from shared.errors import SandboxUnavailable
-from tests.bench.measure import interleave, seconds_of
-from tests.bench.rows import Aim, Row, Section
-from tests.bench.setting import Bench, git, make_repo
 
 _OVER_BARE_MS = {Backend.BWRAP: 25, Backend.LANDLOCK: 15}
 

@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
+from benchmarks.measure import Samples, cpu_seconds_of, interleave, run_child, seconds_of
+from benchmarks.rows import Aim, Row, Section
+from benchmarks.setting import Bench
 from factory.workbench.tool_runner import SandboxRunner
 from planner.judging.validation import judge
 from planner.plan.plan import parse_plan
@@ -20,9 +23,6 @@ from shared.languages.capabilities.tools import Tools
 from shared.languages.typescript.language import TYPESCRIPT
 from shared.settings.sandbox import SandboxSettings
 from shared.tools.pinned import TSC, installed_program, tools_root
-from tests.bench.measure import Samples, cpu_seconds_of, interleave, run_child, seconds_of
-from tests.bench.rows import Aim, Row, Section
-from tests.bench.setting import Bench
 
 FETCHED: Final = tools_root()  # before the bench has a home of its own
 _ORDERS: Final = 10

@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from benchmarks.measure import interleave, run_child
+from benchmarks.rows import Aim, Row, Section
+from benchmarks.setting import Bench, chain, make_repo, write_orders
+from benchmarks.start import llmch_command
 from factory.orders.stages import AttemptStage
 from factory.orders.usage import UsageRecord
 from factory.record.journal import journal_path, open_journal
@@ -19,10 +23,6 @@ from factory.record.journal_entries import (
     StageBegun,
 )
 from factory.repo.preflight import find_repo
-from tests.bench.measure import interleave, run_child
-from tests.bench.rows import Aim, Row, Section
-from tests.bench.setting import Bench, chain, make_repo, write_orders
-from tests.bench.start import llmch_command
 
 _LIMIT_MS = 500
 _STAGES = (

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.measure import Samples, interleave, run_child, seconds_of
+from benchmarks.rows import Aim, Row, Section
+from benchmarks.setting import Bench
 from planner.judging.validation import Report, judge
 from planner.plan.plan import parse_plan
 from shared.files.strict_json import JsonValue
 from shared.languages.python.checker.checker import TypeChecker
-from tests.bench.measure import Samples, interleave, run_child, seconds_of
-from tests.bench.rows import Aim, Row, Section
-from tests.bench.setting import Bench
 from tests.warm_checker import tools_with
 
 _ORDERS: Final = 10

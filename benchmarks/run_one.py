@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measure import ChildCost, Samples, run_child
+from benchmarks.rows import Aim, Row, Section
+from benchmarks.setting import Bench, chain, make_repo, module_path, write_orders
+from benchmarks.start import llmch_command
 from shared.work_order.hashing import EMPTY_SHA256
-from tests.bench.measure import ChildCost, Samples, run_child
-from tests.bench.rows import Aim, Row, Section
-from tests.bench.setting import Bench, chain, make_repo, module_path, write_orders
-from tests.bench.start import llmch_command
 from tests.shared.llm.edge import chat_stream
 from tests.shared.llm.scripted_server import scripted_server
 
@@ -22,7 +22,6 @@ _IMPORTS = "import openai, langgraph.graph"
 
 def measure_run(bench: Bench) -> Section:
     """Return time and memory of a whole run: start, preflight, model over HTTP, commit, end."""
-    repo = make_repo(bench.folder("repo") / "project", 10)
     order = write_orders(bench.folder("orders"), chain(1)) / "WO-01.json"
     rounds = bench.rounds(9)
     own: list[float] = []
@@ -31,9 +30,9 @@ def measure_run(bench: Bench) -> Section:
     with _model(rounds + 1) as environment:
         children = {**bench.environment, **environment}
         if not bench.quick:
-            _run(bench, repo, order, children)  # leaves byte code behind
+            _run(bench, order, children)  # leaves byte code behind
         for _ in range(rounds):
-            run = _run(bench, repo, order, children)
+            run = _run(bench, order, children)
             runs.append(run)
             own.append(run.seconds - _command_seconds(run))
             imports.append(run_child(bench.python("-c", _IMPORTS), children))
@@ -70,7 +69,8 @@ def _model(calls: int) -> Iterator[Mapping[str, str]]:
         yield {"OPENAI_BASE_URL": server.base_url}
 
 
-def _run(bench: Bench, repo: Path, order: Path, environment: Mapping[str, str]) -> ChildCost:
+def _run(bench: Bench, order: Path, environment: Mapping[str, str]) -> ChildCost:
+    repo = make_repo(bench.folder("repo") / "project", 10)
     argv = [
         *llmch_command(bench), "run", "--repo", str(repo), "--work-order", str(order),
         "--artifacts-dir", str(bench.scratch / "artifacts"), "--llm-model", "scripted",
@@ -82,11 +82,9 @@ def _run(bench: Bench, repo: Path, order: Path, environment: Mapping[str, str]) 
 
 
 def _command_seconds(run: ChildCost) -> float:
+    """Return what the commands took: of the base, and of the order."""
     document: Any = json.loads(run.stdout)
-    records = json.loads((Path(document["run_dir"]) / "run_summary.json").read_text())
-    return sum(
-        float(command["duration_seconds"])
-        for attempt in records["attempt_records"]
-        for phase in ("verify", "acceptance")
-        for command in attempt[phase]
-    )
+    lines = (Path(document["run_dir"]) / "events.jsonl").read_text().splitlines()
+    ended = [each for each in map(json.loads, lines) if each["event"] == "command_ended"]
+    assert "base" in {each["order"] for each in ended}, "the base was verified"
+    return sum(float(each["seconds"]) for each in ended)

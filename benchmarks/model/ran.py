@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.model.figures import ATTEMPTS
+from benchmarks.model.results import Result
+from benchmarks.model.tasks import Task
 from shared.errors import ExitCode, LlmchError
-from tests.bench_model.figures import ATTEMPTS
-from tests.bench_model.results import Result
-from tests.bench_model.tasks import Task
 
 _PROJECT = Path(__file__).resolve().parents[2]
 # A run of three attempts at a model of two billion parameters took up to five minutes on two cores.

@@ -16,7 +16,7 @@ from unittest import mock
 
 from tests.fakes import Reply, proposal
 
-_PROJECT = Path(__file__).resolve().parents[2]
+_PROJECT = Path(__file__).resolve().parents[1]
 _OWN_VARIABLES = ("GIT_", "LLMCH_", "OPENAI_", "XDG_", "PYTHON", "SOURCE_DATE_EPOCH")
 FILES_PER_FOLDER = 100
 

@@ -14,8 +14,8 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import Any
 
+from benchmarks.model.tasks import Kind, Task, order_of
 from shared.errors import LlmchError
-from tests.bench_model.tasks import Kind, Task, order_of
 
 CHECK = "check_change.py"
 COMMAND = f"python -m pytest -q {CHECK}"

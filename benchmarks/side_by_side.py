@@ -6,16 +6,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from factory.attempt.graph import prepare_graph
-from factory.batch.coordinator import run_all
-from shared.events.event import Event, ignore
-from shared.events.order_commands import CommandEnded
-from shared.llm.client import Completion, LlmClient, Request
-from shared.llm.stack import Mode, ModelSource
-from tests.bench.measure import Samples, interleave, seconds_of
-from tests.bench.rows import Aim, Row, Section
-from tests.bench.run_all import run_options
-from tests.bench.setting import (
+from benchmarks.measure import Samples, interleave, seconds_of
+from benchmarks.rows import Aim, Row, Section
+from benchmarks.run_all import run_options
+from benchmarks.setting import (
     Bench,
     make_repo,
     module_path,
@@ -23,6 +17,12 @@ from tests.bench.setting import (
     replies_to,
     write_orders,
 )
+from factory.attempt.graph import prepare_graph
+from factory.batch.coordinator import run_all
+from shared.events.event import Event, ignore
+from shared.events.order_commands import CommandEnded
+from shared.llm.client import Completion, LlmClient, Request
+from shared.llm.stack import Mode, ModelSource
 from tests.factory.batch.test_train import independent
 from tests.factory.batch.test_train_growth import seconds_of as scheduling_seconds
 from tests.fakes import ScriptedModel
@@ -133,6 +133,7 @@ def _slow_tests(bench: Bench) -> Iterator[Row]:
         floor=orders,
         floor_name="orders",
         aim=Aim(factor=1),
+        counted=True,
     )
 
 
@@ -149,6 +150,7 @@ def _behind_a_failure(bench: Bench) -> Iterator[Row]:
         floor=orders,
         floor_name="orders",
         aim=Aim(factor=1, extra=orders - failing),
+        counted=True,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.bench_model.tasks import Kind, Task, order_of
+from benchmarks.model.tasks import Kind, Task, order_of
 
 PATH = "solution.py"
 CHECK = "check_solution.py"

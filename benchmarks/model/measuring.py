@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.model.asked import ask
+from benchmarks.model.figures import RUNS
+from benchmarks.model.first_prompts import FIRST_PROMPTS
+from benchmarks.model.ran import Server, run
+from benchmarks.model.results import Result, append_result, read_results
+from benchmarks.model.tasks import Task
 from shared.llm.client import LlmClient
 from shared.work_order.hashing import sha256_bytes
-from tests.bench_model.asked import ask
-from tests.bench_model.figures import RUNS
-from tests.bench_model.first_prompts import FIRST_PROMPTS
-from tests.bench_model.ran import Server, run
-from tests.bench_model.results import Result, append_result, read_results
-from tests.bench_model.tasks import Task
 
 VARIANTS = (*RUNS, *FIRST_PROMPTS)
 

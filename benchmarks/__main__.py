@@ -1,4 +1,4 @@
-"""`python -m tests.bench`: measure, and print the table."""
+"""`python -m benchmarks`: measure, and print the table."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from tests.bench.contracts import measure_contracts
-from tests.bench.dependencies import measure_dependencies
-from tests.bench.edits import measure_edits
-from tests.bench.fleet import measure_fleet
-from tests.bench.looking import measure_looking
-from tests.bench.outlines import measure_outlines
-from tests.bench.planning import measure_planning
-from tests.bench.replanning import measure_replanning
-from tests.bench.rows import Section, render_table, table_document
-from tests.bench.run_all import measure_run_all
-from tests.bench.run_one import measure_run
-from tests.bench.sandboxes import measure_sandboxes
-from tests.bench.setting import Bench, open_bench
-from tests.bench.side_by_side import measure_side_by_side
-from tests.bench.start import measure_start
-from tests.bench.toolchains import measure_toolchains
-from tests.bench.typescript import measure_typescript
-from tests.bench.verification import measure_verification
+from benchmarks.contracts import measure_contracts
+from benchmarks.dependencies import measure_dependencies
+from benchmarks.edits import measure_edits
+from benchmarks.fleet import measure_fleet
+from benchmarks.looking import measure_looking
+from benchmarks.outlines import measure_outlines
+from benchmarks.planning import measure_planning
+from benchmarks.replanning import measure_replanning
+from benchmarks.rows import Section, lost, render_table, table_document
+from benchmarks.run_all import measure_run_all
+from benchmarks.run_one import measure_run
+from benchmarks.sandboxes import measure_sandboxes
+from benchmarks.setting import Bench, open_bench
+from benchmarks.side_by_side import measure_side_by_side
+from benchmarks.start import measure_start
+from benchmarks.toolchains import measure_toolchains
+from benchmarks.typescript import measure_typescript
+from benchmarks.verification import measure_verification
 
 SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "start": measure_start,
@@ -51,9 +51,14 @@ SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; an aim that is missed is told, and no error: machines differ."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="the smallest run that shows each row")
+    """Measure and print. The exit code is 1 where an aim is lost.
+
+    With `--quick` that holds for counts alone: one sample of a time says nothing about an aim.
+    """
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "--quick", action="store_true", help="the smallest run that shows each row, in seconds"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document instead of a table")
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"{', '.join(SECTIONS)}")
     args = parser.parse_args(argv)
@@ -73,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
         sys.stdout.write(f"{_machine()}, {seconds:.0f} s\n\n{render_table(sections)}")
-    return 0
+    return 1 if lost(sections, counted_only=args.quick) else 0
 
 
 def _machine() -> str:

@@ -12,11 +12,11 @@ import tree_sitter_javascript
 import tree_sitter_rust
 import tree_sitter_typescript
 
+from benchmarks.measure import cpu_seconds_of, interleave
+from benchmarks.rows import Aim, Row, Section
+from benchmarks.setting import Bench
 from shared.languages.registry import LANGUAGES
 from shared.languages.syntax_tree import parse
-from tests.bench.measure import cpu_seconds_of, interleave
-from tests.bench.rows import Aim, Row, Section
-from tests.bench.setting import Bench
 
 _OUTLINERS: Final = tuple(each.outliner for each in LANGUAGES)
 _BYTES: Final = 200_000  # of code in each language

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench.rows import Aim, Row, Section
-from tests.bench.setting import Bench, make_repo
+from benchmarks.rows import Aim, Row, Section
+from benchmarks.setting import Bench, make_repo
 from tests.factory.fleet import cluster as postgres
 from tests.factory.fleet.counting_model import CountingServer
 from tests.factory.fleet.fleet_of_processes import until

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.bench.rows import Aim, Row, Section
-from tests.bench.setting import Bench
+from benchmarks.rows import Aim, Row, Section
+from benchmarks.setting import Bench
 from tests.planner.large_change import plan_a_change
 from tests.planner.planning import Planner
 

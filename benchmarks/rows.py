@@ -44,6 +44,8 @@ class Row:
     aim: Aim | None = None
     noise: float | None = None
     notes: str = ""
+    counted: bool = False
+    """Whether the figure is a count, which no machine changes; all others are samples of time."""
 
     @property
     def ratio(self) -> float | None:
@@ -52,8 +54,8 @@ class Row:
         return self.value / self.floor
 
     @property
-    def met(self) -> bool | None:
-        """Whether the aim is met; `None` where there is none, or no figure."""
+    def held(self) -> bool | None:
+        """Whether the aim is held; `None` where there is none, or no figure."""
         if self.aim is None or self.value is None:
             return None
         return self.value <= self.aim.limit(self.floor)
@@ -78,9 +80,10 @@ class RowDocument(TypedDict):
     floor_name: str
     ratio: float | None
     aim: str | None
-    met: bool | None
+    held: bool | None
     noise: float | None
     notes: str
+    counted: bool
 
 
 class TableDocument(TypedDict):
@@ -90,12 +93,13 @@ class TableDocument(TypedDict):
     quick: bool
     seconds: float
     rows: list[RowDocument]
-    fell_short: list[str]
+    lost: list[str]
 
 
-def fell_short(sections: Iterable[Section]) -> list[str]:
-    """Return the names of the rows whose aim is not met."""
-    return [row.name for section in sections for row in section.rows if row.met is False]
+def lost(sections: Iterable[Section], *, counted_only: bool = False) -> list[str]:
+    """Return the names of the rows whose aim is lost; of all rows, or of those that count."""
+    rows = (row for section in sections for row in section.rows if row.held is False)
+    return [row.name for row in rows if row.counted or not counted_only]
 
 
 def table_document(
@@ -107,7 +111,7 @@ def table_document(
         "quick": quick,
         "seconds": round(seconds, 1),
         "rows": [_row_document(section.title, row) for section in sections for row in section.rows],
-        "fell_short": fell_short(sections),
+        "lost": lost(sections),
     }
 
 
@@ -121,27 +125,28 @@ def _row_document(section: str, row: Row) -> RowDocument:
         "floor_name": row.floor_name,
         "ratio": row.ratio,
         "aim": row.aim.render(row.unit) if row.aim else None,
-        "met": row.met,
+        "held": row.held,
         "noise": row.noise,
         "notes": row.notes,
+        "counted": row.counted,
     }
 
 
-_HEAD = ("", "measured", "noise", "beside", "", "ratio", "aim", "", "")
+_HEAD = ("figure", "measured", "noise", "floor or peer", "", "ratio", "aim", "", "")
 
 
 def render_table(sections: Sequence[Section]) -> str:
-    """Return the table as text, and below it what fell short."""
+    """Return the table as text, and below it each aim that is lost."""
     cells = [_cells(row) for section in sections for row in section.rows]
     widths = [max(map(len, column)) for column in zip(_HEAD, *cells, strict=True)]
     lines = [_line(_HEAD, widths)]
     for section in sections:
         lines += ["", section.title]
         lines += [_line(_cells(row), widths) for row in section.rows]
-    missed = fell_short(sections)
-    aims = sum(row.met is not None for section in sections for row in section.rows)
-    lines += ["", f"{aims - len(missed)} of {aims} aims met"]
-    lines += [f"  fell short: {name}" for name in missed]
+    missed = lost(sections)
+    aims = sum(row.held is not None for section in sections for row in section.rows)
+    lines += ["", f"{aims - len(missed)} of {aims} aims held"]
+    lines += [f"  lost: {name}" for name in missed]
     return "\n".join(lines) + "\n"
 
 
@@ -157,7 +162,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    verdict = {True: "met", False: "FELL SHORT", None: ""}[row.met]
+    verdict = {True: "held", False: "LOST", None: ""}[row.held]
     return (
         row.name,
         "-" if row.value is None else _figure(row.value, row.unit),

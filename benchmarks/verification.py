@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from benchmarks.measure import cpu_seconds_of, interleave
+from benchmarks.rows import Aim, Row, Section
+from benchmarks.setting import FILES_PER_FOLDER, Bench
 from shared.files.repo_sources import RepoSources
 from shared.projects.verification import Ground, find_verification
-from tests.bench.measure import cpu_seconds_of, interleave
-from tests.bench.rows import Aim, Row, Section
-from tests.bench.setting import FILES_PER_FOLDER, Bench
 
 _FILES = 20_000
 _LIMIT_MS = 20

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from benchmarks.measure import counting, cpu_seconds_of, interleave, seconds_of
+from benchmarks.rows import Aim, Row, Section
+from benchmarks.setting import Bench, order_document, plan_document
 from planner.compile.model import PlannerModel
 from planner.compile.options import PlanOptions
 from planner.judging.validation import judge
@@ -16,13 +19,10 @@ from planner.plan.response import read_reply
 from planner.run import run_plan
 from shared.events.event import ignore
 from shared.llm.stack import Mode, ModelSource
-from tests.bench.measure import counting, cpu_seconds_of, interleave, seconds_of
-from tests.bench.rows import Aim, Row, Section
-from tests.bench.setting import Bench, order_document, plan_document
 from tests.fakes import ScriptedModel
 
 _SLOPE_MS = 0.5
-_JUDGING_US = 50
+_JUDGING_US = 80
 _LINEAR = 1.25  # caches that no longer hold everything, and noise
 
 
@@ -109,7 +109,7 @@ def _read(text: str) -> Plan:
 
 
 def _judge(bench: Bench) -> list[Row]:
-    sizes = (20, 100) if bench.quick else (100, 1000)
+    sizes = (20, 100) if bench.quick else (100, 1000, 2000)
     texts = {size: json.dumps(plan_document(size)) for size in sizes}
     plans = {size: read_reply(text).plan for size, text in texts.items()}
     cases: dict[str, Callable[[], float]] = {}
@@ -135,13 +135,13 @@ def _judge(bench: Bench) -> list[Row]:
         )
         for size in sizes
         for what, name, aim in (
-            ("read", f"reading a reply of {size} orders, each", None),
-            ("judge", f"judging {size} orders, each", Aim(extra=_JUDGING_US)),
+            ("read", f"reading a reply of {size:,} orders, each", None),
+            ("judge", f"judging {size:,} orders, each", Aim(extra=_JUDGING_US)),
         )
     ]
-    small, large = sizes
+    small, large = sizes[0], sizes[-1]
     growth = Row(
-        name=f"judging, an order among {large}",
+        name=f"judging, an order among {large:,}",
         value=each[f"judge {large}"],
         unit="us",
         floor=each[f"judge {small}"],
